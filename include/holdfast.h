@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * holdfast.h - one lock with one meaning, on whichever engine you run.
+ *
+ *     hf_client *client;
+ *     hf_hold *hold;
+ *     hf_error err;
+ *
+ *     if (hf_open("local:", NULL, &client, &err) != 0)
+ *         die(err.text);
+ *     if (hf_acquire(client, "nightly-report", NULL, &hold, &err) == 0) {
+ *         write_report(hf_token(hold));
+ *         if (hf_release(hold, &err) != 0)
+ *             undo_report(err.text);
+ *     }
+ *     hf_close(client);
+ *
+ * WHAT A LOCK MEANS HERE. hf_acquire() returns 0 if and only if the caller
+ * holds the lock. A hold is HELD, then perhaps in JEOPARDY (a renewal is
+ * overdue), then LOST. LOST is reached, and told, before the engine could
+ * grant the lock to anybody else; the claim is counted from before the
+ * request was sent, on a clock that does not stop while the machine sleeps.
+ * Nothing that was asked for is left behind: not after a timeout, a cancel, a
+ * lost answer or a reconnect.
+ *
+ * WHAT IT DOES NOT MEAN. A thread can be stopped between its last hf_check()
+ * and its next write. No lock with a lease can exclude that. The token can:
+ * it is larger than that of every earlier grant of the same name. Show it to
+ * the resource on first contact and on every write, and let the resource
+ * refuse a smaller one. holdfast(7) says what each engine promises.
+ *
+ * THREADS. Every function may be called from any thread at any time, except
+ * where it says otherwise. Callbacks run on a thread of ours or inside
+ * hf_dispatch(), never inside another call, and may call anything but
+ * hf_close() and hf_shutdown().
+ *
+ * FORK. In a forked child every call on a client of the parent answers
+ * HF_EFORK, and the parent's locks stay the parent's.
+ *
+ * OWNERSHIP. Strings and structs passed in are borrowed for the call and
+ * copied where they are needed longer. Handles passed out are yours until the
+ * function that says it consumes them. Functions that return int return 0 or a
+ * positive answer on success, and a negative HF_E* code on failure. A trailing
+ * hf_error pointer may be NULL and is written only on failure. Output
+ * parameters are written only on success.
+ *
+ * GUEST. The library never prints, exits, aborts, changes the locale or
+ * installs a signal handler; signals never end a call.
+ */
+#ifndef HOLDFAST_H
+#define HOLDFAST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define HF_API __attribute__((visibility("default")))
+#else
+#define HF_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HF_VERSION_MAJOR 0
+#define HF_VERSION_MINOR 1
+#define HF_VERSION_PATCH 0
+#define HF_VERSION_TEXT "0.1.0"
+
+/** A name has 1 to this many bytes of UTF-8, and no control characters. */
+#define HF_NAME_MAX 255
+/** An owner has 1 to this many bytes of UTF-8, and no control characters. */
+#define HF_OWNER_MAX 127
+/** A note has at most this many bytes of UTF-8, and no control characters. */
+#define HF_NOTE_MAX 255
+/** The largest number of slots that a semaphore may have. */
+#define HF_SLOTS_MAX 65535
+/** The longest wait, lease or cap: a hundred years, in milliseconds. */
+#define HF_DURATION_MAX INT64_C(3155760000000)
+/** A wait without end. */
+#define HF_FOREVER (-1)
+
+/*
+ * Errors
+ * ------
+ */
+
+/**
+ * Every error there is: name, value, what it says.
+ *
+ * The values never change; new ones are added at the end.
+ */
+#define HF_ERROR_MAP(X)                                                        \
+    X(EBUSY, -1, "another owner holds the lock")                               \
+    X(ETIMEOUT, -2, "another owner kept the lock until the wait ran out")      \
+    X(ECANCELED, -3, "the request was cancelled")                              \
+    X(ELOST, -4, "the lock was lost before it was released")                   \
+    X(EUNKNOWN, -5, "the outcome is unknown; what was asked is taken back")    \
+    X(EUNAVAILABLE, -6, "the engine does not answer")                          \
+    X(EAUTH, -7, "the engine refused the credentials")                         \
+    X(ECONFIG, -8, "the configuration is wrong")                               \
+    X(EINVAL, -9, "an argument is wrong")                                      \
+    X(EUNSUPPORTED, -10, "this engine cannot do that")                         \
+    X(EDEADLK, -11, "this owner would wait for itself")                        \
+    X(EFORK, -12, "the client belongs to the parent process")                  \
+    X(ENOMEM, -13, "out of memory")                                            \
+    X(EINTERNAL, -14, "a bug in holdfast")                                     \
+    X(ECLOSED, -15, "the client is closed")                                    \
+    X(ECONFLICT, -16, "the version or token differs")                          \
+    X(ENOTFOUND, -17, "there is nothing of that name")                         \
+    X(ENOSPACE, -18, "the engine's store is full")
+
+enum hf_errcode {
+#define HF_X(name, value, text) HF_##name = (value),
+    HF_ERROR_MAP(HF_X)
+#undef HF_X
+    HF_OK = 0
+};
+
+/**
+ * What went wrong: a code for programs, a sentence for people.
+ *
+ * The layout is frozen: 256 bytes. @text is always terminated, cut at a UTF-8
+ * boundary, holds no secret, and ends with what to do next where we know it.
+ */
+typedef struct hf_error {
+    int code;        /* HF_E* */
+    int engine_code; /* the engine's own: an errno, a server's number, or 0 */
+    char text[248];
+} hf_error;
+
+/** The fixed sentence for @code. Never NULL. */
+HF_API const char *hf_strerror(int code);
+/** The constant's name, "HF_EBUSY". Never NULL. */
+HF_API const char *hf_errname(int code);
+/** 1 if the same call may succeed later without a change by the caller. */
+HF_API int hf_is_retriable(int code);
+/** 1 if no call on this client can succeed any more. */
+HF_API int hf_is_fatal(int code);
+/** "0.1.0". */
+HF_API const char *hf_library_version(void);
+
+/*
+ * Handles
+ * -------
+ */
+
+typedef struct hf_client hf_client;     /* one connection to one engine */
+typedef struct hf_config hf_config;     /* text keys and values */
+typedef struct hf_hold hf_hold;         /* proof of a granted lock */
+typedef struct hf_request hf_request;   /* an asynchronous acquire */
+typedef struct hf_election hf_election; /* a standing candidacy */
+
+/** Modes: one holder; many readers; up to N holders. */
+enum { HF_EXCLUSIVE = 0, HF_SHARED = 1, HF_SLOT = 2 };
+
+/** States of a hold, in the only order in which they are reached,
+ *  except that HF_HELD may follow HF_JEOPARDY again. */
+enum { HF_HELD = 0, HF_JEOPARDY = 1, HF_LOST = 2, HF_RELEASED = 3 };
+
+/** Flags of hf_opts. */
+enum {
+    /** The same owner asking twice gets HF_EDEADLK instead of a re-entry. */
+    HF_NON_REENTRANT = 1,
+    /** The lease is not renewed; the lock is lost when it ends. */
+    HF_NO_RENEW = 2
+};
+
+/** Capabilities: what the engine behind a client can promise. */
+#define HF_CAP_FENCED (UINT64_C(1) << 0)       /* tokens are honest */
+#define HF_CAP_FIFO (UINT64_C(1) << 1)         /* first come, first served */
+#define HF_CAP_SHARED (UINT64_C(1) << 2)       /* HF_SHARED works */
+#define HF_CAP_SLOTS (UINT64_C(1) << 3)        /* HF_SLOT works */
+#define HF_CAP_PUSH (UINT64_C(1) << 4)         /* a release wakes the next */
+#define HF_CAP_LEASED (UINT64_C(1) << 5)       /* a silent holder loses it */
+#define HF_CAP_SESSION_BOUND (UINT64_C(1) << 6) /* one lease for all locks */
+#define HF_CAP_SURVIVES_RESTART (UINT64_C(1) << 7)
+#define HF_CAP_SURVIVES_FAILOVER (UINT64_C(1) << 8)
+#define HF_CAP_DISTRIBUTED (UINT64_C(1) << 9)  /* between machines */
+#define HF_CAP_DOWNGRADE (UINT64_C(1) << 10)   /* hf_downgrade() works */
+#define HF_CAP_VERSIONS (UINT64_C(1) << 11)    /* hf_version_*() work */
+#define HF_CAP_LIST (UINT64_C(1) << 12)        /* hf_list() sees everybody */
+#define HF_CAP_BREAK (UINT64_C(1) << 13)       /* hf_break() works */
+#define HF_CAP_CHECK_TOKEN (UINT64_C(1) << 14) /* hf_check_token() is exact */
+#define HF_CAP_DEATH_NOTICE (UINT64_C(1) << 15) /* a dead holder is noticed at
+                                                   once, not at lease end */
+
+/** What hf_acquire() may be told beside the name. */
+typedef struct hf_opts {
+    uint32_t size;       /* sizeof(hf_opts); lets us append fields */
+    uint32_t flags;      /* HF_NON_REENTRANT, HF_NO_RENEW */
+    int32_t mode;        /* HF_EXCLUSIVE, HF_SHARED, HF_SLOT */
+    int32_t slots;       /* HF_SLOT: how many holders the name admits */
+    int64_t wait_ms;     /* 0: try once; HF_FOREVER */
+    int64_t ttl_ms;      /* 0: the client's, 30 000 unless configured */
+    int64_t max_hold_ms; /* 0: the client's; then the keeper stops renewing */
+    const char *owner;   /* NULL: the calling thread; re-entry is per owner */
+    const char *note;    /* shown to whoever asks who holds it; may be NULL */
+    void (*on_event)(hf_hold *hold, int state, void *ctx); /* may be NULL */
+    void *ctx;           /* passed to @on_event */
+} hf_opts;
+
+/** The defaults: exclusive, wait for ever. Valid in C99 and C++98. */
+#define HF_OPTS_INIT                                                           \
+    { (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_FOREVER, 0, 0, 0, 0, 0, 0 }
+
+/** The same for bindings; @size is their sizeof(hf_opts). */
+HF_API void hf_opts_init(hf_opts *opts, size_t size);
+
+/** The outcome of hf_acquire_start(). @hold is the callback's to release.
+ *  @err is valid during the call, and NULL when @rc is 0. */
+typedef void hf_done_cb(int rc, hf_hold *hold, const hf_error *err, void *ctx);
+/** A hold changed its state: HF_JEOPARDY, HF_HELD again, HF_LOST (last). */
+typedef void hf_event_cb(hf_hold *hold, int state, void *ctx);
+/** Receives text in pieces. */
+typedef void hf_write_cb(const char *text, size_t len, void *ctx);
+
+/*
+ * Configuration
+ * -------------
+ *
+ * One table of keys serves hf_config_set(), the query of a URL, the
+ * configuration file and the environment (HOLDFAST_RETRY_BASE is
+ * retry.base). An explicit hf_config_set() wins over the URL, the URL over the
+ * environment, the environment over the file. Durations carry a unit:
+ * 250ms, 30s, 5m, 2h, 1d. libholdfast(3) lists the keys.
+ */
+
+/** A new, empty configuration, or NULL without memory. */
+HF_API hf_config *hf_config_new(void);
+/** Frees @config; NULL is ignored. Clients opened with it are not affected. */
+HF_API void hf_config_free(hf_config *config);
+/**
+ * Set one key.
+ *
+ *   HF_ECONFIG  no such key, or not a value it takes; @err says what it takes
+ */
+HF_API int hf_config_set(hf_config *config, const char *key, const char *value,
+                         hf_error *err);
+/**
+ * Read an INI file. Keys before the first section and in the section
+ * [@profile] apply (@profile may be NULL); the section's key "url" is what
+ * hf_open(NULL, config, …) opens. Sections [lock PATTERN] give ttl, wait,
+ * max_hold and note for the names that match the shell pattern.
+ *
+ *   HF_ENOTFOUND  no such file, or no such profile in it
+ *   HF_ECONFIG    a line is wrong; @err names the line
+ */
+HF_API int hf_config_load(hf_config *config, const char *path,
+                          const char *profile, hf_error *err);
+/** The value in force as text; borrowed until the next change. NULL: no such
+ *  key. Secrets are returned as "***". */
+HF_API const char *hf_config_get(const hf_config *config, const char *key);
+
+/** One row of the table of keys. */
+typedef struct hf_key_info {
+    uint32_t size;
+    const char *name;     /* "retry.base" */
+    const char *type;     /* "duration", "integer", "text", "a|b|c", … */
+    const char *standard; /* the default as text; "" if there is none */
+    const char *help;     /* one sentence */
+} hf_key_info;
+typedef int hf_key_cb(const hf_key_info *key, void *ctx); /* non-zero stops */
+/** Calls @each for every key there is. */
+HF_API int hf_config_keys(hf_key_cb *each, void *ctx);
+
+/*
+ * Clients
+ * -------
+ */
+
+/**
+ * Connect to the engine that @url names.
+ *
+ * @url NULL: the environment's HOLDFAST_URL, else the configuration's url,
+ * else "local:". Waits for the connection (connect_timeout); with
+ * connect=lazy it does not. @config may be NULL; it is copied.
+ *
+ *   HF_ECONFIG      the URL, a key or a value is wrong
+ *   HF_EUNSUPPORTED the engine is not built or installed, or a capability that
+ *                   require= asks for is missing; @err says which
+ *   HF_EUNAVAILABLE no answer within connect_timeout
+ *   HF_EAUTH        the engine refused the credentials
+ */
+HF_API int hf_open(const char *url, const hf_config *config,
+                   hf_client **ret_client, hf_error *err);
+/**
+ * Refuse new calls (HF_ECLOSED), cancel waiters, release what is held, and
+ * wait until the engine has confirmed it all, at most @wait_ms.
+ *
+ *   HF_ETIMEOUT  something is unconfirmed; it ends with its lease
+ */
+HF_API int hf_shutdown(hf_client *client, int64_t wait_ms, hf_error *err);
+/**
+ * hf_shutdown() within io_timeout, then free the client. NULL is ignored.
+ * Holds and requests outlive it as empty handles: they still have to be
+ * released or freed. Not from a callback.
+ */
+HF_API void hf_close(hf_client *client);
+/** What the engine behind @client promises: HF_CAP_* bits. */
+HF_API uint64_t hf_capabilities(const hf_client *client);
+/** "fenced" for HF_CAP_FENCED, …; NULL for no single known bit. */
+HF_API const char *hf_capability_name(uint64_t capability);
+/** The engine's name, "local". */
+HF_API const char *hf_engine_name(const hf_client *client);
+/** The URL without secrets. Lives as long as the client. */
+HF_API const char *hf_client_url(const hf_client *client);
+/** The client's identity as the engine's records show it: 32 hex digits. */
+HF_API const char *hf_client_id(const hf_client *client);
+
+/*
+ * Locks
+ * -----
+ */
+
+/**
+ * Acquire the lock called @name, waiting at most @opts->wait_ms.
+ *
+ * Returns 0 if and only if this caller holds the lock, and then sets
+ * *ret_hold. Every other value means "you do not hold it":
+ *
+ *   HF_EBUSY        tried once, and another owner holds it; @err says who
+ *   HF_ETIMEOUT     another owner kept it until the wait ran out
+ *   HF_EUNAVAILABLE the engine never answered
+ *   HF_EUNKNOWN     sent, but the answer was lost; it is being taken back
+ *   HF_EDEADLK      this owner holds it in a way that it would wait for itself
+ *   HF_EUNSUPPORTED the engine has no such mode
+ *   HF_ENOSPACE     the engine's store is full
+ *   HF_EINVAL       the name or an option is wrong
+ *   HF_ECLOSED      the client was shut down, also while waiting
+ *
+ * The wait counts from entry and covers connecting, the queue inside this
+ * process and the engine. A try (0) is one attempt, whose answer is awaited up
+ * to io_timeout. An owner that holds @name already gets another hold with the
+ * same token at once; the lock is freed by the last release. @opts may be NULL.
+ *
+ * Any thread. Blocks. Not interrupted by signals; see hf_acquire_start().
+ */
+HF_API int hf_acquire(hf_client *client, const char *name, const hf_opts *opts,
+                      hf_hold **ret_hold, hf_error *err);
+/**
+ * Acquire several names as one hold: all or nothing, in one order for
+ * everybody (so that two multi-locks never deadlock), within one wait.
+ *
+ * Errors as hf_acquire(); @err names the lock that failed. Duplicate names or
+ * @n of 0: HF_EINVAL. The one hold's check is its worst member, its remaining
+ * time the shortest; tokens by hf_token_at().
+ */
+HF_API int hf_acquire_many(hf_client *client, const char *const *names,
+                           size_t n, const hf_opts *opts, hf_hold **ret_hold,
+                           hf_error *err);
+/**
+ * Release @hold. Consumes one reference in every case.
+ *
+ *   0            it was ours until now
+ *   HF_ELOST     it had been lost; nobody else's lock was touched
+ *   HF_EUNKNOWN  no answer; we go on until the engine has confirmed
+ *
+ * Any thread. Blocks for the engine's answer unless release=post.
+ */
+HF_API int hf_release(hf_hold *hold, hf_error *err);
+/** Turn an exclusive hold into a shared one, without letting go in between. */
+HF_API int hf_downgrade(hf_hold *hold, hf_error *err);
+/** With renew=beat: "I am alive". Without a beat there is no renewal. No I/O.
+ *  HF_ELOST if it is too late. */
+HF_API int hf_beat(hf_hold *hold);
+/** HF_HELD, HF_JEOPARDY, HF_LOST or HF_RELEASED; HF_EFORK in a forked child.
+ *  No I/O, no lock: two loads and the clock. */
+HF_API int hf_check(const hf_hold *hold);
+/** Ask the engine whether @hold is still ours, and renew it. 0, HF_ELOST,
+ *  HF_EUNAVAILABLE or HF_EUNKNOWN. */
+HF_API int hf_verify(hf_hold *hold, hf_error *err);
+/** The fencing token, 1 … 2^63-1; 0 if this engine has no honest one, and for
+ *  a multi-lock. Unchanged after loss. */
+HF_API uint64_t hf_token(const hf_hold *hold);
+/** The token of member @i of a multi-lock, in the caller's order. */
+HF_API uint64_t hf_token_at(const hf_hold *hold, size_t i);
+/** Milliseconds for which the lock is surely ours without another renewal: 0
+ *  after loss, HF_FOREVER where there is no lease. */
+HF_API int64_t hf_remaining_ms(const hf_hold *hold);
+/** The name; of a multi-lock the first one. Lives as long as the handle. */
+HF_API const char *hf_hold_name(const hf_hold *hold);
+/** Another reference, for a second thread. Each needs its own
+ *  hf_hold_unref(), or hf_release(). */
+HF_API hf_hold *hf_hold_ref(hf_hold *hold);
+/** Drop a reference without releasing; NULL is ignored. The last one of a
+ *  hold that was never released releases it. */
+HF_API void hf_hold_unref(hf_hold *hold);
+/** 0 if @name may name a lock: for bindings with counted strings. */
+HF_API int hf_name_check(const char *name, size_t len, hf_error *err);
+
+/*
+ * Asynchronous requests
+ * ---------------------
+ */
+
+/**
+ * Begin to acquire and return at once.
+ *
+ * @done, if not NULL, is called exactly once, later, from a thread of ours or
+ * from hf_dispatch(); the hold is its to keep. Without @done the outcome
+ * belongs to hf_request_wait(). A NULL owner means a new owner. Returns 0 or
+ * what is wrong with the arguments; then @done is not called.
+ */
+HF_API int hf_acquire_start(hf_client *client, const char *name,
+                            const hf_opts *opts, hf_done_cb *done, void *ctx,
+                            hf_request **ret_request, hf_error *err);
+/**
+ * Wait for a request without callback. The first call that gets the outcome
+ * owns the hold. HF_ETIMEOUT with hf_request_pending() still 1 means that
+ * @wait_ms ran out here and the request goes on.
+ */
+HF_API int hf_request_wait(hf_request *request, int64_t wait_ms,
+                           hf_hold **ret_hold, hf_error *err);
+/** 1 while the outcome is open. */
+HF_API int hf_request_pending(const hf_request *request);
+/** Ask that the request ends: exactly one outcome is delivered, HF_ECANCELED
+ *  or the hold. Any thread, also from a signal handler. */
+HF_API void hf_cancel(hf_request *request);
+/** Every request has to be freed. An unfinished one is cancelled, without
+ *  callback; an outcome nobody took is released. NULL is ignored. */
+HF_API void hf_request_free(hf_request *request);
+
+/**
+ * A descriptor that is readable when hf_dispatch() has something to do.
+ *
+ * From the first call on, callbacks run in hf_dispatch() only. With
+ * drive=app there is no background thread: the descriptor carries sockets and
+ * timers too, and no dispatch means no renewal. Owned by the client.
+ */
+HF_API int hf_event_fd(hf_client *client);
+/** Do what is to be done, without blocking. Returns how many callbacks ran. */
+HF_API int hf_dispatch(hf_client *client);
+
+/*
+ * Elections
+ * ---------
+ */
+
+/**
+ * Stand as a candidate for @name until hf_elect_stop().
+ *
+ * @on_change is called with HF_HELD when elected (the hold is borrowed; its
+ * token is the term), with HF_JEOPARDY and HF_LOST as for any hold; after
+ * HF_LOST the candidacy goes on by itself. @opts->wait_ms is ignored.
+ */
+HF_API int hf_elect_start(hf_client *client, const char *name,
+                          const hf_opts *opts, hf_event_cb *on_change,
+                          void *ctx, hf_election **ret_election,
+                          hf_error *err);
+/** HF_HELD or HF_JEOPARDY while leading, HF_RELEASED while a candidate. */
+HF_API int hf_elect_check(const hf_election *election);
+/** Resign and free. As hf_release() while leading, else 0. NULL: 0. */
+HF_API int hf_elect_stop(hf_election *election, hf_error *err);
+
+/*
+ * Optimistic versions
+ * -------------------
+ */
+
+/** The version of @name; 0 if it was never committed. */
+HF_API int hf_version_read(hf_client *client, const char *name,
+                           uint64_t *ret_version, hf_error *err);
+/** Replace the version if it still is @expected. HF_ECONFLICT if it is not.
+ *  The new one is larger than every earlier one. */
+HF_API int hf_version_commit(hf_client *client, const char *name,
+                             uint64_t expected, uint64_t *ret_version,
+                             hf_error *err);
+
+/*
+ * Looking at locks
+ * ----------------
+ */
+
+/** Roles of hf_lock_info. */
+enum { HF_HOLDER = 0, HF_WAITER = 1 };
+
+/** One holder of, or one waiter for, one lock. */
+typedef struct hf_lock_info {
+    uint32_t size;     /* set by us */
+    int32_t role;      /* HF_HOLDER, HF_WAITER */
+    int32_t mode;      /* what it holds or waits for */
+    int32_t slots;     /* HF_SLOT: how many the name admits; else 0 */
+    const char *name;
+    const char *owner; /* never NULL */
+    const char *host;  /* "" where the engine does not know */
+    const char *note;  /* "" for none */
+    int64_t pid;       /* 0 where the engine does not know */
+    uint64_t token;    /* holders, where there is one */
+    int64_t since_ms;  /* held or waited for so long; -1: unknown */
+    int64_t lease_ms;  /* holders: until the engine would free it; -1: never */
+    uint32_t place;    /* waiters: 1 is the next */
+    uint32_t alive;    /* 1 alive, 0 dead, 2 unknown */
+} hf_lock_info;
+typedef int hf_list_cb(const hf_lock_info *info, void *ctx);
+
+/**
+ * Call @each for every holder and waiter of the locks whose names begin with
+ * @prefix (NULL: all), on this thread: the rows of one name together, holders
+ * first, waiters in order. A non-zero return stops, and is returned.
+ */
+HF_API int hf_list(hf_client *client, const char *prefix, hf_list_cb *each,
+                   void *ctx, hf_error *err);
+/** The same for one name exactly. */
+HF_API int hf_show(hf_client *client, const char *name, hf_list_cb *each,
+                   void *ctx, hf_error *err);
+/**
+ * Is @token the current grant of @name? 0 yes.
+ *
+ *   HF_ECONFLICT     no: it is held under another token, or was
+ *   HF_ENOTFOUND     nobody holds it
+ *   HF_EUNSUPPORTED  the engine cannot tell
+ */
+HF_API int hf_check_token(hf_client *client, const char *name, uint64_t token,
+                          hf_error *err);
+/**
+ * Take @name away from the holder with @token or, where there are no tokens
+ * (0), from @owner as hf_list() shows it. Compare and delete in one step.
+ *
+ *   HF_ECONFLICT  held under another token or owner
+ *   HF_ENOTFOUND  nobody holds it
+ *   HF_EINVAL     neither token nor owner given
+ */
+HF_API int hf_break(hf_client *client, const char *name, uint64_t token,
+                    const char *owner, hf_error *err);
+
+/** One finding of hf_doctor(). */
+enum { HF_FINDING_OK = 0, HF_FINDING_WARN = 1, HF_FINDING_FAIL = 2 };
+typedef struct hf_finding {
+    uint32_t size;
+    int32_t status;     /* HF_FINDING_* */
+    const char *check;  /* "directory" */
+    const char *detail; /* what was found */
+    const char *fix;    /* what to do; "" if nothing */
+} hf_finding;
+typedef int hf_finding_cb(const hf_finding *finding, void *ctx);
+/** Probe the engine's real configuration. A non-zero return of @each stops. */
+HF_API int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx,
+                     hf_error *err);
+
+/** One engine that this library knows. Lists are separated by spaces. */
+typedef struct hf_engine_info {
+    uint32_t size;
+    uint32_t available; /* 1 if it can be used here */
+    const char *name;
+    const char *schemes;
+    const char *dialects;
+    uint64_t capabilities;
+    const char *hint;   /* what to install if it is not available */
+} hf_engine_info;
+typedef int hf_engine_cb(const hf_engine_info *engine, void *ctx);
+/** Calls @each for every engine; loads nothing. */
+HF_API int hf_engines(hf_engine_cb *each, void *ctx);
+
+/** Metrics of @client as Prometheus text. */
+HF_API int hf_metrics_write(hf_client *client, hf_write_cb *write, void *ctx);
+
+/*
+ * The process
+ * -----------
+ */
+
+/** Levels of the log hook. */
+enum { HF_LOG_ERROR = 0, HF_LOG_WARNING = 1, HF_LOG_INFO = 2, HF_LOG_DEBUG = 3 };
+/** One line, no newline, no secret. May be called from any thread, never with
+ *  a lock of ours held. */
+typedef void hf_log_cb(int level, const char *text, void *ctx);
+/** Set the log hook for lines up to @level; NULL for silence (the default).
+ *  Before the first hf_open(). */
+HF_API void hf_set_log(hf_log_cb *log, int level, void *ctx);
+
+typedef struct hf_allocator {
+    void *(*allocate)(size_t size, void *ctx);
+    void *(*reallocate)(void *memory, size_t size, void *ctx);
+    void (*release)(void *memory, void *ctx);
+    void *ctx;
+} hf_allocator;
+/** Replace malloc, realloc and free. Before any other call; the functions must
+ *  not call us. NULL restores the standard ones. */
+HF_API void hf_set_allocator(const hf_allocator *allocator);
+
+/*
+ * For C: the lock around a block
+ * ------------------------------
+ *
+ *     int rc;
+ *     HF_WITH_LOCK(client, "name", NULL, &rc) {
+ *         ... break, return and goto release it too ...
+ *     }
+ *     if (rc != 0)    the first failure of acquire or release
+ */
+
+typedef struct hf_with {
+    hf_hold *hold;
+    int *rc;
+    int done;
+} hf_with;
+/** What HF_WITH_LOCK() is made of. */
+HF_API hf_with hf_with_enter(hf_client *client, const char *name,
+                             const hf_opts *opts, int *rc);
+HF_API void hf_with_leave(hf_with *with);
+HF_API void hf_autorelease_leave(hf_hold **hold);
+
+#if defined(__GNUC__)
+#define HF_WITH_LOCK(client, name, opts, rc_pointer)                           \
+    for (hf_with hf_with_scope __attribute__((cleanup(hf_with_leave))) =       \
+             hf_with_enter((client), (name), (opts), (rc_pointer));            \
+         hf_with_scope.hold && !hf_with_scope.done; hf_with_scope.done = 1)
+/** hf_autorelease hf_hold *hold = NULL; releases it on every way out. */
+#define hf_autorelease __attribute__((cleanup(hf_autorelease_leave)))
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
