@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+#
+# cmake --install: the header, both libraries, pkg-config and CMake packages.
+
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
+
+configure_file("${PROJECT_SOURCE_DIR}/cmake/holdfast.pc.in"
+               "${PROJECT_BINARY_DIR}/holdfast.pc" @ONLY)
+configure_package_config_file(
+    "${PROJECT_SOURCE_DIR}/cmake/holdfast-config.cmake.in"
+    "${PROJECT_BINARY_DIR}/holdfast-config.cmake"
+    INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file(
+    "${PROJECT_BINARY_DIR}/holdfast-config-version.cmake"
+    COMPATIBILITY SameMinorVersion)
+
+install(FILES "${PROJECT_SOURCE_DIR}/include/holdfast.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(
+    TARGETS holdfast holdfast_static
+    EXPORT holdfast
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(
+    EXPORT holdfast
+    NAMESPACE holdfast::
+    FILE holdfast-targets.cmake
+    DESTINATION "${package_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/holdfast-config.cmake"
+              "${PROJECT_BINARY_DIR}/holdfast-config-version.cmake"
+        DESTINATION "${package_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/holdfast.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+
+# holdfast_add_test(NAME name SOURCES file… [LABELS label…] [ARGS arg…]
+#                   [LIBRARIES target…] [ENVIRONMENT var=value…]
+#                   [TIMEOUT seconds])
+#
+# A program that links the library's private parts and tests/lib, and a ctest
+# of the same name that runs it.
+function(holdfast_add_test)
+    cmake_parse_arguments(
+        test "" "NAME;TIMEOUT" "SOURCES;LABELS;ARGS;LIBRARIES;ENVIRONMENT"
+        ${ARGN})
+    if(test_UNPARSED_ARGUMENTS OR NOT test_NAME OR NOT test_SOURCES)
+        message(FATAL_ERROR "holdfast_add_test(NAME … SOURCES …): ${ARGN}")
+    endif()
+    if(NOT test_TIMEOUT)
+        set(test_TIMEOUT 120)
+    endif()
+
+    add_executable(${test_NAME} ${test_SOURCES})
+    target_link_libraries(${test_NAME} PRIVATE ${test_LIBRARIES})
+    if(TARGET holdfast_test)
+        target_link_libraries(${test_NAME} PRIVATE holdfast_test)
+    endif()
+    target_link_libraries(${test_NAME} PRIVATE holdfast_internal)
+    target_include_directories(${test_NAME}
+                               PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+
+    add_test(NAME ${test_NAME} COMMAND ${test_NAME} ${test_ARGS})
+    set_tests_properties(
+        ${test_NAME}
+        PROPERTIES LABELS "${test_LABELS}" TIMEOUT "${test_TIMEOUT}"
+                   ENVIRONMENT "${test_ENVIRONMENT}")
+endfunction()
