@@ -34,6 +34,7 @@
 
 struct hf__engine;
 struct hf__engine_up;
+struct hf__query;
 
 /* What the core tells an engine about itself; the engine reads it. */
 struct hf__engine_host {
