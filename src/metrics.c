@@ -102,8 +102,7 @@ static void histogram_lines(const struct page *page, const char *name,
                            (double)hf__histogram_end(i) / 1e9, total);
     }
     hf__buf_printf(page->buf,
-                   "holdfast_%s_bucket{engine=\"%s\",le=\"+Inf\"} %" PRIu64
-                   "\n"
+                   "holdfast_%s_bucket{engine=\"%s\",le=\"+Inf\"} %" PRIu64 "\n"
                    "holdfast_%s_sum{engine=\"%s\"} %.9f\n"
                    "holdfast_%s_count{engine=\"%s\"} %" PRIu64 "\n",
                    name, page->engine, total, name, page->engine,

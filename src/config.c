@@ -1,0 +1,779 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config.c - one table of keys for HF__VALUE_URL, file, environment and code.
+ *
+ * The table below is the only list of keys: it makes the parser, the ranges,
+ * the hints, hf_config_keys() and, through that, the help of the command and
+ * the manual page. A hf_config keeps one text per key and layer; each text is
+ * checked when it is set, so that the error comes where the mistake is.
+ * hf__config_resolve() takes the highest layer of each key, fills hf__settings
+ * and checks what only the whole can tell.
+ *
+ * Failure: HF_ECONFIG with a sentence that says what the key takes. A number
+ * without a unit, a calculation left in a file, a key that is almost right:
+ * each has its hint. A secret is never repeated, nor is the value of a key
+ * that we do not know.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "url.h"
+#include "value.h"
+
+/*
+ * The table
+ * ---------
+ */
+
+enum { NOWHERE = 0xffff };
+
+#define ROW(key_, kind_, field_, standard_, ...)                               \
+    {                                                                          \
+        .name = (key_), .kind = HF__VALUE_##kind_, .standard = (standard_),    \
+        .offset = offsetof(struct hf__settings, field_), __VA_ARGS__           \
+    }
+
+static const struct hf__key keys[] = {
+    {.name = "url",
+     .kind = HF__VALUE_TEXT,
+     .flags = HF__VALUE_URL,
+     .standard = "",
+     .offset = NOWHERE,
+     .help = "The engine that hf_open(NULL) opens; in code and files only."},
+    ROW("ttl", DURATION, ttl_ms, "30s", .min = 10, .max = 365 * HF_DAYS,
+        .help = "How long the engine keeps a lock without hearing from us."),
+    ROW("wait", DURATION, wait_ms, "forever", .max = HF_DURATION_MAX,
+        .flags = HF__VALUE_FOREVER,
+        .help = "How long the command waits for a lock; 0 tries once."),
+    ROW("max_hold", DURATION, max_hold_ms, "0", .max = HF_DURATION_MAX,
+        .help = "Stop renewing a lock held for so long; 0 for no limit."),
+    ROW("renew", CHOICE, renew, "auto", .choices = "auto|off|beat",
+        .help = "Who keeps leases alive: the library, nobody, or the library "
+                "as long as the program calls hf_beat()."),
+    ROW("release", CHOICE, release, "confirm", .choices = "confirm|post",
+        .help = "Whether a release waits for the engine's answer (confirm)."),
+    ROW("lease", CHOICE, lease, "ttl", .choices = "ttl|process",
+        .help = "What ends the lock of a stopped holder: its ttl, or only the "
+                "end of its process (local engine)."),
+    ROW("require", CAPS, require, "",
+        .help = "Capabilities without which opening fails, as in fenced,fifo."),
+    ROW("note", TEXT, note, "", .max = HF_NOTE_MAX, .flags = HF__VALUE_NAME,
+        .help = "Shown to whoever asks who holds a lock."),
+    ROW("prefix", TEXT, prefix, "", .max = 128, .flags = HF__VALUE_NAME,
+        .help = "Put before every name on the engine."),
+    ROW("dialect", TEXT, dialect, "", .max = 32, .flags = HF__VALUE_NAME,
+        .help = "Layout of the lock on the engine; empty for our own."),
+    ROW("mode", TEXT, mode, "", .max = 32, .flags = HF__VALUE_NAME,
+        .help = "Which of its ways to lock an engine uses, where it has "
+                "several."),
+    ROW("local_handover", INTEGER, local_handover, "auto", .max = 1000000,
+        .flags = HF__VALUE_AUTO,
+        .help = "How often in a row a lock may pass between threads of this "
+                "process without the engine; auto is 16 where each pass still "
+                "gets a larger token, else 0."),
+    ROW("drive", CHOICE, drive, "auto", .choices = "auto|app",
+        .help = "Who runs the engine: our threads, or the program by "
+                "hf_event_fd() and hf_dispatch()."),
+    ROW("connect", CHOICE, connect, "wait", .choices = "wait|lazy",
+        .help = "Whether hf_open() waits for the connection."),
+    ROW("connect_timeout", DURATION, connect_timeout_ms, "5s", .min = 1,
+        .max = HF_HOURS, .help = "How long connecting may take."),
+    ROW("io_timeout", DURATION, io_timeout_ms, "5s", .min = 1, .max = HF_HOURS,
+        .help = "How long one answer of the engine may take."),
+    ROW("session_timeout", DURATION, session_timeout_ms, "0", .max = HF_DAYS,
+        .help = "Session lease of engines that have one; 0 for the ttl."),
+    ROW("lock_delay", DURATION, lock_delay_ms, "0", .max = HF_HOURS,
+        .help = "Keep a lock whose holder vanished closed for so long."),
+    ROW("drift", NUMBER, drift, "0.02", .max = 50,
+        .help = "Share of a lease by which two clocks may differ."),
+    ROW("retry.policy", CHOICE, retry_policy, "exponential",
+        .choices = "forever|ntimes|exponential|elapsed",
+        .help = "How to ask again while waiting, where the engine cannot "
+                "call us."),
+    ROW("retry.base", DURATION, retry_base_ms, "50ms", .min = 1,
+        .max = HF_HOURS, .help = "First pause of retry.policy=exponential."),
+    ROW("retry.interval", DURATION, retry_interval_ms, "100ms", .min = 1,
+        .max = HF_HOURS, .help = "Pause of the other retry policies."),
+    ROW("retry.max_interval", DURATION, retry_max_interval_ms, "2s", .min = 1,
+        .max = HF_DAYS, .help = "Longest pause of retry.policy=exponential."),
+    ROW("retry.max_elapsed", DURATION, retry_max_elapsed_ms, "30s", .min = 1,
+        .max = 365 * HF_DAYS, .help = "When retry.policy=elapsed gives up."),
+    ROW("retry.max_attempts", INTEGER, retry_max_attempts, "0", .max = 1000000,
+        .help = "When retry.policy=ntimes gives up; 0 for no limit."),
+    ROW("retry.jitter", NUMBER, retry_jitter, "0.2", .max = 100,
+        .help = "Share of each pause that is random."),
+    ROW("node_timeout", DURATION, node_timeout_ms, "50ms", .min = 1,
+        .max = HF_MINUTES,
+        .help = "How long one of several masters may take (redlock)."),
+    ROW("sync_replicas", INTEGER, sync_replicas, "0", .max = 64,
+        .help = "Replicas that must confirm a grant, where the engine can "
+                "ask them."),
+    ROW("user", TEXT, user, "", .max = 255, .flags = HF__VALUE_NAME,
+        .help = "User name for the engine."),
+    ROW("password", TEXT, password, "", .max = 4096, .flags = HF__VALUE_SECRET,
+        .help = "Password for the engine; password_file is safer."),
+    {.name = "password_file",
+     .kind = HF__VALUE_TEXT,
+     .standard = "",
+     .max = 4095,
+     .flags = HF__VALUE_NAME,
+     .offset = NOWHERE,
+     .help = "File whose first line is the password; mode 0600."},
+    ROW("acl", TEXT, acl, "", .max = 4096, .flags = HF__VALUE_SECRET,
+        .help = "Access list of what we create (zookeeper)."),
+    ROW("tls.ca", TEXT, tls_ca, "", .max = 4095, .flags = HF__VALUE_NAME,
+        .help = "File of certificates to trust; empty for the system's."),
+    ROW("tls.cert", TEXT, tls_cert, "", .max = 4095, .flags = HF__VALUE_NAME,
+        .help = "File of our certificate; needs tls.key."),
+    ROW("tls.key", TEXT, tls_key, "", .max = 4095, .flags = HF__VALUE_NAME,
+        .help = "File of our private key; needs tls.cert."),
+    ROW("tls.verify", BOOLEAN, tls_verify, "on",
+        .help = "Check the server's certificate and name."),
+    ROW("pool.max", INTEGER, pool_max, "8", .min = 1, .max = 10000,
+        .help = "Most connections of engines that need one per lock."),
+    ROW("pool.max_idle", INTEGER, pool_max_idle, "8", .max = 10000,
+        .help = "Connections kept open for the next lock."),
+    ROW("pool.wait", DURATION, pool_wait_ms, "5s", .max = HF_DURATION_MAX,
+        .flags = HF__VALUE_FOREVER,
+        .help = "How long to wait for a free connection."),
+    ROW("pool.exhausted", CHOICE, pool_exhausted, "block",
+        .choices = "block|fail|grow",
+        .help = "What to do when all connections are in use."),
+    ROW("pool.check", BOOLEAN, pool_check, "off",
+        .help = "Test an idle connection before it is used."),
+    ROW("fault", TEXT, fault, "", .max = 4096, .flags = HF__VALUE_NAME,
+        .help = "What the wrapper fault+ does wrong, and when."),
+};
+
+enum { KEYS = HF_COUNT_OF(keys) };
+
+/* What users of other libraries write, where the spelling does not help. */
+static const struct {
+    const char *foreign;
+    const char *ours;
+} foreign_keys[] = {
+    {"timeout", "wait"},
+    {"expire", "ttl"},
+    {"expiration", "ttl"},
+    {"leasetime", "ttl"},
+    {"lockwatchdogtimeout", "ttl"},
+    {"namespace", "prefix"},
+    {"maxtotal", "pool.max"},
+    {"maxactive", "pool.max"},
+    {"maxidle", "pool.max_idle"},
+    {"maxwait", "pool.wait"},
+    {"maxwaitmillis", "pool.wait"},
+    {"blockwhenexhausted", "pool.exhausted"},
+    {"testonborrow", "pool.check"},
+    {"basesleeptimems", "retry.base"},
+    {"maxsleepms", "retry.max_interval"},
+    {"maxretries", "retry.max_attempts"},
+    {"retryintervalms", "retry.interval"},
+    {"retryinterval", "retry.interval"},
+    {"username", "user"},
+    {"reentrant", "the flag HF_NON_REENTRANT of hf_opts"},
+    {"address", "url"},
+};
+
+struct hf_config {
+    char *texts[HF__LAYERS][KEYS];
+    char *url_shown; /* of the url in force, without secrets */
+    struct hf__override *overrides;
+};
+
+/*
+ * Keys
+ * ----
+ */
+
+static const char *key_name_at(size_t i)
+{
+    return keys[i].name;
+}
+
+static const char *similar_key(const char *name)
+{
+    char wanted[HF__VALUE_WORD];
+
+    hf__value_squeeze(name, wanted);
+    for (size_t i = 0; i < HF_COUNT_OF(foreign_keys); i++) {
+        if (strcmp(foreign_keys[i].foreign, wanted) == 0)
+            return foreign_keys[i].ours;
+    }
+    return hf__value_nearest(name, key_name_at, KEYS);
+}
+
+static int no_such_key(const char *name, hf_error *err)
+{
+    const char *similar = similar_key(name);
+    char shown[HF__VALUE_WORD];
+
+    if (similar)
+        return hf__fail(err, HF_ECONFIG,
+                        "there is no key '%s'; did you mean %s?",
+                        hf__value_quote(name, shown), similar);
+    return hf__fail(err, HF_ECONFIG,
+                    "there is no key '%s'; libholdfast(3) lists the keys",
+                    hf__value_quote(name, shown));
+}
+
+/* The same, with the key in front of what went wrong. */
+static int parse_key(const struct hf__key *key, const char *text,
+                     union hf__value *ret, hf_error *err)
+{
+    int rc = hf__value_parse(key, text, ret, err);
+
+    return rc == 0 ? 0 : hf__fail_in(err, rc, "%s", key->name);
+}
+
+static const struct hf__key *find_key(const char *name)
+{
+    for (size_t i = 0; i < KEYS; i++) {
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    }
+    return NULL;
+}
+
+int hf__config_check(const char *key, const char *value, hf_error *err)
+{
+    const struct hf__key *row = find_key(key);
+    union hf__value ignored;
+
+    return row ? parse_key(row, value, &ignored, err) : no_such_key(key, err);
+}
+
+/*
+ * Configurations
+ * --------------
+ */
+
+hf_config *hf_config_new(void)
+{
+    return hf__calloc(1, sizeof(hf_config));
+}
+
+void hf__override_free(struct hf__override *override)
+{
+    if (!override)
+        return;
+    hf__free(override->pattern);
+    hf__free(override->note);
+    hf__free(override);
+}
+
+/* Secrets do not stay behind in freed memory. */
+static void forget(const struct hf__key *key, char *text)
+{
+    if (text && (key->flags & (HF__VALUE_SECRET | HF__VALUE_URL)))
+        explicit_bzero(text, strlen(text));
+    hf__free(text);
+}
+
+void hf_config_free(hf_config *config)
+{
+    if (!config)
+        return;
+    for (size_t layer = 0; layer < HF__LAYERS; layer++) {
+        for (size_t i = 0; i < KEYS; i++)
+            forget(&keys[i], config->texts[layer][i]);
+    }
+    while (config->overrides) {
+        struct hf__override *override = config->overrides;
+
+        config->overrides = override->next;
+        hf__override_free(override);
+    }
+    hf__free(config->url_shown);
+    hf__free(config);
+}
+
+void hf__config_swap(hf_config *a, hf_config *b)
+{
+    hf_config c = *a;
+
+    *a = *b;
+    *b = c;
+}
+
+void hf__config_add_override(hf_config *config, struct hf__override *override)
+{
+    struct hf__override **end = &config->overrides;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = override;
+}
+
+static int copy_override(hf_config *to, const struct hf__override *from)
+{
+    struct hf__override *copy = hf__malloc(sizeof(*copy));
+
+    if (!copy)
+        return HF_ENOMEM;
+    *copy = *from;
+    copy->next = NULL;
+    copy->pattern = hf__strdup(from->pattern);
+    copy->note = from->note ? hf__strdup(from->note) : NULL;
+    if (!copy->pattern || (from->note && !copy->note)) {
+        hf__override_free(copy);
+        return HF_ENOMEM;
+    }
+    hf__config_add_override(to, copy);
+    return 0;
+}
+
+static int copy_texts(hf_config *to, const hf_config *from)
+{
+    for (size_t layer = 0; layer < HF__LAYERS; layer++) {
+        for (size_t i = 0; i < KEYS; i++) {
+            if (!from->texts[layer][i])
+                continue;
+            to->texts[layer][i] = hf__strdup(from->texts[layer][i]);
+            if (!to->texts[layer][i])
+                return HF_ENOMEM;
+        }
+    }
+    if (from->url_shown) {
+        to->url_shown = hf__strdup(from->url_shown);
+        if (!to->url_shown)
+            return HF_ENOMEM;
+    }
+    return 0;
+}
+
+hf_config *hf__config_copy(const hf_config *config)
+{
+    hf_config *copy = hf_config_new();
+    int rc;
+
+    if (!copy)
+        return NULL;
+    rc = copy_texts(copy, config);
+    for (const struct hf__override *o = config->overrides; o && rc == 0;
+         o = o->next)
+        rc = copy_override(copy, o);
+    if (rc != 0) {
+        hf_config_free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+/* The text of the highest layer that has one, or NULL. */
+static const char *text_of(const hf_config *config, const struct hf__key *key,
+                           int *ret_layer)
+{
+    for (int layer = HF__LAYERS - 1; layer >= 0; layer--) {
+        const char *text = config->texts[layer][key - keys];
+
+        if (text) {
+            *ret_layer = layer;
+            return text;
+        }
+    }
+    return NULL;
+}
+
+/* After url has changed: what hf_config_get() may show of it. */
+static int show_url(hf_config *config, hf_error *err)
+{
+    HF_CLEANUP(hf__url_freep) struct hf__url *url = NULL;
+    const char *text = hf__config_url(config);
+    int rc;
+
+    hf__free(HF_STEAL(config->url_shown));
+    if (!text)
+        return 0;
+    rc = hf__url_parse(text, &url, err);
+    if (rc != 0)
+        return rc;
+    config->url_shown = HF_STEAL(url->redacted);
+    return 0;
+}
+
+int hf__config_set_layer(hf_config *config, enum hf__config_layer layer,
+                         const char *key, const char *value, hf_error *err)
+{
+    const struct hf__key *row = find_key(key);
+    union hf__value ignored;
+    char *copy;
+    char **place;
+    int rc;
+
+    if (!row)
+        return no_such_key(key, err);
+    if ((row->flags & HF__VALUE_URL) && layer != HF__LAYER_CODE &&
+        layer != HF__LAYER_FILE)
+        return hf__fail(err, HF_ECONFIG, "%s: not inside a URL", key);
+    rc = parse_key(row, value, &ignored, err);
+    if (rc != 0)
+        return rc;
+    copy = hf__strdup(value);
+    if (!copy)
+        return hf__fail(err, HF_ENOMEM, "%s: out of memory", key);
+
+    place = &config->texts[layer][row - keys];
+    forget(row, *place);
+    *place = copy;
+    return row->flags & HF__VALUE_URL ? show_url(config, err) : 0;
+}
+
+int hf_config_set(hf_config *config, const char *key, const char *value,
+                  hf_error *err)
+{
+    if (!config || !key || !value)
+        return hf__fail(err, HF_EINVAL,
+                        "hf_config_set: config, key or value is NULL");
+    return hf__config_set_layer(config, HF__LAYER_CODE, key, value, err);
+}
+
+const char *hf_config_get(const hf_config *config, const char *key)
+{
+    const struct hf__key *row = key ? find_key(key) : NULL;
+    const char *text;
+    int layer;
+
+    if (!config || !row)
+        return NULL;
+    text = text_of(config, row, &layer);
+    if (!text)
+        return row->standard;
+    if (row->flags & HF__VALUE_SECRET)
+        return *text ? "***" : "";
+    return row->flags & HF__VALUE_URL ? config->url_shown : text;
+}
+
+const char *hf__config_url(const hf_config *config)
+{
+    int layer;
+
+    return text_of(config, find_key("url"), &layer);
+}
+
+const struct hf__override *hf__config_override(const hf_config *config,
+                                               const char *name)
+{
+    for (const struct hf__override *o = config->overrides; o; o = o->next) {
+        if (fnmatch(o->pattern, name, 0) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+static const char *type_of(const struct hf__key *key)
+{
+    static const char *const words[] = {
+        [HF__VALUE_DURATION] = "duration", [HF__VALUE_INTEGER] = "integer",
+        [HF__VALUE_NUMBER] = "number",     [HF__VALUE_BOOLEAN] = "on|off",
+        [HF__VALUE_CAPS] = "capabilities", [HF__VALUE_TEXT] = "text",
+    };
+
+    return key->kind == HF__VALUE_CHOICE ? key->choices : words[key->kind];
+}
+
+int hf_config_keys(hf_key_cb *each, void *ctx)
+{
+    if (!each)
+        return HF_EINVAL;
+    for (size_t i = 0; i < KEYS; i++) {
+        const hf_key_info info = {
+            .size = (uint32_t)sizeof(info),
+            .name = keys[i].name,
+            .type = type_of(&keys[i]),
+            .standard = keys[i].standard,
+            .help = keys[i].help,
+        };
+        int rc = each(&info, ctx);
+
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+void hf_opts_init(hf_opts *opts, size_t size)
+{
+    hf_opts standard = HF_OPTS_INIT;
+
+    if (!opts || size < sizeof(opts->size))
+        return;
+    standard.size = (uint32_t)size;
+    memset(opts, 0, size);
+    memcpy(opts, &standard, size < sizeof(standard) ? size : sizeof(standard));
+}
+
+/*
+ * The environment
+ * ---------------
+ */
+
+/* What the command and its children use; these are not keys. */
+static const char *const other_variables[] = {
+    "URL",   "CONFIG", "PROFILE", "NAME",        "TOKEN",
+    "OWNER", "ENGINE", "TTL_MS",  "ENGINE_PATH", "HELD",
+};
+
+static bool is_other_variable(const char *name, size_t len)
+{
+    for (size_t i = 0; i < HF_COUNT_OF(other_variables); i++) {
+        if (strlen(other_variables[i]) == len &&
+            strncmp(other_variables[i], name, len) == 0)
+            return true;
+    }
+    return len > 5 && strncmp(name, "TEST_", 5) == 0;
+}
+
+/* RETRY_BASE is retry.base: no two keys differ in the separator alone. */
+static bool spells(const char *name, size_t len, const char *key)
+{
+    if (strlen(key) != len)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        char c = key[i] == '.' ? '_' : key[i];
+
+        if (name[i] != (c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c))
+            return false;
+    }
+    return true;
+}
+
+static int bad_variable(const char *name, size_t len, hf_error *err)
+{
+    char word[HF__VALUE_WORD];
+    char shown[HF__VALUE_WORD];
+    const char *similar;
+
+    snprintf(word, sizeof(word), "%.*s",
+             (int)(len < HF__VALUE_WORD ? len : HF__VALUE_WORD), name);
+    similar = similar_key(word);
+    if (!similar)
+        return hf__fail(err, HF_ECONFIG,
+                        "environment: HOLDFAST_%s is no setting of ours; "
+                        "unset it, or see libholdfast(3) for the keys",
+                        hf__value_quote(word, shown));
+    return hf__fail(err, HF_ECONFIG,
+                    "environment: HOLDFAST_%s is no setting of ours; did you "
+                    "mean the variable of %s?",
+                    hf__value_quote(word, shown), similar);
+}
+
+static int load_variable(hf_config *config, const char *name, hf_error *err)
+{
+    size_t len = strcspn(name, "=");
+
+    if (name[len] != '=' || name[len + 1] == '\0' ||
+        is_other_variable(name, len))
+        return 0;
+    for (size_t i = 0; i < KEYS; i++) {
+        int rc;
+
+        if (!spells(name, len, keys[i].name))
+            continue;
+        rc = hf__config_set_layer(config, HF__LAYER_ENVIRONMENT, keys[i].name,
+                                  name + len + 1, err);
+        return rc == 0 ? 0
+                       : hf__fail_in(err, rc, "environment: HOLDFAST_%.*s",
+                                     (int)len, name);
+    }
+    return bad_variable(name, len, err);
+}
+
+int hf__config_load_environment(hf_config *config, hf_error *err)
+{
+    static const char prefix[] = "HOLDFAST_";
+
+    /* Of a set-user-id program the environment is the attacker's. */
+    if (getauxval(AT_SECURE) != 0)
+        return 0;
+    for (char **entry = environ; entry && *entry; entry++) {
+        int rc;
+
+        if (strncmp(*entry, prefix, sizeof(prefix) - 1) != 0)
+            continue;
+        rc = load_variable(config, *entry + sizeof(prefix) - 1, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/*
+ * Settings
+ * --------
+ */
+
+static void *field_of(struct hf__settings *settings, const struct hf__key *key)
+{
+    return (char *)settings + key->offset;
+}
+
+void hf__settings_release(struct hf__settings *settings)
+{
+    for (size_t i = 0; i < KEYS; i++) {
+        char **text = field_of(settings, &keys[i]);
+
+        if (keys[i].kind != HF__VALUE_TEXT || keys[i].offset == NOWHERE)
+            continue;
+        forget(&keys[i], *text);
+        *text = NULL;
+    }
+}
+
+static int store(struct hf__settings *settings, const struct hf__key *key,
+                 const union hf__value *value, hf_error *err)
+{
+    void *field = field_of(settings, key);
+
+    switch ((enum hf__value_kind)key->kind) {
+    case HF__VALUE_DURATION:
+        *(int64_t *)field = value->ms;
+        return 0;
+    case HF__VALUE_INTEGER:
+    case HF__VALUE_BOOLEAN:
+    case HF__VALUE_CHOICE:
+        *(int32_t *)field = value->number;
+        return 0;
+    case HF__VALUE_NUMBER:
+        *(double *)field = value->share;
+        return 0;
+    case HF__VALUE_CAPS:
+        *(uint64_t *)field = value->caps;
+        return 0;
+    case HF__VALUE_TEXT:
+        *(char **)field = hf__strdup(value->text);
+        if (!*(char **)field)
+            return hf__fail(err, HF_ENOMEM, "%s: out of memory", key->name);
+        return 0;
+    }
+    return HF_EINTERNAL;
+}
+
+/* The first line of the open file, at most @size - 1 bytes. */
+static int read_secret(int fd, const char *path, char *text, size_t size,
+                       hf_error *err)
+{
+    struct stat stat;
+    ssize_t n;
+
+    if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))
+        return hf__fail(err, HF_ECONFIG, "password_file: %s is not a file",
+                        path);
+    if (stat.st_mode & 077)
+        return hf__fail(err, HF_ECONFIG,
+                        "password_file: others may read %s; chmod 600 it",
+                        path);
+    n = read(fd, text, size - 1);
+    if (n < 0)
+        return hf__fail(err, HF_ECONFIG, "password_file: cannot read %s: %m",
+                        path);
+    text[n] = '\0';
+    text[strcspn(text, "\r\n")] = '\0';
+    if (text[0] == '\0')
+        return hf__fail(err, HF_ECONFIG, "password_file: %s is empty", path);
+    return 0;
+}
+
+static int load_password(struct hf__settings *settings, const char *path,
+                         hf_error *err)
+{
+    char text[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    char *password;
+    int rc;
+
+    if (fd < 0)
+        return hf__fail(err, HF_ECONFIG, "password_file: cannot open %s: %m",
+                        path);
+    rc = read_secret(fd, path, text, sizeof(text), err);
+    close(fd);
+    password = rc == 0 ? hf__strdup(text) : NULL;
+    explicit_bzero(text, sizeof(text));
+    if (rc != 0)
+        return rc;
+    if (!password)
+        return hf__fail(err, HF_ENOMEM, "password_file: out of memory");
+    hf__free(settings->password);
+    settings->password = password;
+    return 0;
+}
+
+/* Of password and password_file the one from the higher layer counts. */
+static int resolve_password(const hf_config *config,
+                            struct hf__settings *settings, hf_error *err)
+{
+    int direct_layer = -1;
+    int file_layer = -1;
+    const char *path = text_of(config, find_key("password_file"), &file_layer);
+
+    (void)text_of(config, find_key("password"), &direct_layer);
+    if (!path || !*path || direct_layer > file_layer)
+        return 0;
+    if (direct_layer == file_layer)
+        return hf__fail(err, HF_ECONFIG,
+                        "both password and password_file are set; one is "
+                        "enough");
+    return load_password(settings, path, err);
+}
+
+/* What only the whole can tell. */
+static int check_whole(const struct hf__settings *settings, hf_error *err)
+{
+    if (settings->retry_policy == HF__RETRY_NTIMES &&
+        settings->retry_max_attempts == 0)
+        return hf__fail(err, HF_ECONFIG,
+                        "retry.policy=ntimes needs retry.max_attempts");
+    if (settings->retry_base_ms > settings->retry_max_interval_ms)
+        return hf__fail(err, HF_ECONFIG,
+                        "retry.base is longer than retry.max_interval");
+    if (!*settings->tls_cert != !*settings->tls_key)
+        return hf__fail(err, HF_ECONFIG,
+                        "tls.cert and tls.key belong together; %s is missing",
+                        *settings->tls_cert ? "tls.key" : "tls.cert");
+    return 0;
+}
+
+static int resolve_all(const hf_config *config, struct hf__settings *settings,
+                       hf_error *err)
+{
+    for (size_t i = 0; i < KEYS; i++) {
+        union hf__value value;
+        int layer;
+        const char *text = text_of(config, &keys[i], &layer);
+        int rc;
+
+        if (keys[i].offset == NOWHERE)
+            continue;
+        rc = parse_key(&keys[i], text ? text : keys[i].standard, &value, err);
+        if (rc != 0)
+            return rc;
+        rc = store(settings, &keys[i], &value, err);
+        if (rc != 0)
+            return rc;
+    }
+    return resolve_password(config, settings, err);
+}
+
+int hf__config_resolve(const hf_config *config,
+                       struct hf__settings *ret_settings, hf_error *err)
+{
+    struct hf__settings settings = {0};
+    int rc = resolve_all(config, &settings, err);
+
+    if (rc == 0)
+        rc = check_whole(&settings, err);
+    if (rc != 0) {
+        hf__settings_release(&settings);
+        return rc;
+    }
+    *ret_settings = settings;
+    return 0;
+}
