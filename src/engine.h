@@ -294,9 +294,9 @@ struct hf__query {
     uint64_t version;       /* answer of version_read, version_commit */
     void *rows;             /* the core's */
     void *engine_data;      /* the engine's, while under way */
-    struct hf__waiter *waiter; /* the core's */
+    struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */
     int rc;                 /* the core's */
-    hf_error *err;          /* the core's */
+    hf_error err;           /* the core's */
 };
 
 /* Add a row to the answer. HF_ENOMEM must be passed to hf__up_answer(). The
@@ -315,6 +315,14 @@ int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,
 int hf__engine_find_wrapper(const char *word,
                             const struct hf__engine_ops **ret_ops,
                             hf_error *err);
+/* The chain of engines for host->url, opened; the outermost reports to @up.
+ * Adds the engines' bytes to *ticket_size. */
+int hf__engine_new(const struct hf__engine_host *host,
+                   const struct hf__engine_up *up, void *up_owner,
+                   size_t *ticket_size, struct hf__engine **ret_engine,
+                   hf_error *err);
+/* Close and free the chain; NULL is ignored. */
+void hf__engine_free(struct hf__engine *engine, bool forked);
 /* Tests: put one more engine in front of the table; NULL takes it out. */
 void hf__engine_register(const struct hf__engine_ops *ops);
 

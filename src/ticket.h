@@ -62,7 +62,9 @@ struct hf__ticket {
     bool answered;        /* the engine has ever said queued or busy */
     bool renewing;        /* a renew() is under way */
     bool releasing;       /* LEAVING by release(), not by withdraw() */
-    uint8_t attempts;     /* of the retry policy, since the last answer */
+    bool unwanted;        /* renewals ended: max_hold, or no beat came */
+    uint8_t lost_reason;  /* what to say if the lease runs out now */
+    uint32_t attempts;    /* of the retry policy, since the last answer */
     struct hf__gate *gate;
     struct hf__list link; /* gate->seats, or client->leaving */
     struct hf__list holds; /* of callers: one, or more by re-entry */
@@ -76,10 +78,38 @@ struct hf__ticket {
     int64_t deadline_ns;  /* our claim ends here */
     int64_t until_ns;     /* renew no longer than this (max_hold) */
     int64_t granted_ns;
-    struct hf__waiter *waiter; /* of the blocking release or verify */
-    int rc;               /* what the release came to */
-    char *texts;          /* owner and note, if they had to be copied */
+    struct hf__list waiters; /* of a blocking release, verify or downgrade */
+    char *texts;          /* owner and note, if they do not fit here */
+    char owner_text[24];
     /* The engine's bytes follow. */
 };
+
+
+struct hf_request;
+struct hf__engine_up;
+
+/* A ticket for @request at @gate, NEW; NULL without memory. */
+struct hf__ticket *hf__ticket_new(struct hf__gate *gate,
+                                  const struct hf_request *request);
+/* Give back a ticket that the engine does not know (any more). */
+void hf__ticket_free(struct hf__ticket *ticket);
+void hf__ticket_move(struct hf__ticket *ticket, int state);
+/* Ask the engine, now; the outcome may be there when this returns. */
+void hf__ticket_ask(struct hf__ticket *ticket);
+/* Could @ticket serve @request as well: the same mode, lease and note? */
+bool hf__ticket_suits(const struct hf__ticket *ticket,
+                      const struct hf_request *request);
+/* Make @request's owner the ticket's owner. 0 or HF_ENOMEM. */
+int hf__ticket_set_owner(struct hf__ticket *ticket,
+                         const struct hf_request *request);
+bool hf__ticket_owned_by(const struct hf__ticket *ticket,
+                         const struct hf_request *request);
+/* The lock is gone: tell every hold, and take back what may be left. @certain:
+ * the engine says that nothing is. */
+void hf__ticket_lose(struct hf__ticket *ticket, int reason, bool certain);
+/* Tell everybody who waits for this ticket. */
+void hf__ticket_tell(struct hf__ticket *ticket, int rc);
+
+extern const struct hf__engine_up hf__ticket_reports;
 
 #endif

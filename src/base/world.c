@@ -98,6 +98,21 @@ static void real_yield(void)
     (void)sched_yield(); /* cannot fail on Linux */
 }
 
+static _Atomic uint64_t serials;
+static _Thread_local uint64_t own_serial;
+
+uint64_t hf__world_serial(void)
+{
+    return atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+}
+
+static uint64_t real_self(void)
+{
+    if (HF_UNLIKELY(own_serial == 0))
+        own_serial = hf__world_serial();
+    return own_serial;
+}
+
 static void *thread_main(void *arg)
 {
     struct hf__thread *thread = arg;
@@ -151,6 +166,7 @@ const struct hf__world hf__world_real = {
     .sleep = hf__loop_real_sleep,
     .ring = hf__loop_real_ring,
     .yield = real_yield,
+    .self = real_self,
     .thread_start = real_thread_start,
     .thread_join = real_thread_join,
 };

@@ -52,6 +52,8 @@ struct hf__world {
     void (*ring)(struct hf__alarm *alarm);
     /* Let others run once. */
     void (*yield)(void);
+    /* The calling thread's serial number, from 1, never used twice. */
+    uint64_t (*self)(void);
     /* A thread with all signals blocked. 0, or HF_ENOMEM. */
     int (*thread_start)(struct hf__thread **ret_thread, const char *name,
                         hf__thread_fn *run, void *arg);
@@ -83,6 +85,9 @@ static inline int64_t hf__ms_to_ns(int64_t ms)
 {
     return ms < 0 || ms > HF_DURATION_MAX ? HF_NEVER : ms * HF_MS;
 }
+
+/* A serial number that no thread has. */
+uint64_t hf__world_serial(void);
 
 /* A number below @bound; 0 if @bound is 0. */
 uint64_t hf__random_below(uint64_t bound);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hold.c - what the caller has in his hand.
+ *
+ * A hold is proof of a granted ticket. It carries its own state, deadline and
+ * token, so that hf_check() needs two loads and the clock, on any thread, also
+ * while the process was stopped: past the deadline it answers LOST whether or
+ * not anybody has noticed yet.
+ *
+ * One ticket may have several holds (re-entry); each keeps the memory of the
+ * client, so a handle is never left hanging by hf_close().
+ */
+#include "hold.h"
+
+#include "client.h"
+
+static void prepare_event(struct hf__tale *tale)
+{
+    hf_hold *hold = HF_CONTAINER_OF(tale, hf_hold, tale);
+
+    /* What it is now: a HELD that a LOST has overtaken is not told. */
+    hold->told = atomic_load_explicit(&hold->state, memory_order_relaxed);
+}
+
+static void tell_event(struct hf__tale *tale)
+{
+    hf_hold *hold = HF_CONTAINER_OF(tale, hf_hold, tale);
+
+    hold->on_event(hold->whole ? hold->whole : hold, hold->told, hold->ctx);
+}
+
+static hf_hold *take_spare(hf_client *client)
+{
+    struct hf__list *link = hf__list_first(&client->spare_holds);
+
+    if (!link)
+        return hf__malloc(sizeof(hf_hold));
+    hf__list_remove(link);
+    client->spare_holds_n--;
+    return HF_CONTAINER_OF(link, hf_hold, link);
+}
+
+static char *place_for_name(hf_hold *hold, size_t name_len)
+{
+    return name_len < HF__SMALL_NAME ? hold->small_name
+                                     : hf__malloc(name_len + 1);
+}
+
+hf_hold *hf__hold_new(hf_client *client, const char *name, size_t name_len)
+{
+    hf_hold *hold = take_spare(client);
+    char *copy;
+
+    if (!hold)
+        return NULL;
+    memset(hold, 0, sizeof(*hold));
+    copy = place_for_name(hold, name_len);
+    if (!copy) {
+        hf__free(hold);
+        return NULL;
+    }
+    memcpy(copy, name, name_len);
+    copy[name_len] = '\0';
+    hold->name = copy;
+    atomic_init(&hold->refs, 1);
+    hold->fork_generation = client->fork_generation;
+    hold->client = client;
+    hold->tale.prepare = prepare_event;
+    hold->tale.tell = tell_event;
+    hold->told = HF_HELD;
+    hf__list_init(&hold->link);
+    client->handles++;
+    return hold;
+}
+
+void hf__hold_free(hf_hold *hold)
+{
+    hf_client *client = hold->client;
+
+    if (hold->name != hold->small_name)
+        hf__free((char *)(uintptr_t)hold->name);
+    hf__free(hold->members);
+    if (client->closed || client->spare_holds_n >= HF__CLIENT_SPARES) {
+        hf__free(hold);
+    } else {
+        hf__list_init(&hold->link);
+        hf__list_append(&client->spare_holds, &hold->link);
+        client->spare_holds_n++;
+    }
+    hf__client_handle_gone(client);
+}
+
+void hf__hold_bind(hf_hold *hold, struct hf__ticket *ticket)
+{
+    hold->ticket = ticket;
+    hf__list_append(&ticket->holds, &hold->link);
+    atomic_store_explicit(&hold->token, ticket->token, memory_order_relaxed);
+    atomic_store_explicit(&hold->deadline_ns, ticket->deadline_ns,
+                          memory_order_relaxed);
+    atomic_store_explicit(&hold->beat, 1, memory_order_relaxed);
+    atomic_store_explicit(&hold->state, HF_HELD, memory_order_release);
+}
+
+void hf__hold_move(hf_hold *hold, int state)
+{
+    int before = atomic_load_explicit(&hold->state, memory_order_relaxed);
+
+    if (before == state)
+        return;
+    atomic_store_explicit(&hold->state, state, memory_order_release);
+    if (hold->on_event && state != HF_RELEASED)
+        hf__teller_add(hold->client, &hold->tale);
+}
+
+void hf__hold_part(hf_hold *hold, int state)
+{
+    hf__list_remove(&hold->link);
+    hold->ticket = NULL;
+    hold->client->metrics.held--;
+    hf__hold_move(hold, state);
+}
+
+static int own_check(const hf_hold *hold, int64_t now_ns)
+{
+    int state = atomic_load_explicit(&hold->state, memory_order_acquire);
+
+    if (state <= HF_JEOPARDY &&
+        now_ns >= atomic_load_explicit(&hold->deadline_ns,
+                                       memory_order_acquire))
+        return HF_LOST;
+    return state;
+}
+
+int hf__hold_check(const hf_hold *hold, int64_t now_ns)
+{
+    int worst = HF_HELD;
+
+    if (HF_LIKELY(hold->members_n == 0))
+        return own_check(hold, now_ns);
+    for (uint32_t i = 0; i < hold->members_n; i++) {
+        int state = own_check(hold->members[i], now_ns);
+
+        worst = state > worst ? state : worst;
+    }
+    return worst;
+}
+
+int64_t hf__hold_deadline(const hf_hold *hold)
+{
+    int64_t first_ns = atomic_load_explicit(&hold->deadline_ns,
+                                            memory_order_acquire);
+
+    for (uint32_t i = 0; i < hold->members_n; i++) {
+        int64_t ns = hf__hold_deadline(hold->members[i]);
+
+        first_ns = i == 0 || ns < first_ns ? ns : first_ns;
+    }
+    return first_ns;
+}

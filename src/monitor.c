@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * monitor.c - who is inside a client, and who does the work.
+ *
+ * One mutex guards everything in a client. A caller that has to wait becomes
+ * the driver if there is none: it leaves the monitor, waits for the engine,
+ * comes back, handles what came, and looks whether its own matter is done. The
+ * others are parked, each on a word of its own, and woken one by one. So an
+ * uncontended call costs its own system calls and no thread switch.
+ *
+ *   role:    nobody ──a caller waits──▶ a caller ──leaves──▶ the next waiter
+ *              ▲                           └──nobody waits──┐
+ *              └────────────────────────────────────────────┘
+ *            nobody, but something is owed ──▶ the background thread, or the
+ *                                              application (drive=app)
+ *
+ * The background thread is the driver of last resort, and the clock. The rule
+ * that keeps leases: whenever the monitor is free, background_until_ns is no
+ * later than the first thing owed. What comes earlier lowers it and rings;
+ * what comes later, or is called off, changes nothing, so that a program that
+ * acquires and releases all day never wakes it.
+ *
+ * Wakes are collected inside and delivered after unlocking. A word that is
+ * woken may be gone by then, with the stack it was on: unpark never reads it.
+ *
+ * Failure: nothing here can fail. A wake that comes twice, a poll that ends
+ * early, a sleep that ends for no reason are all just another look.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "client.h"
+#include "keeper.h"
+#include "log.h"
+#include "monitor.h"
+#include "reaper.h"
+
+/* An answer that nobody waits for (a posted release, a renewal) is read by the
+ * background thread after this long, if no caller has come by. */
+#define OWED_NS (50 * HF_MS)
+
+struct hf__log_line {
+    struct hf__log_line *next;
+    int level;
+    char text[];
+};
+
+/* ---- entering and leaving ---------------------------------------------- */
+
+static void drain_cancels(hf_client *client)
+{
+    struct hf_request *request =
+        atomic_exchange_explicit(&client->cancels, NULL, memory_order_acquire);
+
+    while (request) {
+        struct hf_request *next = request->cancel_next;
+
+        if (!request->finished)
+            hf__gate_forget(request, HF_ECANCELED);
+        request = next;
+    }
+}
+
+/* With the monitor: read the clock, and do what is due. LOST comes before any
+ * I/O, also when the process was stopped for an hour. */
+void hf__monitor_turn(hf_client *client)
+{
+    client->now_ns = hf__now();
+    if (HF_UNLIKELY(hf__loop_next_due(&client->loop) <= client->now_ns)) {
+        (void)hf__loop_run_timers(&client->loop, client->now_ns);
+        hf__keeper_send(client);
+    }
+    if (HF_UNLIKELY(atomic_load_explicit(&client->cancels,
+                                         memory_order_relaxed) != NULL))
+        drain_cancels(client);
+}
+
+int hf__client_enter_any(hf_client *client, hf_error *err)
+{
+    if (HF_UNLIKELY(hf__forked(client->fork_generation)))
+        return hf__fail(err, HF_EFORK,
+                        "the client belongs to the parent process: open one "
+                        "in the child");
+    (void)pthread_mutex_lock(&client->monitor);
+    client->users++;
+    if (HF_LIKELY(!client->closed))
+        hf__monitor_turn(client);
+    return 0;
+}
+
+int hf__client_enter(hf_client *client, hf_error *err)
+{
+    int rc = hf__client_enter_any(client, err);
+
+    if (rc == 0 && HF_UNLIKELY(client->closing)) {
+        hf__client_leave(client);
+        rc = hf__fail(err, HF_ECLOSED, "the client is closed");
+    }
+    return rc;
+}
+
+/* Something was sent, or is in line, and no caller will come back for it. */
+static void settle(hf_client *client)
+{
+    bool app = client->settings.drive == HF__DRIVE_APP;
+
+    if (client->asked > 0 && !client->sentry && client->engine->ops->sentry) {
+        client->sentry = true;
+        client->engine->ops->sentry(client->engine, true);
+    }
+    if (app || client->background_drives || !client->background)
+        return;
+    if (client->asked > 0) {
+        client->background_drives = true;
+        hf__world->ring(&client->alarm);
+    } else if (client->background_until_ns > client->now_ns + OWED_NS) {
+        client->background_until_ns = client->now_ns + OWED_NS;
+        hf__world->ring(&client->alarm);
+    }
+}
+
+static void tell_log(struct hf__log_line *line)
+{
+    while (line) {
+        struct hf__log_line *next = line->next;
+
+        hf__log(line->level, "%s", line->text);
+        hf__free(line);
+        line = next;
+    }
+}
+
+/* Unlock. Afterwards the client may be gone. */
+static void depart(hf_client *client)
+{
+    uint32_t n = client->wakes_n;
+    _Atomic uint32_t *wakes[HF__CLIENT_WAKES];
+    struct hf__log_line *lines = client->log_first;
+    bool last;
+
+    if (HF_LIKELY(!client->closed)) {
+        if (HF_UNLIKELY(!client->driver && client->asked + client->owed > 0))
+            settle(client);
+        if (client->engine->ops->flush)
+            client->engine->ops->flush(client->engine);
+        if (HF_UNLIKELY(client->loop.timer_fd >= 0))
+            hf__loop_arm(&client->loop);
+    }
+    if (n > 0)
+        memcpy(wakes, client->wakes, n * sizeof(wakes[0]));
+    client->wakes_n = 0;
+    client->log_first = NULL;
+    client->log_last = &client->log_first;
+    last = client->closed && client->users == 0 && client->handles == 0;
+    (void)pthread_mutex_unlock(&client->monitor);
+
+    if (last)
+        hf__monitor_free_client(client);
+    for (uint32_t i = 0; i < n; i++)
+        hf__world->unpark(wakes[i]);
+    if (HF_UNLIKELY(lines != NULL))
+        tell_log(lines);
+}
+
+void hf__client_leave(hf_client *client)
+{
+    client->users--;
+    if (HF_UNLIKELY(client->closer != NULL) && client->users == 1)
+        hf__waiter_done(client, client->closer, 0);
+    depart(client);
+}
+
+void hf__client_handle_gone(hf_client *client)
+{
+    client->handles--;
+}
+
+void hf__client_log(hf_client *client, int level, const char *format, ...)
+{
+    struct hf__log_line *line;
+    va_list args;
+    int len;
+
+    if (!hf__log_on(level))
+        return;
+    va_start(args, format);
+    len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    line = len < 0 ? NULL : hf__malloc(sizeof(*line) + (size_t)len + 1);
+    if (!line)
+        return; /* a line less: nobody could be told of it */
+    va_start(args, format);
+    (void)vsnprintf(line->text, (size_t)len + 1, format, args);
+    va_end(args);
+    line->level = level;
+    line->next = NULL;
+    *client->log_last = line;
+    client->log_last = &line->next;
+}
+
+/* ---- waiting and driving ----------------------------------------------- */
+
+void hf__waiter_init(struct hf__waiter *waiter)
+{
+    hf__list_init(&waiter->link);
+    hf__list_init(&waiter->watch);
+    atomic_init(&waiter->word, 0);
+    waiter->done = false;
+    waiter->rc = 0;
+}
+
+void hf__client_wake_word(hf_client *client, _Atomic uint32_t *word)
+{
+    if (client->wakes_n == HF__CLIENT_WAKES)
+        hf__world->unpark(word);
+    else
+        client->wakes[client->wakes_n++] = word;
+}
+
+static void wake(hf_client *client, struct hf__waiter *waiter)
+{
+    if (hf__list_empty(&waiter->link))
+        return; /* it never slept: its thread is the one that runs */
+    atomic_store_explicit(&waiter->word, 1, memory_order_release);
+    hf__client_wake_word(client, &waiter->word);
+}
+
+static void kick_driver(hf_client *client)
+{
+    if (client->engine->ops->kick)
+        client->engine->ops->kick(client->engine);
+    else
+        hf__loop_kick(&client->loop);
+}
+
+void hf__waiter_done(hf_client *client, struct hf__waiter *waiter, int rc)
+{
+    if (!waiter || waiter->done)
+        return;
+    waiter->done = true;
+    waiter->rc = rc;
+    hf__list_remove(&waiter->watch);
+    if (client->driver != waiter)
+        wake(client, waiter);
+    else if (client->polling)
+        kick_driver(client);
+}
+
+static void look(hf_client *client, const struct hf__loop_batch *batch)
+{
+    hf__monitor_turn(client);
+    hf__loop_handle(&client->loop, batch);
+    if (client->engine->ops->attend)
+        client->engine->ops->attend(client->engine);
+    hf__keeper_send(client);
+}
+
+/* With the monitor, without waiting: what is there? */
+void hf__monitor_look(hf_client *client)
+{
+    struct hf__loop_batch batch = { .n = 0 };
+
+    (void)hf__loop_poll(&client->loop, &batch, 0);
+    look(client, &batch);
+}
+
+static void drive(hf_client *client, int64_t until_ns)
+{
+    struct hf__engine *engine = client->engine;
+    struct hf__loop_batch batch;
+
+    batch.n = 0;
+    client->polling = true;
+    depart(client);
+    if (engine->ops->wait)
+        engine->ops->wait(engine, until_ns);
+    else
+        (void)hf__loop_poll(&client->loop, &batch, until_ns);
+    (void)pthread_mutex_lock(&client->monitor);
+    client->polling = false;
+    look(client, &batch);
+}
+
+static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
+{
+    atomic_store_explicit(&waiter->word, 0, memory_order_relaxed);
+    depart(client);
+    hf__world->park(&waiter->word, 0, until_ns);
+    (void)pthread_mutex_lock(&client->monitor);
+    hf__monitor_turn(client);
+}
+
+static void take_role(hf_client *client, struct hf__waiter *waiter)
+{
+    client->driver = waiter;
+    if (client->sentry) {
+        client->sentry = false;
+        client->engine->ops->sentry(client->engine, false);
+    }
+}
+
+/* The role is assigned here, under the monitor, and then its owner is woken:
+ * there are never waiters without a driver. */
+static void hand_on(hf_client *client)
+{
+    client->driver = NULL;
+    HF_LIST_EACH(&client->waiters, link)
+    {
+        struct hf__waiter *next =
+            HF_CONTAINER_OF(link, struct hf__waiter, link);
+
+        if (!next->done) {
+            take_role(client, next);
+            wake(client, next);
+            return;
+        }
+    }
+}
+
+bool hf__client_wait(hf_client *client, struct hf__waiter *waiter,
+                     int64_t until_ns)
+{
+    int cancel_state;
+
+    if (waiter->done)
+        return true;
+    /* A cancelled thread would take the driver's role with it. */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    hf__list_append(&client->waiters, &waiter->link);
+    while (!waiter->done) {
+        if (client->now_ns >= until_ns) {
+            hf__monitor_look(client); /* an answer in the socket wins */
+            break;
+        }
+        if (!client->driver)
+            take_role(client, waiter);
+        if (client->driver == waiter)
+            drive(client, until_ns);
+        else
+            rest(client, waiter, until_ns);
+    }
+    hf__list_remove(&waiter->link);
+    hf__list_remove(&waiter->watch);
+    if (client->driver == waiter)
+        hand_on(client);
+    (void)pthread_setcancelstate(cancel_state, NULL);
+    return waiter->done;
+}
+
+/* Sleep until done, without driving: for what another thread of ours does. */
+void hf__monitor_sleep(hf_client *client, struct hf__waiter *waiter)
+{
+    int cancel_state;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    /* In a list of its own, so that wake() knows that it sleeps, and the
+     * driver's role cannot be handed to it. */
+    struct hf__list alone;
+
+    hf__list_init(&alone);
+    hf__list_append(&alone, &waiter->link);
+    while (!waiter->done)
+        rest(client, waiter, HF_NEVER);
+    hf__list_remove(&waiter->link);
+    (void)pthread_setcancelstate(cancel_state, NULL);
+}
+
+void hf__monitor_unlock(hf_client *client)
+{
+    depart(client);
+}
+
+void hf__monitor_lock(hf_client *client)
+{
+    (void)pthread_mutex_lock(&client->monitor);
+    if (!client->closed)
+        hf__monitor_turn(client);
+}
+
+/* ---- timers and the background thread ----------------------------------- */
+
+int hf__client_timer_user(hf_client *client)
+{
+    if (hf__loop_reserve(&client->loop, client->timer_users + 2) != 0)
+        return HF_ENOMEM;
+    client->timer_users++;
+    return 0;
+}
+
+void hf__client_timer_user_gone(hf_client *client)
+{
+    client->timer_users--;
+}
+
+void hf__client_timer(hf_client *client, struct hf__timer *timer,
+                      int64_t due_ns)
+{
+    hf__timer_start(&client->loop, timer, due_ns);
+    if (due_ns >= client->background_until_ns)
+        return;
+    client->background_until_ns = due_ns;
+    if (client->background && !client->background_awake)
+        hf__world->ring(&client->alarm);
+}
+
+static void background_main(void *arg)
+{
+    hf_client *client = arg;
+
+    (void)pthread_mutex_lock(&client->monitor);
+    while (!client->background_stop) {
+        struct hf__loop *loop = NULL;
+        int64_t until_ns;
+
+        client->background_awake = true;
+        hf__monitor_turn(client);
+        if (client->background_drives && !client->driver)
+            hf__monitor_look(client);
+        client->background_drives =
+            !client->driver && client->asked + client->owed > 0;
+        if (client->background_drives)
+            loop = &client->loop;
+        until_ns = hf__loop_next_due(&client->loop);
+        client->background_until_ns = until_ns;
+        client->background_awake = false;
+        depart(client);
+        hf__world->sleep(&client->alarm, loop, until_ns);
+        (void)pthread_mutex_lock(&client->monitor);
+    }
+    depart(client);
+}
+
+int hf__client_need_background(hf_client *client, hf_error *err)
+{
+    int rc;
+
+    if (HF_LIKELY(client->background != NULL) ||
+        client->settings.drive == HF__DRIVE_APP)
+        return 0;
+    rc = hf__alarm_init(&client->alarm);
+    if (rc != 0)
+        return hf__fail(err, rc, "no descriptors left for a timer: raise the "
+                                 "limit (ulimit -n)");
+    rc = hf__world->thread_start(&client->background, "holdfast",
+                                 background_main, client);
+    if (rc != 0) {
+        hf__alarm_release(&client->alarm);
+        return hf__fail(err, rc, "cannot start the thread that renews leases");
+    }
+    return 0;
+}
+
+void hf__monitor_stop_background(hf_client *client)
+{
+    if (!client->background)
+        return;
+    (void)pthread_mutex_lock(&client->monitor);
+    client->background_stop = true;
+    (void)pthread_mutex_unlock(&client->monitor);
+    hf__world->ring(&client->alarm);
+    hf__world->thread_join(client->background);
+    client->background = NULL;
+    hf__alarm_release(&client->alarm);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reaper.c - take back every request whose outcome we never learnt.
+ *
+ * A ticket comes here when it is released, when its caller gave up, and when
+ * it was lost. The first call may be a release; once that is unknown, or for
+ * everything else, it is a withdrawal, which is right whatever state the
+ * engine has the ticket in. It is repeated, with growing pauses, until the
+ * engine has confirmed. Only then is the ticket, and with the last one the
+ * gate, given back.
+ *
+ * Failure: while the engine is away nothing is sent; a new connection starts
+ * all of them. What is still here when the client closes ends with its lease.
+ *
+ * With the monitor held.
+ */
+#include "reaper.h"
+
+#include "client.h"
+#include "keeper.h"
+#include "retry.h"
+
+static void send_it(struct hf__ticket *ticket)
+{
+    hf_client *client = ticket->gate->client;
+    struct hf__engine *engine = client->engine;
+    bool releasing = ticket->releasing;
+    int rc;
+
+    if (!client->up) {
+        hf__client_connect(client);
+        return; /* hf__reaper_hurry() comes with the connection */
+    }
+    ticket->releasing = false; /* if this one is lost, withdraw */
+    if (releasing)
+        rc = engine->ops->release(engine, ticket, /* err= */ NULL);
+    else
+        rc = engine->ops->withdraw(engine, ticket, /* err= */ NULL);
+    if (rc != 0)
+        hf__reaper_unknown(ticket);
+}
+
+static void reaper_fire(struct hf__timer *timer)
+{
+    send_it(HF_CONTAINER_OF(timer, struct hf__ticket, timer));
+}
+
+void hf__reaper_take(struct hf__ticket *ticket, bool releasing)
+{
+    hf_client *client = ticket->gate->client;
+
+    hf__keeper_stop(ticket);
+    hf__list_remove(&ticket->link);
+    hf__ticket_move(ticket, HF__TICKET_LEAVING);
+    hf__list_append(&client->leaving, &ticket->link);
+    ticket->gate->leaving++;
+    ticket->releasing = releasing;
+    ticket->attempts = 0;
+    ticket->timer.fire = reaper_fire;
+    send_it(ticket);
+}
+
+void hf__reaper_left(struct hf__ticket *ticket, int rc)
+{
+    struct hf__gate *gate = ticket->gate;
+
+    hf__gate_pin(gate);
+    if (ticket->attempts > 0)
+        gate->client->metrics.reaped++;
+    hf__list_remove(&ticket->link);
+    hf__ticket_move(ticket, HF__TICKET_GONE);
+    hf__ticket_tell(ticket, rc);
+    hf__ticket_free(ticket);
+    gate->leaving--;
+    hf__gate_unpin(gate);
+}
+
+void hf__reaper_unknown(struct hf__ticket *ticket)
+{
+    hf_client *client = ticket->gate->client;
+
+    ticket->releasing = false;
+    hf__client_timer(client, &ticket->timer,
+                     client->now_ns +
+                         hf__retry_pause_ns(&client->settings,
+                                            ticket->attempts++));
+}
+
+void hf__reaper_hurry(hf_client *client)
+{
+    struct hf__list all;
+
+    /* They move to the end of the list as they are sent, and may go. */
+    hf__list_init(&all);
+    while (!hf__list_empty(&client->leaving)) {
+        struct hf__list *link = hf__list_first(&client->leaving);
+
+        hf__list_remove(link);
+        hf__list_append(&all, link);
+    }
+    while (!hf__list_empty(&all)) {
+        struct hf__list *link = hf__list_first(&all);
+        struct hf__ticket *ticket =
+            HF_CONTAINER_OF(link, struct hf__ticket, link);
+
+        hf__list_remove(link);
+        hf__list_append(&client->leaving, link);
+        hf__timer_stop(&client->loop, &ticket->timer);
+        send_it(ticket);
+    }
+}

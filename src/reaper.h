@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* reaper.h - leftovers taken back. */
+#ifndef HF_REAPER_H
+#define HF_REAPER_H
+
+#include "ticket.h"
+
+/* From now on the ticket is the reaper's: release it (@releasing: it is held)
+ * or withdraw it, until the engine has confirmed. May be gone on return. */
+void hf__reaper_take(struct hf__ticket *ticket, bool releasing);
+/* The engine confirmed, or does not know. */
+void hf__reaper_left(struct hf__ticket *ticket, int rc);
+void hf__reaper_unknown(struct hf__ticket *ticket);
+/* A new connection: try everything that waits. */
+void hf__reaper_hurry(hf_client *client);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * teller.c - run the host's callbacks, on nobody else's time.
+ *
+ * A callback never runs with the monitor held, and never on a thread that is
+ * inside a blocking call of ours: that caller may hold a mutex the callback
+ * wants. Nor on the background thread, whose renewals a slow callback would
+ * stop. So there is one more thread, the teller, made when the first callback
+ * is registered; or the host's own, in hf_dispatch(), once it has asked for
+ * hf_event_fd().
+ *
+ * A tale is what is to be told about one hold or request. It is listed with
+ * the monitor held, prepared (what is to be said is taken) with the monitor
+ * held, and told without. Whoever ends a hold or a request hushes its tale
+ * first: after that nothing is told about it any more, and a telling under way
+ * has returned, unless it is the telling itself that ends it.
+ */
+#include "teller.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "monitor.h"
+
+void hf__teller_init(struct hf__teller *teller)
+{
+    hf__list_init(&teller->tales);
+    hf__list_init(&teller->hushing);
+    teller->announce_fd = -1;
+}
+
+static void announce(hf_client *client)
+{
+    static const uint64_t one = 1;
+    struct hf__teller *teller = &client->teller;
+
+    if (client->settings.drive == HF__DRIVE_APP) {
+        hf__loop_kick(&client->loop);
+    } else if (teller->dispatched) {
+        /* Full means that it is readable already. */
+        if (write(teller->announce_fd, &one, sizeof(one)) < 0)
+            return;
+    } else {
+        atomic_store_explicit(&teller->word, 1, memory_order_release);
+        hf__client_wake_word(client, &teller->word);
+    }
+}
+
+void hf__teller_add(hf_client *client, struct hf__tale *tale)
+{
+    if (tale->listed)
+        return;
+    tale->listed = true;
+    hf__list_append(&client->teller.tales, &tale->link);
+    announce(client);
+}
+
+void hf__teller_hush(hf_client *client, struct hf__tale *tale)
+{
+    struct hf__teller *teller = &client->teller;
+
+    if (tale->listed) {
+        hf__list_remove(&tale->link);
+        tale->listed = false;
+    }
+    while (teller->telling == tale &&
+           teller->telling_thread != hf__world->self()) {
+        struct hf__waiter waiter;
+
+        hf__waiter_init(&waiter);
+        hf__list_append(&teller->hushing, &waiter.watch);
+        hf__monitor_sleep(client, &waiter);
+    }
+}
+
+static void tell_one(hf_client *client, struct hf__tale *tale)
+{
+    struct hf__teller *teller = &client->teller;
+
+    hf__list_remove(&tale->link);
+    tale->listed = false;
+    tale->prepare(tale);
+    teller->telling = tale;
+    teller->telling_thread = hf__world->self();
+    hf__monitor_unlock(client);
+    tale->tell(tale); /* which may free what it is about */
+    hf__monitor_lock(client);
+    teller->telling = NULL;
+    HF_LIST_EACH(&teller->hushing, link)
+    {
+        hf__waiter_done(client, HF_CONTAINER_OF(link, struct hf__waiter, watch),
+                        0);
+    }
+}
+
+int hf__teller_run(hf_client *client)
+{
+    struct hf__teller *teller = &client->teller;
+    int told = 0;
+
+    /* Two threads in hf_dispatch(): one tells, the other finds nothing. */
+    while (!teller->telling && !hf__list_empty(&teller->tales)) {
+        tell_one(client, HF_CONTAINER_OF(hf__list_first(&teller->tales),
+                                         struct hf__tale, link));
+        told++;
+    }
+    return told;
+}
+
+static void teller_main(void *arg)
+{
+    hf_client *client = arg;
+    struct hf__teller *teller = &client->teller;
+
+    hf__monitor_lock(client);
+    while (!teller->stop) {
+        if (!teller->dispatched)
+            (void)hf__teller_run(client);
+        if (teller->stop)
+            break;
+        atomic_store_explicit(&teller->word, 0, memory_order_relaxed);
+        hf__monitor_unlock(client);
+        hf__world->park(&teller->word, 0, HF_NEVER);
+        hf__monitor_lock(client);
+    }
+    hf__monitor_unlock(client);
+}
+
+int hf__teller_need(hf_client *client, hf_error *err)
+{
+    struct hf__teller *teller = &client->teller;
+    int rc;
+
+    if (teller->thread || teller->dispatched ||
+        client->settings.drive == HF__DRIVE_APP)
+        return 0;
+    rc = hf__world->thread_start(&teller->thread, "holdfast-tell", teller_main,
+                                 client);
+    if (rc != 0)
+        return hf__fail(err, rc, "cannot start the thread for callbacks");
+    return 0;
+}
+
+int hf__teller_dispatch_fd(hf_client *client, hf_error *err)
+{
+    struct hf__teller *teller = &client->teller;
+
+    if (teller->announce_fd < 0)
+        teller->announce_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (teller->announce_fd < 0)
+        return hf__fail_engine(err, HF_ENOMEM, errno,
+                               "no descriptor left: raise the limit "
+                               "(ulimit -n)");
+    teller->dispatched = true;
+    if (!hf__list_empty(&teller->tales))
+        announce(client);
+    return teller->announce_fd;
+}
+
+void hf__teller_heard(hf_client *client)
+{
+    uint64_t count;
+
+    if (client->teller.announce_fd >= 0 &&
+        read(client->teller.announce_fd, &count, sizeof(count)) < 0)
+        return; /* EAGAIN: nothing was announced */
+}
+
+void hf__teller_stop(hf_client *client)
+{
+    struct hf__teller *teller = &client->teller;
+
+    if (!teller->thread)
+        return;
+    hf__monitor_lock(client);
+    teller->stop = true;
+    atomic_store_explicit(&teller->word, 1, memory_order_release);
+    hf__monitor_unlock(client);
+    hf__world->unpark(&teller->word);
+    hf__world->thread_join(teller->thread);
+    teller->thread = NULL;
+}
+
+void hf__teller_release(struct hf__teller *teller)
+{
+    if (teller->announce_fd >= 0)
+        (void)close(teller->announce_fd);
+    teller->announce_fd = -1;
+}
