@@ -16,7 +16,6 @@
  * reaper its time, and waits until no other thread is inside. The memory of
  * the client stays until the last hold or request handle is given back.
  */
-#define _GNU_SOURCE
 #include "client.h"
 
 #include <stdlib.h>
@@ -209,6 +208,13 @@ static int first_connection(hf_client *client, hf_error *err)
     hf__waiter_init(&opener);
     client->opener = &opener;
     hf__client_connect(client);
+    if (!client->up) {
+        /* Somebody has to try again when the pause is over. */
+        int rc = hf__client_need_background(client, err);
+
+        if (rc != 0)
+            return rc;
+    }
     if (client->settings.connect == HF__CONNECT_WAIT) {
         until_ns = hf__instant_add(
             client->now_ns, hf__ms_to_ns(client->settings.connect_timeout_ms));

@@ -153,6 +153,8 @@ static int give_back(hf_client *client, struct hf__ticket *ticket)
     if (!waiter.done &&
         !hf__client_wait(client, &waiter, io_deadline(client)))
         return HF_EUNKNOWN;
+    if (waiter.rc == HF_ELOST)
+        client->metrics.lost[HF__LOST_TAKEN]++;
     return waiter.rc;
 }
 
@@ -269,7 +271,7 @@ static int live_ticket(hf_hold *hold, struct hf__ticket **ret_ticket,
 
 static int verify_one(hf_hold *hold, hf_error *err)
 {
-    struct hf__ticket *ticket;
+    struct hf__ticket *ticket = NULL;
     int rc;
 
     rc = live_ticket(hold, &ticket, err);
@@ -301,7 +303,7 @@ int hf_verify(hf_hold *hold, hf_error *err)
 static int downgrade(hf_hold *hold, hf_error *err)
 {
     hf_client *client = hold->client;
-    struct hf__ticket *ticket;
+    struct hf__ticket *ticket = NULL;
     int rc;
 
     if (hold->members_n > 0)

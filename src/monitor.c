@@ -270,6 +270,9 @@ static void drive(hf_client *client, int64_t until_ns)
     struct hf__loop_batch batch;
 
     batch.n = 0;
+    if (client->settings.drive == HF__DRIVE_APP &&
+        until_ns > hf__loop_next_due(&client->loop))
+        until_ns = hf__loop_next_due(&client->loop); /* no other clock here */
     client->polling = true;
     depart(client);
     if (engine->ops->wait)

@@ -59,6 +59,9 @@ static int check_bytes(const char *what, const unsigned char *s, size_t len,
     size_t step;
 
     for (size_t i = 0; i < len; i += step) {
+        step = 1;
+        if (HF_LIKELY(s[i] >= 0x20 && s[i] < 0x7f))
+            continue;
         step = utf8_length(s + i, len - i);
         if (HF_UNLIKELY(step == 0))
             return hf__fail(err, HF_EINVAL,

@@ -26,7 +26,9 @@
  * we would not do what they ask. */
 static int take_opts(const hf_opts *given, hf_opts *opts, hf_error *err)
 {
-    hf_opts_init(opts, sizeof(*opts));
+    static const hf_opts standard = HF_OPTS_INIT;
+
+    *opts = standard;
     if (!given)
         return 0;
     if (given->size < sizeof(*opts))
@@ -495,7 +497,7 @@ int hf_dispatch(hf_client *client)
 
     if (!client)
         return HF_EINVAL;
-    rc = hf__client_enter(client, /* err= */ NULL);
+    rc = hf__client_enter_any(client, /* err= */ NULL);
     if (rc != 0)
         return rc;
     if (client->settings.drive == HF__DRIVE_APP)

@@ -33,15 +33,12 @@ void hf__teller_init(struct hf__teller *teller)
 
 static void announce(hf_client *client)
 {
-    static const uint64_t one = 1;
     struct hf__teller *teller = &client->teller;
 
     if (client->settings.drive == HF__DRIVE_APP) {
         hf__loop_kick(&client->loop);
     } else if (teller->dispatched) {
-        /* Full means that it is readable already. */
-        if (write(teller->announce_fd, &one, sizeof(one)) < 0)
-            return;
+        hf__fd_signal(teller->announce_fd);
     } else {
         atomic_store_explicit(&teller->word, 1, memory_order_release);
         hf__client_wake_word(client, &teller->word);
@@ -115,9 +112,9 @@ static void teller_main(void *arg)
     struct hf__teller *teller = &client->teller;
 
     hf__monitor_lock(client);
-    while (!teller->stop) {
+    for (;;) {
         if (!teller->dispatched)
-            (void)hf__teller_run(client);
+            (void)hf__teller_run(client); /* also what the close has ended */
         if (teller->stop)
             break;
         atomic_store_explicit(&teller->word, 0, memory_order_relaxed);
@@ -161,11 +158,8 @@ int hf__teller_dispatch_fd(hf_client *client, hf_error *err)
 
 void hf__teller_heard(hf_client *client)
 {
-    uint64_t count;
-
-    if (client->teller.announce_fd >= 0 &&
-        read(client->teller.announce_fd, &count, sizeof(count)) < 0)
-        return; /* EAGAIN: nothing was announced */
+    if (client->teller.announce_fd >= 0)
+        hf__fd_drain(client->teller.announce_fd);
 }
 
 void hf__teller_stop(hf_client *client)

@@ -43,21 +43,17 @@ static const uint8_t moves[] = {
     [HF__TICKET_GONE] = 0,
 };
 
-static bool counts_as_asked(int state)
-{
-    return state == HF__TICKET_ASKING || state == HF__TICKET_QUEUED;
-}
-
 void hf__ticket_move(struct hf__ticket *ticket, int state)
 {
+    /* What somebody must drive: in line, and on the way out. */
+    static const uint8_t asked = MAY(ASKING) | MAY(QUEUED);
     hf_client *client = ticket->gate->client;
     int before = ticket->state;
 
     assert(moves[before] & (1u << state));
-    client->asked += (uint32_t)counts_as_asked(state);
-    client->asked -= (uint32_t)counts_as_asked(before);
-    client->owed += (uint32_t)(state == HF__TICKET_LEAVING);
-    client->owed -= (uint32_t)(before == HF__TICKET_LEAVING);
+    client->asked += (asked >> state & 1u) - (asked >> before & 1u);
+    client->owed += (uint32_t)(state == HF__TICKET_LEAVING) -
+                    (uint32_t)(before == HF__TICKET_LEAVING);
     ticket->state = (uint8_t)state;
 }
 

@@ -11,7 +11,6 @@
  * fetched before its registration went away finds another generation, and is
  * dropped.
  */
-#define _GNU_SOURCE
 #include "base/loop.h"
 
 #include <errno.h>
@@ -236,13 +235,16 @@ void hf__io_stop(struct hf__loop *loop, struct hf__io *io)
     io->slot = 0;
 }
 
-static void drain(int fd)
+/* By syscall(), here and in hf__fd_signal(): read() and write() are points at
+ * which a thread may be cancelled, and it would take the monitor with it. */
+void hf__fd_drain(int fd)
 {
     uint64_t count;
+    int before = errno;
 
     /* EAGAIN: another thread was quicker. */
-    if (read(fd, &count, sizeof(count)) < 0)
-        return;
+    if (syscall(SYS_read, fd, &count, sizeof(count)) < 0)
+        errno = before;
 }
 
 void hf__loop_handle(struct hf__loop *loop, const struct hf__loop_batch *batch)
@@ -252,9 +254,9 @@ void hf__loop_handle(struct hf__loop *loop, const struct hf__loop_batch *batch)
         uint32_t generation = (uint32_t)(batch->events[i].data.u64 >> 32);
 
         if (slot == EVENT_SLOT) {
-            drain(loop->event_fd);
+            hf__fd_drain(loop->event_fd);
         } else if (slot == TIMER_SLOT) {
-            drain(loop->timer_fd);
+            hf__fd_drain(loop->timer_fd);
         } else if (slot < loop->slots_size && loop->slots[slot].io &&
                    loop->slots[slot].generation == generation) {
             loop->slots[slot].io->ready(loop->slots[slot].io,
@@ -304,13 +306,13 @@ void hf__loop_arm(struct hf__loop *loop)
 
 /* ---- the kernel's side ------------------------------------------------- */
 
-static void ring(int event_fd)
+void hf__fd_signal(int event_fd)
 {
     static const uint64_t one = 1;
     int before = errno;
 
     /* Full means that it is readable already. */
-    if (write(event_fd, &one, sizeof(one)) < 0)
+    if (syscall(SYS_write, event_fd, &one, sizeof(one)) < 0)
         errno = before;
 }
 
@@ -338,7 +340,7 @@ int hf__loop_real_poll(struct hf__loop *loop, struct hf__loop_batch *batch,
 
 void hf__loop_real_kick(struct hf__loop *loop)
 {
-    ring(loop->event_fd);
+    hf__fd_signal(loop->event_fd);
 }
 
 void hf__loop_real_sleep(struct hf__alarm *alarm, struct hf__loop *loop,
@@ -353,12 +355,12 @@ void hf__loop_real_sleep(struct hf__alarm *alarm, struct hf__loop *loop,
     set_timer_fd(alarm->timer_fd, until_ns);
     (void)poll(fds, HF_COUNT_OF(fds), -1); /* EINTR: the caller looks */
     if (fds[0].revents)
-        drain(alarm->event_fd);
+        hf__fd_drain(alarm->event_fd);
 }
 
 void hf__loop_real_ring(struct hf__alarm *alarm)
 {
-    ring(alarm->event_fd);
+    hf__fd_signal(alarm->event_fd);
 }
 
 int hf__alarm_init(struct hf__alarm *alarm)

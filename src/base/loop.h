@@ -109,6 +109,10 @@ int hf__loop_timer_fd(struct hf__loop *loop);
 /* Before leaving the monitor, where there is a timer_fd: set it. */
 void hf__loop_arm(struct hf__loop *loop);
 
+/* Make an eventfd readable, and silent again. Async-signal-safe. */
+void hf__fd_signal(int event_fd);
+void hf__fd_drain(int fd);
+
 /* What a background thread sleeps on: futex and epoll timeouts stand still
  * while the machine is suspended, a timerfd on CLOCK_BOOTTIME does not. */
 struct hf__alarm {

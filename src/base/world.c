@@ -7,7 +7,6 @@
  * machine slept. Leases are not kept that way: the background thread sleeps on
  * a timerfd (loop.c), and every entry to a client looks at the clock first.
  */
-#define _GNU_SOURCE
 #include "base/world.h"
 
 #include <errno.h>
