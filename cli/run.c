@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c - holdfast run: a command under a lock.
+ *
+ * Open, acquire, start, watch, release: each step has its own file, and this
+ * one says what the exit code is. The child's own code is passed through
+ * untouched; ours are those of holdfast(1), and --report tells them apart where
+ * a program happens to use the same number.
+ *
+ * Failure: if the lock turns out lost only when it is released, the exit code
+ * is CLI_LOST all the same: somebody else may have worked at the same time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ancestor.h"
+#include "cli.h"
+#include "json.h"
+#include "lock.h"
+#include "signals.h"
+#include "talk.h"
+#include "task.h"
+#include "text.h"
+
+static const char help[] =
+    "Usage: holdfast run NAME [options] -- CMD [ARG...]\n"
+    "       holdfast run NAME [options] -c 'line of shell'\n"
+    "Run CMD while holding the lock NAME. Waits for the lock.\n\n"
+    "  -n, --nonblock        do not wait        -w, --wait DUR   wait so long\n"
+    "  -s, --shared          a reader's lock    --slots N        one of N\n"
+    "  -E, --conflict-exit-code N   instead of 75     --skip-ok  busy is 0\n"
+    "      --ttl DUR         the lease; renewed while CMD runs (30s)\n"
+    "      --max-hold DUR    stop CMD after so long (exit 124)\n"
+    "      --hold-at-least DUR   keep the lock so long, even if CMD is quick\n"
+    "      --on-lost term|kill|warn   what happens to CMD when the lock is lost\n"
+    "      --kill-after DUR  from TERM to KILL (5s, at most a third of the ttl)\n"
+    "      --note TEXT       shown to whoever asks who holds it\n"
+    "      --require CAP,... refuse an engine without: fenced, distributed, ...\n"
+    "      --report FILE     how it went, as JSON\n"
+    "  -u URL, --config FILE, --profile NAME, -o KEY=VALUE, -q, -v\n\n"
+    "Exit: CMD's own, 128+n if signal n ended it; 75 busy; 79 lock lost;\n"
+    "  69 engine unreachable; 77 refused; 64 usage; 78 configuration;\n"
+    "  124 max-hold; 126/127 CMD not executable/found; 130/143 interrupted\n"
+    "A DUR is 250ms, 30s, 5m, 2h, or seconds. CMD gets HOLDFAST_TOKEN.\n";
+
+static struct {
+    bool skip_ok;
+    int64_t hold_at_least_ms;
+    const char *shell;
+    const char *report;
+} options;
+
+static const struct option run_options[] = {
+    {'c', "command", OPTION_TEXT, &options.shell, NULL, "STRING"},
+    {0, "skip-ok", OPTION_FLAG, &options.skip_ok, NULL, NULL},
+    {0, "hold-at-least", OPTION_DURATION, &options.hold_at_least_ms, NULL,
+     "DUR"},
+    {0, "report", OPTION_TEXT, &options.report, NULL, "FILE"},
+    {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
+};
+static const struct option *const tables[] = {run_options, lock_options,
+                                              watch_options, NULL};
+
+/* What --report tells. */
+struct report {
+    FILE *file;
+    const char *outcome;
+    int64_t asked;   /* lock_now_ms() */
+    int64_t granted; /* 0: never */
+    int64_t ended;
+    uint64_t token;
+    int signo;
+};
+
+static int open_report(struct report *report)
+{
+    report->asked = lock_now_ms();
+    if (!options.report)
+        return 0;
+    report->file = fopen(options.report, "we");
+    if (report->file)
+        return 0;
+    fprintf(stderr, "holdfast: cannot write the report to %s: %s\n",
+            text_safe(options.report), strerror(errno));
+    return CLI_USAGE;
+}
+
+/* What an exit code before the start of the command stands for. */
+static const char *outcome_of(int rc, int code)
+{
+    if (rc == HF_EBUSY || rc == HF_ETIMEOUT)
+        return "busy";
+    if (rc == HF_ECANCELED)
+        return "interrupted";
+    switch (code) {
+    case CLI_UNAVAILABLE:
+        return "unavailable";
+    case CLI_AUTH:
+        return "auth";
+    case CLI_CONFIG:
+        return "config";
+    case CLI_USAGE:
+        return "usage";
+    case CLI_NOT_FOUND:
+    case CLI_NOT_EXECUTABLE:
+        return "not_started";
+    default:
+        return "internal";
+    }
+}
+
+static int write_report(struct report *report, int code)
+{
+    struct json json = {.to = report->file};
+    int64_t now = lock_now_ms();
+    int64_t granted = report->granted;
+
+    if (!report->file)
+        return code;
+    json_open(&json, NULL, '{');
+    json_text(&json, "outcome", report->outcome);
+    json_number(&json, "waited_ms", (granted ? granted : now) - report->asked);
+    json_number(&json, "held_ms", granted ? now - granted : 0);
+    json_token(&json, "token", report->token);
+    json_number(&json, "exit_code", code);
+    json_number(&json, "signal", report->signo);
+    json_end(&json);
+    if (fclose(report->file) != 0)
+        fprintf(stderr, "holdfast: cannot write the report to %s: %s\n",
+                text_safe(options.report), strerror(errno));
+    return code;
+}
+
+/* Keep what a quick command leaves of --hold-at-least. */
+static void hold_on(struct watch *watch)
+{
+    for (;;) {
+        int64_t left_ms =
+            watch->held_since + options.hold_at_least_ms - lock_now_ms();
+
+        if (left_ms <= 0 || hf_check(watch->hold) == HF_LOST)
+            return;
+        if (signals_wait(watch->event_fd, left_ms))
+            (void)hf_dispatch(watch->client); /* we look for ourselves */
+
+        int signo = signals_take();
+        if (signo != 0 && signo != SIGCHLD)
+            return;
+    }
+}
+
+/* Let go. The exit code is @code, unless it turns out that we lost it. */
+static int let_go(struct watch *watch, int code)
+{
+    hf_error err = {0};
+    int rc;
+
+    signals_leave();
+    rc = hf_release(watch->hold, &err);
+    if (rc == HF_ELOST && watch->outcome == WATCH_DONE) {
+        talk_say("lost the lock \"%s\" while the command ran",
+                 text_safe(lock.name));
+        watch->outcome = WATCH_LOST;
+        return CLI_LOST;
+    }
+    if (rc != 0 && rc != HF_ELOST)
+        talk_say("released, but not confirmed: %s", text_safe(err.text));
+    return code;
+}
+
+static const char *outcome_name(enum watch_outcome outcome)
+{
+    static const char *const names[] = {
+        [WATCH_DONE] = "done",
+        [WATCH_LOST] = "lost",
+        [WATCH_MAX_HOLD] = "max_hold",
+    };
+
+    return names[outcome];
+}
+
+/* The lock is ours: run the command, and release. */
+static int run_under(struct watch *watch, char **argv, struct report *report)
+{
+    int code;
+
+    watch->held_since = report->granted;
+    watch->max_hold_ms = lock.max_hold_ms;
+    code = task_start(watch, argv);
+    if (code != 0) {
+        report->outcome = outcome_of(0, code);
+        return let_go(watch, code);
+    }
+    watch_child(watch);
+    if (watch->outcome == WATCH_DONE)
+        hold_on(watch);
+    code = let_go(watch, watch_exit_code(watch));
+    task_echo_interrupt(watch);
+    report->outcome = outcome_name(watch->outcome);
+    report->signo = WIFSIGNALED(watch->child.status)
+                        ? WTERMSIG(watch->child.status)
+                        : 0;
+    return code;
+}
+
+/* The events themselves are of no interest: hf_event_fd() wakes us, and then
+ * we look at the hold. */
+static void on_event(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    (void)state;
+    (void)ctx;
+}
+
+static int acquire(struct watch *watch, hf_opts *opts, struct report *report)
+{
+    int rc = 0;
+    int code;
+
+    if (ancestor_holds(watch->client, lock.name)) {
+        report->outcome = "usage";
+        return cli_usage("\"%s\" is already held by an ancestor of this "
+                         "process, which would wait for itself; use another "
+                         "name, or no second lock",
+                         lock.name);
+    }
+    opts->on_event = on_event;
+    if (opts->max_hold_ms > 0) /* ours comes first; the library's is a fence */
+        opts->max_hold_ms += watch_settings.kill_after_ms;
+    watch->event_fd = hf_event_fd(watch->client);
+    code = lock_acquire(watch->client, opts, &watch->hold, &rc);
+    if (code == 0 && rc == 0) {
+        report->granted = lock_now_ms();
+        report->token = hf_token(watch->hold);
+        return 0;
+    }
+    report->outcome = outcome_of(rc, code);
+    return code;
+}
+
+/* Open the engine, get the lock, run. */
+static int run(hf_opts *opts, char **argv, struct report *report)
+{
+    struct watch watch = {.event_fd = -1};
+    int code = cli_open(&watch.client);
+
+    if (code != 0) {
+        report->outcome = outcome_of(0, code);
+        return code;
+    }
+    code = acquire(&watch, opts, report);
+    if (watch.hold)
+        code = run_under(&watch, argv, report);
+    signals_leave();
+    hf_close(watch.client);
+    return code;
+}
+
+static int run_main(const struct verb *verb, int argc, char **argv)
+{
+    struct words words = {.wanted = 1, .needed = 1, .command = true};
+    struct report report = {.outcome = "usage"};
+    char *shell_argv[4];
+    hf_opts opts;
+    int rc = options_parse(verb, argc, argv, &words);
+
+    if (rc != 0)
+        return rc;
+    lock.name = words.word[0];
+    if (options.shell && words.argv)
+        return cli_usage("give a command or -c, not both");
+    if (options.shell) {
+        task_shell(options.shell, shell_argv);
+        words.argv = shell_argv;
+    }
+    if (!words.argv)
+        return cli_usage("no command; write: holdfast run %s -- CMD", lock.name);
+    if (options.skip_ok && lock.conflict_code == CLI_BUSY)
+        lock.conflict_code = CLI_DONE;
+    lock.silent = options.skip_ok;
+
+    signals_begin();
+    rc = lock_prepare(&opts);
+    if (rc == 0)
+        rc = open_report(&report);
+    if (rc != 0)
+        return rc;
+    return write_report(&report, run(&opts, words.argv, &report));
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .arguments = "NAME [options] -- CMD [ARG...]",
+    .summary = "run a command while holding a lock",
+    .help = help,
+    .options = tables,
+    .main = run_main,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* talk.h - say who holds a lock, on stderr. */
+#ifndef CLI_TALK_H
+#define CLI_TALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "holdfast.h"
+
+/* True if somebody watches: stderr is a terminal and -q was not given. */
+bool talk_wanted(void);
+/* One line, redrawn each time: who holds @name, and our place in the queue. */
+void talk_waiting(hf_client *client, const char *name, const char *owner);
+/* Wipe that line, if there is one. */
+void talk_clear(void);
+/* Why we did not get @name, and what to try next. */
+void talk_busy(hf_client *client, const char *name, int rc,
+               const hf_error *err);
+/* "db1:4211 (alice)". */
+char *talk_holder(const hf_lock_info *info, char *to, size_t size);
+/* A short message, as "holdfast: …", unless -q. */
+void talk_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

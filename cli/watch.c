@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - a child and the hold that it runs under.
+ *
+ * The promise: when the lock is lost, the child is gone before anybody else can
+ * be granted it. hf_remaining_ms() is the time for which the lock is surely
+ * ours without another renewal, and every renewal pushes it out. So:
+ *
+ *     … renewed … renewed … silence ──────┬──────────────────┬─────────
+ *                                 remaining = kill-after   deadline
+ *                                        TERM               KILL
+ *
+ * both to the whole group. A renewal that comes in time cancels nothing but the
+ * plan; one that comes after TERM comes too late. kill-after is at most a third
+ * of the lease, because a healthy hold may have only two thirds left.
+ *
+ * Where the lock is gone at once (broken by somebody, session ended), there is
+ * no time left for TERM, and the child is killed.
+ *
+ * Stages: RUNNING, ASKED (TERM was sent, KILL has a time), KILLED. A child that
+ * ends by itself ends the watch; one that was ended by a signal takes what is
+ * left of its group with it.
+ */
+#include "watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cli.h"
+#include "lock.h"
+#include "signals.h"
+#include "talk.h"
+#include "text.h"
+
+enum { RUNNING, ASKED, KILLED };
+
+/* A child that lives longer than this gets a guard. */
+enum { GUARD_AFTER_MS = 20 };
+/* How often to look for what is left of a family that was killed. */
+enum { LOOK_AGAIN_MS = 20, GIVE_UP_MS = 2000 };
+
+struct watch_options watch_settings = {.on_lost = WATCH_TERM,
+                                       .kill_after_ms = 5000};
+
+static int set_on_lost(const char *value)
+{
+    if (strcmp(value, "term") == 0)
+        watch_settings.on_lost = WATCH_TERM;
+    else if (strcmp(value, "kill") == 0)
+        watch_settings.on_lost = WATCH_KILL;
+    else if (strcmp(value, "warn") == 0)
+        watch_settings.on_lost = WATCH_WARN;
+    else
+        return cli_usage("--on-lost takes term, kill or warn, not \"%s\"",
+                         value);
+    return 0;
+}
+
+static int set_kill_after(const char *value)
+{
+    if (!options_duration(value, &watch_settings.kill_after_ms) ||
+        watch_settings.kill_after_ms < 0)
+        return cli_usage("--kill-after takes a duration (250ms, 30s, 5m, or "
+                         "seconds), not \"%s\"",
+                         value);
+    return 0;
+}
+
+const struct option watch_options[] = {
+    {0, "on-lost", OPTION_CALL, NULL, set_on_lost, "term|kill|warn"},
+    {0, "kill-after", OPTION_CALL, NULL, set_kill_after, "DUR"},
+    {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
+};
+
+static void kill_all(struct watch *watch)
+{
+    child_signal(&watch->child, SIGKILL,
+                 /* everybody= */ watch->outcome != WATCH_DONE);
+    if (watch->stage != KILLED)
+        watch->kill_at = lock_now_ms();
+    watch->stage = KILLED;
+}
+
+/* TERM now, KILL after @grace_ms. */
+static void ask(struct watch *watch, int64_t grace_ms)
+{
+    child_signal(&watch->child, SIGTERM,
+                 /* everybody= */ watch->outcome != WATCH_DONE);
+    watch->kill_at = lock_now_ms() + grace_ms;
+    watch->stage = ASKED;
+}
+
+static void say_lost(const struct watch *watch, const char *what)
+{
+    talk_say("%s the lock \"%s\"%s", what,
+             text_safe(hf_hold_name(watch->hold)),
+             watch_settings.on_lost == WATCH_WARN
+                 ? "; the command runs on, as --on-lost=warn says"
+                 : "; stopping the command");
+}
+
+static void lose(struct watch *watch, int64_t remaining_ms)
+{
+    watch->outcome = WATCH_LOST;
+    say_lost(watch, remaining_ms > 0 ? "about to lose" : "lost");
+    if (watch_settings.on_lost == WATCH_WARN)
+        return;
+    if (remaining_ms <= 0)
+        kill_all(watch);
+    else
+        ask(watch, remaining_ms);
+}
+
+static void check_hold(struct watch *watch)
+{
+    int64_t remaining_ms = hf_remaining_ms(watch->hold);
+    int state = hf_check(watch->hold);
+    bool lost = state == HF_LOST || state == HF_RELEASED;
+    int64_t grace_ms =
+        watch_settings.on_lost == WATCH_TERM ? watch->kill_after_ms : 0;
+
+    if (lost)
+        remaining_ms = 0;
+    if (watch_settings.on_lost != WATCH_WARN)
+        child_guard_until(&watch->child,
+                          remaining_ms < 0 ? -1 : lock_now_ms() + remaining_ms);
+    if (watch->outcome != WATCH_DONE) {
+        if (lost && watch->stage == ASKED)
+            kill_all(watch);
+        return;
+    }
+    if (remaining_ms >= 0 && remaining_ms <= grace_ms)
+        lose(watch, remaining_ms);
+}
+
+static void check_max_hold(struct watch *watch)
+{
+    char age[TEXT_AGE];
+    int64_t held = lock_now_ms() - watch->held_since;
+
+    if (watch->max_hold_ms <= 0 || watch->outcome != WATCH_DONE ||
+        held < watch->max_hold_ms)
+        return;
+    watch->outcome = WATCH_MAX_HOLD;
+    talk_say("\"%s\" is held for %s, as long as --max-hold allows; stopping "
+             "the command",
+             text_safe(hf_hold_name(watch->hold)),
+             text_age(watch->max_hold_ms, age));
+    ask(watch, watch_settings.kill_after_ms);
+}
+
+static void check_clock(struct watch *watch)
+{
+    int64_t now = lock_now_ms();
+
+    check_max_hold(watch);
+    check_hold(watch);
+    if (watch->stage == ASKED && now >= watch->kill_at)
+        kill_all(watch);
+    else if (watch->stage == KILLED)
+        kill_all(watch); /* what was born in the meantime */
+    if (now - watch->started >= GUARD_AFTER_MS && !watch->child.ended)
+        child_guard(&watch->child);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    if (a < 0)
+        return b;
+    return b < 0 || a < b ? a : b;
+}
+
+/* How long until check_clock() has something to do; -1: no end. */
+static int64_t next_look(const struct watch *watch)
+{
+    int64_t now = lock_now_ms();
+    int64_t remaining_ms = hf_remaining_ms(watch->hold);
+    int64_t grace_ms =
+        watch_settings.on_lost == WATCH_TERM ? watch->kill_after_ms : 0;
+    int64_t wait_ms = -1;
+
+    if (watch->stage == KILLED)
+        return LOOK_AGAIN_MS;
+    if (watch->stage == ASKED)
+        wait_ms = watch->kill_at > now ? watch->kill_at - now : 0;
+    if (watch->outcome == WATCH_DONE && remaining_ms >= 0)
+        wait_ms = least(wait_ms, remaining_ms > grace_ms
+                                     ? remaining_ms - grace_ms
+                                     : 0);
+    if (watch->outcome == WATCH_DONE && watch->max_hold_ms > 0)
+        wait_ms = least(wait_ms, watch->held_since + watch->max_hold_ms > now
+                                     ? watch->held_since +
+                                           watch->max_hold_ms - now
+                                     : 0);
+    if (!watch->child.guard && !watch->child.ended)
+        wait_ms = least(wait_ms, GUARD_AFTER_MS);
+    return wait_ms;
+}
+
+static void forward_signals(struct watch *watch)
+{
+    for (int signo = signals_take(); signo != 0; signo = signals_take()) {
+        if (signo == SIGCHLD)
+            continue;
+        child_signal(&watch->child, signo, /* everybody= */ false);
+        if (signo != SIGTSTP && signo != SIGUSR1 && signo != SIGUSR2)
+            watch->told = true;
+    }
+}
+
+/* True if what is left of the child's group must not outlive it. */
+static bool takes_the_rest_along(const struct watch *watch)
+{
+    if (watch->outcome == WATCH_LOST && watch_settings.on_lost == WATCH_WARN)
+        return false;
+    return watch->outcome != WATCH_DONE || watch->told ||
+           WIFSIGNALED(watch->child.status);
+}
+
+/* The child has ended. True if nothing is left that we have to end. */
+static bool rest_is_gone(struct watch *watch)
+{
+    if (!takes_the_rest_along(watch))
+        return true;
+    if (!child_group_lives(&watch->child) &&
+        (watch->outcome == WATCH_DONE || !child_family_lives(&watch->child)))
+        return true;
+    if (watch->stage == RUNNING)
+        ask(watch, watch->kill_after_ms);
+
+    /* What not even KILL ends is stuck in the kernel. */
+    return watch->stage == KILLED &&
+           lock_now_ms() - watch->kill_at > GIVE_UP_MS;
+}
+
+/* A third of the lease, or what the option says if that is less. */
+static int64_t affordable_grace(const hf_hold *hold)
+{
+    int64_t ttl_ms = lock_ttl_ms(hold);
+
+    if (ttl_ms > 0 && ttl_ms / 3 < watch_settings.kill_after_ms)
+        return ttl_ms / 3;
+    return watch_settings.kill_after_ms;
+}
+
+void watch_child(struct watch *watch)
+{
+    watch->outcome = WATCH_DONE;
+    watch->stage = RUNNING;
+    watch->told = false;
+    watch->started = lock_now_ms();
+    watch->kill_after_ms = affordable_grace(watch->hold);
+
+    for (;;) {
+        if (signals_wait(watch->event_fd, next_look(watch)))
+            (void)hf_dispatch(watch->client); /* we look for ourselves */
+        forward_signals(watch);
+        child_reap(&watch->child);
+        if (watch->child.ended && rest_is_gone(watch))
+            break;
+        check_clock(watch);
+        child_continue(&watch->child);
+    }
+    child_finish(&watch->child);
+}
+
+static int status_code(int status)
+{
+    return WIFSIGNALED(status) ? CLI_SIGNAL + WTERMSIG(status)
+                               : WEXITSTATUS(status);
+}
+
+int watch_exit_code(const struct watch *watch)
+{
+    switch (watch->outcome) {
+    case WATCH_LOST:
+        return CLI_LOST;
+    case WATCH_MAX_HOLD:
+        return CLI_MAX_HOLD;
+    case WATCH_DONE:
+        break;
+    }
+    return status_code(watch->child.status);
+}
