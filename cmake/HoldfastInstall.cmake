@@ -6,6 +6,14 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
 
+# The .pc file finds the prefix from its own place, so the tree can be moved.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+    string(REGEX REPLACE "/$" "" up "${up}")
+    set(pc_prefix "\${pcfiledir}/${up}")
+endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/holdfast.pc.in"
                "${PROJECT_BINARY_DIR}/holdfast.pc" @ONLY)
 configure_package_config_file(
@@ -19,7 +27,7 @@ write_basic_package_version_file(
 install(FILES "${PROJECT_SOURCE_DIR}/include/holdfast.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(
-    TARGETS holdfast holdfast_static
+    TARGETS holdfast_shared holdfast_static
     EXPORT holdfast
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# layers.sh ROOT - includes point one way:
+# cli → holdfast.h → core → engine.h → engines → base.
+set -eu
+cd "$1"
+
+bad=0
+# refuse WHAT PATTERN FILE…: none of the files includes what matches.
+refuse() {
+    what=$1
+    pattern=$2
+    shift 2
+    for file in "$@"; do
+        [ -e "$file" ] || continue
+        if grep -nE "^#include \"$pattern\"" "$file" /dev/null; then
+            echo "$file: $what"
+            bad=1
+        fi
+    done
+}
+
+# The command sees the public header and its own.
+for file in cli/*.c cli/*.h; do
+    [ -e "$file" ] || continue
+    for included in $(sed -n 's/^#include "\(.*\)"/\1/p' "$file"); do
+        [ "$included" = holdfast.h ] || [ -e "cli/$included" ] || {
+            echo "$file: includes $included, which is not the command's"
+            bad=1
+        }
+    done
+done
+
+# base/ knows nothing about locks.
+for file in src/base/*.c src/base/*.h; do
+    for included in $(sed -n 's/^#include "\(.*\)"/\1/p' "$file"); do
+        case $included in
+        holdfast.h | error.h | base/*) ;;
+        *)
+            echo "$file: base/ includes $included"
+            bad=1
+            ;;
+        esac
+    done
+done
+
+# Nobody includes an engine's headers but the engine.
+refuse "the core includes an engine" "engines/.*" src/*.c src/*.h
+# Engines know the contract, not the core. The wrappers are the exception: they
+# log, and a line goes through the client.
+refuse "an engine includes the core" \
+    "(client|gate|hold|keeper|reaper|monitor|request|teller|multi).h" \
+    $(ls src/engines/*/*.[ch] | grep -v /wrap/)
+exit $bad

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# symbols.sh HEADER LIBRARY - the library exports what the header declares,
+# and nothing else.
+set -eu
+
+header=$1
+library=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+grep -ozE 'HF_API[^;]*;' "$header" | tr '\n\0' ' \n' |
+    sed -E 's/.*[ *](hf_[a-z_]+)\(.*/\1/' | sort -u >"$dir/declared"
+nm -D --defined-only "$library" | awk '{ print $3 }' | sed 's/@.*//' |
+    grep -v '^HOLDFAST_' | sort -u >"$dir/exported"
+
+diff -u "$dir/declared" "$dir/exported" || {
+    echo "declared (-) and exported (+) functions differ"
+    exit 1
+}
+soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+test "$soname" = libholdfast.so.0
+echo "$(wc -l <"$dir/exported") functions, $soname"
