@@ -9,8 +9,7 @@ library=$2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-grep -ozE 'HF_API[^;]*;' "$header" | tr '\n\0' ' \n' |
-    sed -E 's/.*[ *](hf_[a-z_]+)\(.*/\1/' | sort -u >"$dir/declared"
+"$(dirname "$0")/functions.sh" "$header" >"$dir/declared"
 nm -D --defined-only "$library" | awk '{ print $3 }' | sed 's/@.*//' |
     grep -v '^HOLDFAST_' | sort -u >"$dir/exported"
 
