@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attend.c - look after what we wait for, and after what we hold.
+ *
+ * attend() reads the inbox first and the buckets then, so that a grant that
+ * comes in between ends the next sleep at once. A ticket is asked for again
+ * (change.c, which accepts a grant, drops the dead ahead and promotes) only if
+ * its bucket has changed, the client it watches has died, or its time has
+ * come; for all others one load is enough.
+ *
+ * Every waiter has such a time, however quiet everything is: it is when the
+ * lease of a holder ends; for the second in line half a second, in which a
+ * grant to the first lapses if that one is stopped, for the third a second,
+ * and so on; and two seconds for the first, in case whoever granted to it was
+ * killed before he told anybody.
+ */
+#include "engines/local/local.h"
+
+#define FIRST_CHECK_NS (2 * HF_SECOND)
+#define LAST_CHECK_NS (30 * HF_SECOND)
+/* Those behind look a little later, so that the first does the work. */
+#define BEHIND_NS (20 * HF_MS)
+#define STORE_CHECK_NS HF_SECOND
+#define AGAIN_NS (100 * HF_MS)
+
+/* ---- whom to watch ----------------------------------------------------- */
+
+/* What stands before a waiting ticket. */
+struct ahead {
+    uint64_t waiter;    /* the nearest; 0: we are the first */
+    uint64_t holder;    /* the last one seen */
+    uint32_t waiters;
+    uint32_t holders;
+    int64_t expires_ns; /* the first lease to end */
+};
+
+static struct ahead look_ahead(const struct hf__draft *draft,
+                               const struct hf__key *key, uint64_t client,
+                               uint64_t id)
+{
+    struct ahead ahead = {.expires_ns = HF_NEVER};
+
+    HF__RECORDS(draft, record) {
+        if (record->client == client && record->id == id)
+            break;
+        if (!hf__record_is(record, key))
+            continue;
+        if (record->state == HF__RECORD_WAITING) {
+            ahead.waiter = record->client;
+            ahead.waiters++;
+            continue;
+        }
+        ahead.holders++;
+        if (record->state != HF__RECORD_DELAYED)
+            ahead.holder = record->client;
+        if (record->expires_ns < ahead.expires_ns)
+            ahead.expires_ns = record->expires_ns;
+    }
+    return ahead;
+}
+
+static int64_t next_check(const struct ahead *ahead, int64_t now_ns)
+{
+    int64_t pause_ns = FIRST_CHECK_NS;
+    int64_t expires_ns = ahead->expires_ns;
+
+    if (ahead->waiters > 0) {
+        pause_ns = ahead->waiters * HF__GRANT_LAPSE_NS;
+        if (pause_ns > LAST_CHECK_NS)
+            pause_ns = LAST_CHECK_NS;
+        expires_ns = hf__instant_add(expires_ns,
+                                     ahead->waiters * BEHIND_NS);
+    }
+    return expires_ns < now_ns + pause_ns ? expires_ns : now_ns + pause_ns;
+}
+
+static void watch_holders(struct hf__local *local, const struct hf__key *key)
+{
+    HF__RECORDS(&local->store.draft, record)
+        if (hf__record_holds(record) &&
+            record->state != HF__RECORD_DELAYED && hf__record_is(record, key))
+            hf__watch_add(&local->watch, &local->store, record->client);
+}
+
+void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
+                       const struct hf__key *key, int64_t now_ns)
+{
+    struct ahead ahead = look_ahead(&local->store.draft, key,
+                                    local->store.client, mine->ticket->id);
+
+    mine->word = local->store.draft.word;
+    mine->check_ns = next_check(&ahead, now_ns);
+    mine->target = ahead.waiter;
+    if (ahead.waiters == 0 && ahead.holders == 1)
+        mine->target = ahead.holder;
+    if (mine->target != 0)
+        hf__watch_add(&local->watch, &local->store, mine->target);
+    else
+        watch_holders(local, key);
+    hf__watch_until(&local->watch, &local->store, mine->check_ns);
+}
+
+/* ---- what we wait for -------------------------------------------------- */
+
+static bool must_look(const struct hf__local *local,
+                      const struct hf__local_ticket *mine, int64_t now_ns,
+                      bool died)
+{
+    const struct hf__table *table = &local->store.table;
+
+    if (atomic_load_explicit(&table->buckets[mine->bucket].word,
+                             memory_order_acquire) != mine->word ||
+        now_ns >= mine->check_ns)
+        return true;
+    return died &&
+           (mine->target == 0 || !hf__life_alive(table, mine->target));
+}
+
+/* Put a ticket that is still waiting under watch again, from what we know. */
+static void watch_again(struct hf__local *local, struct hf__local_ticket *mine)
+{
+    struct hf__key key;
+
+    if (mine->target != 0) {
+        hf__watch_add(&local->watch, &local->store, mine->target);
+        hf__watch_until(&local->watch, &local->store, mine->check_ns);
+        return;
+    }
+    hf__local_key(local, mine->ticket->name, mine->ticket->name_len, &key);
+    if (hf__block_load(&local->store, key.bucket, &local->store.draft,
+                       /* err= */ NULL) != 0) {
+        hf__watch_until(&local->watch, &local->store, mine->check_ns);
+        return;
+    }
+    if (local->store.draft.word != mine->word)
+        hf__watch_until(&local->watch, &local->store, 0); /* look at once */
+    watch_holders(local, &key);
+    hf__watch_until(&local->watch, &local->store, mine->check_ns);
+}
+
+/* Look at every ticket once; reports may add tickets and remove others. */
+static void look_at_waiting(struct hf__local *local, bool died)
+{
+    int64_t sent_ns = hf__now();
+    int64_t now_ns = hf__table_time(&local->store.table, sent_ns);
+    struct hf__list rest;
+    hf_error why;
+    int rc;
+
+    hf__list_init(&rest);
+    while (!hf__list_empty(&local->waiting)) {
+        struct hf__list *link = hf__list_first(&local->waiting);
+
+        hf__list_remove(link);
+        hf__list_append(&rest, link);
+    }
+    while (!hf__list_empty(&rest)) {
+        struct hf__local_ticket *mine = HF_CONTAINER_OF(
+            hf__list_first(&rest), struct hf__local_ticket, link);
+        struct hf__ticket *ticket = mine->ticket;
+
+        hf__list_remove(&mine->link);
+        hf__list_append(&local->waiting, &mine->link);
+        if (!must_look(local, mine, now_ns, died))
+            continue;
+        rc = hf__local_ask(local, ticket, sent_ns, died, &why);
+        if (rc == HF__ANSWER_HELD)
+            hf__local_report_grant(local, ticket, sent_ns);
+        else if (rc < 0)
+            mine->check_ns = now_ns + AGAIN_NS; /* full, or damaged */
+    }
+}
+
+static void prepare_watch(struct hf__local *local, uint32_t inbox)
+{
+    hf__watch_begin(&local->watch);
+    hf__watch_reset(&local->watch, &local->store, inbox);
+    HF_LIST_EACH(&local->waiting, link)
+    {
+        watch_again(local,
+                    HF_CONTAINER_OF(link, struct hf__local_ticket, link));
+    }
+    hf__watch_end(&local->watch);
+}
+
+/* ---- what we hold ------------------------------------------------------ */
+
+static bool still_ours(struct hf__local *local,
+                       const struct hf__local_ticket *mine)
+{
+    struct hf__draft *draft = &local->store.draft;
+
+    return hf__block_load(&local->store, mine->bucket, draft,
+                          /* err= */ NULL) != 0 ||
+           hf__draft_find(draft, local->store.client, mine->ticket->id);
+}
+
+/* Somebody rang the alarm: a ticket of ours was broken. */
+static void look_at_held(struct hf__local *local)
+{
+    struct hf__list rest;
+
+    hf__list_init(&rest);
+    while (!hf__list_empty(&local->held)) {
+        struct hf__list *link = hf__list_first(&local->held);
+
+        hf__list_remove(link);
+        hf__list_append(&rest, link);
+    }
+    while (!hf__list_empty(&rest)) {
+        struct hf__local_ticket *mine = HF_CONTAINER_OF(
+            hf__list_first(&rest), struct hf__local_ticket, link);
+        struct hf__ticket *ticket = mine->ticket;
+
+        hf__list_remove(&mine->link);
+        hf__list_append(&local->held, &mine->link);
+        if (still_ours(local, mine))
+            continue;
+        hf__local_forget(mine);
+        hf__up_lost(&local->base, ticket, HF__LOST_BROKEN);
+    }
+}
+
+/* ---- the calls --------------------------------------------------------- */
+
+/* True if the store was gone and has been let go. */
+static bool check_store(struct hf__local *local)
+{
+    int64_t now_ns = hf__now();
+
+    if (now_ns - local->checked_ns < STORE_CHECK_NS)
+        return false;
+    local->checked_ns = now_ns;
+    if (hf__table_is_current(&local->store.table))
+        return false;
+    hf__local_lose_store(local);
+    return true;
+}
+
+void hf__local_attend(struct hf__engine *engine)
+{
+    struct hf__local *local = (struct hf__local *)engine;
+    uint32_t inbox;
+    uint32_t alarm;
+
+    atomic_store(&local->nobody_seen, atomic_load(&local->nobody));
+    if (!local->connected || check_store(local))
+        return;
+    inbox = atomic_load(&local->store.slot->inbox);
+    alarm = atomic_load(&local->store.slot->alarm);
+    if (HF_UNLIKELY(alarm != local->alarm)) {
+        local->alarm = alarm;
+        look_at_held(local);
+    }
+    if (!hf__list_empty(&local->waiting))
+        look_at_waiting(local, hf__watch_pass_on(&local->watch));
+    prepare_watch(local, inbox);
+    if (local->sentry)
+        hf__life_arm(&local->life, true);
+}
+
+void hf__local_wait(struct hf__engine *engine, int64_t until_ns)
+{
+    struct hf__local *local = (struct hf__local *)engine;
+    _Atomic uint32_t *bell = atomic_load(&local->bell);
+
+    if (bell == &local->nobody)
+        hf__world->park(bell, atomic_load(&local->nobody_seen), until_ns);
+    else
+        hf__watch_sleep(&local->watch, &local->store, until_ns);
+}
+
+void hf__local_kick(struct hf__engine *engine)
+{
+    struct hf__local *local = (struct hf__local *)engine;
+    _Atomic uint32_t *bell = atomic_load(&local->bell);
+
+    (void)atomic_fetch_add(bell, 1);
+    if (bell == &local->nobody)
+        hf__world->unpark(bell);
+    else
+        hf__futex_wake_all(bell);
+}
+
+void hf__local_sentry(struct hf__engine *engine, bool on)
+{
+    struct hf__local *local = (struct hf__local *)engine;
+
+    local->sentry = on;
+    hf__life_arm(&local->life, on);
+}

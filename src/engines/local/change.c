@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * change.c - ask, leave, renew, downgrade, break, commit.
+ *
+ * Each is the same loop: load the bucket, edit the draft, install it with one
+ * compare-and-swap, and if something came between, again. Before the swap
+ * nobody can see anything; after it everything has happened. Then whoever has
+ * to know is woken, and if we are killed before that, the one who watches us
+ * finds out (waiting.c).
+ *
+ * Whoever changes a name first drops its dead and its expired tickets, and
+ * last grants to whoever may enter now. So nobody has to clean up for others,
+ * and a lock whose holder died is free for whoever comes next.
+ *
+ * HAND-OVER. A grant to another client is a promise (GRANTED) until that
+ * client accepts it (HELD), with a lease that counts from its own clock. A
+ * client that was stopped does not accept; after half a second the next one
+ * gets it.
+ */
+#include "engines/local/change.h"
+
+#include "error.h"
+
+/* Wake whom the change concerns. The first in line last: he watches us, so if
+ * we die on the way he wakes the others again. */
+static void wake(const struct hf__store *store, const struct hf__draft *draft)
+{
+    const struct hf__record *first = NULL;
+
+    HF__RECORDS(draft, record) {
+        if (!record->wake)
+            continue;
+        if (!first) {
+            first = record;
+            continue;
+        }
+        hf__life_notify(&store->table, record->client);
+    }
+    HF__POINT("before_wake");
+    if (first)
+        hf__life_notify(&store->table, first->client);
+}
+
+static int64_t lease_end(int64_t now_ns, int64_t lease_ms)
+{
+    return lease_ms == 0 ? HF_NEVER
+                         : hf__instant_add(now_ns, hf__ms_to_ns(lease_ms));
+}
+
+/* ---- ask --------------------------------------------------------------- */
+
+static struct hf__record *enter(const struct hf__store *store,
+                                struct hf__draft *draft,
+                                const struct hf__key *key,
+                                const struct hf__asker *asker)
+{
+    struct hf__record *record =
+        hf__draft_append(draft, key, asker->owner, asker->note);
+
+    if (!record)
+        return NULL;
+    record->client = store->client;
+    record->id = asker->id;
+    record->since_ns = asker->now_ns;
+    record->expires_ns = HF_NEVER;
+    record->delay_ms = asker->delay_ms;
+    record->slots = asker->slots;
+    record->mode = asker->mode;
+    record->state = HF__RECORD_WAITING;
+    return record;
+}
+
+static void accept(struct hf__store *store, struct hf__draft *draft,
+                   struct hf__record *record, const struct hf__asker *asker)
+{
+    record->state = HF__RECORD_HELD;
+    record->wake = 0;
+    record->tokens = asker->reserve;
+    record->token = hf__token_next(store, draft, asker->reserve);
+    record->since_ns = asker->now_ns;
+    record->expires_ns = lease_end(asker->now_ns, asker->lease_ms);
+    draft->changed = true;
+}
+
+/* The granted ones must hear of it again: who granted may have died before he
+ * told them. */
+static void wake_granted(struct hf__draft *draft, const struct hf__key *key)
+{
+    HF__RECORDS(draft, record)
+        if (record->state == HF__RECORD_GRANTED && hf__record_is(record, key))
+            record->wake = 1;
+}
+
+/* Edit the draft; our record, or NULL without room. */
+static struct hf__record *edit_ask(struct hf__store *store,
+                                   const struct hf__key *key,
+                                   const struct hf__asker *asker,
+                                   bool *ret_entered)
+{
+    struct hf__draft *draft = &store->draft;
+    struct hf__record *record = NULL;
+
+    *ret_entered = false;
+    if (draft->used != 0) {
+        hf__draft_purge(&store->table, draft, key, asker->now_ns,
+                        store->client, asker->id);
+        record = hf__draft_find(draft, store->client, asker->id);
+    }
+    if (!record) {
+        *ret_entered = true;
+        record = enter(store, draft, key, asker);
+        if (!record)
+            return NULL;
+    }
+    if (record->state == HF__RECORD_WAITING)
+        hf__draft_promote(draft, key, asker->now_ns);
+    if (record->state == HF__RECORD_GRANTED)
+        accept(store, draft, record, asker);
+    return record;
+}
+
+int hf__change_ask(struct hf__store *store, const struct hf__key *key,
+                   const struct hf__asker *asker, struct hf__result *ret,
+                   hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+
+    for (;;) {
+        struct hf__record *record;
+        bool entered;
+        int rc = hf__block_load(store, key->bucket, draft, err);
+
+        if (rc != 0)
+            return rc;
+        record = edit_ask(store, key, asker, &entered);
+        if (!record)
+            return hf__fail(err, HF_ENOSPACE,
+                            "too many tickets share a part of the local "
+                            "store: have fewer waiters or slots of one name");
+        if (asker->nowait && record->state == HF__RECORD_WAITING)
+            return HF__ANSWER_BUSY; /* the draft is thrown away */
+        if (entered && hf__block_ready(store, draft, err) != 0)
+            return HF_ENOSPACE;
+        if (asker->rewake)
+            wake_granted(draft, key);
+        ret->token = record->token;
+        ret->tokens = record->tokens;
+        ret->ours = draft->changed;
+        ret->alone = draft->used == (uint32_t)record->size * 8;
+        rc = draft->changed ? hf__block_install(store, draft, err) : 0;
+        if (rc == 1)
+            continue;
+        if (rc != 0)
+            return rc;
+        wake(store, draft);
+        return record->state == HF__RECORD_HELD ? HF__ANSWER_HELD
+                                                : HF__ANSWER_WAITING;
+    }
+}
+
+/* ---- leave ------------------------------------------------------------- */
+
+/* Tokens that were reserved and not used, if nobody got one after us. */
+static void give_back(struct hf__draft *draft, const struct hf__record *record,
+                      uint64_t used)
+{
+    uint64_t end = record->token + record->tokens - 1;
+
+    if (record->state == HF__RECORD_HELD && record->tokens > 1 &&
+        draft->last == end && used >= record->token && used < end)
+        draft->last = used;
+}
+
+int hf__change_leave(struct hf__store *store, const struct hf__key *key,
+                     uint64_t id, uint64_t used, hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    int rc;
+
+    do {
+        struct hf__record *record;
+
+        rc = hf__block_load(store, key->bucket, draft, err);
+        if (rc != 0)
+            return rc;
+        record = hf__draft_find(draft, store->client, id);
+        if (!record)
+            return 1;
+        give_back(draft, record, used);
+        hf__draft_drop(draft, key, record);
+        if (draft->used != 0) {
+            int64_t now_ns = hf__table_now(&store->table);
+
+            hf__draft_purge(&store->table, draft, key, now_ns, 0, 0);
+            hf__draft_promote(draft, key, now_ns);
+        }
+        rc = hf__block_install(store, draft, err);
+    } while (rc == 1);
+    if (rc == 0)
+        wake(store, draft);
+    return rc;
+}
+
+/* ---- renew ------------------------------------------------------------- */
+
+static struct hf__renewal *find_renewal(struct hf__renewal *renewals, size_t n,
+                                        uint64_t id)
+{
+    size_t low = 0;
+
+    while (n > 0) {
+        size_t half = n / 2;
+
+        if (renewals[low + half].id == id)
+            return &renewals[low + half];
+        if (renewals[low + half].id < id) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return NULL;
+}
+
+int hf__change_renew(struct hf__store *store, uint32_t bucket,
+                     struct hf__renewal *renewals, size_t n, int64_t now_ns,
+                     struct hf__result *ret, hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    int rc;
+
+    do {
+        size_t records = 0;
+
+        rc = hf__block_load(store, bucket, draft, err);
+        if (rc != 0)
+            return rc;
+        for (size_t i = 0; i < n; i++)
+            renewals[i].found = false;
+        HF__RECORDS(draft, record) {
+            struct hf__renewal *renewal;
+
+            records++;
+            if (record->client != store->client ||
+                record->state != HF__RECORD_HELD ||
+                record->expires_ns <= now_ns)
+                continue;
+            renewal = find_renewal(renewals, n, record->id);
+            if (!renewal)
+                continue;
+            renewal->found = true;
+            record->expires_ns = lease_end(now_ns, renewal->lease_ms);
+            draft->changed = true;
+        }
+        ret->alone = records == 1;
+        ret->ours = draft->changed;
+        rc = draft->changed ? hf__block_install(store, draft, err) : 0;
+    } while (rc == 1);
+    return rc;
+}
+
+int hf__change_downgrade(struct hf__store *store, const struct hf__key *key,
+                         const struct hf__asker *asker, hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    int rc;
+
+    do {
+        struct hf__record *record;
+
+        rc = hf__block_load(store, key->bucket, draft, err);
+        if (rc != 0)
+            return rc;
+        record = hf__draft_find(draft, store->client, asker->id);
+        if (!record || record->state != HF__RECORD_HELD ||
+            record->expires_ns <= asker->now_ns)
+            return 1;
+        record->mode = HF_SHARED;
+        record->expires_ns = lease_end(asker->now_ns, asker->lease_ms);
+        draft->changed = true;
+        hf__draft_purge(&store->table, draft, key, asker->now_ns, 0, 0);
+        hf__draft_promote(draft, key, asker->now_ns);
+        rc = hf__block_install(store, draft, err);
+    } while (rc == 1);
+    if (rc == 0)
+        wake(store, draft);
+    return rc;
+}
+
+/* ---- break ------------------------------------------------------------- */
+
+static bool is_meant(const struct hf__record *record, uint64_t token,
+                     const char *owner)
+{
+    if (token != 0)
+        return token >= record->token &&
+               token < record->token + record->tokens;
+    return strlen(owner) == record->owner_len &&
+           memcmp(record->texts + record->name_len, owner,
+                  record->owner_len) == 0;
+}
+
+/* Remove the holder that is meant; his client's id in *ret_client. */
+static int edit_break(struct hf__store *store, const struct hf__key *key,
+                      uint64_t token, const char *owner, int64_t now_ns,
+                      uint64_t *ret_client)
+{
+    struct hf__draft *draft = &store->draft;
+    int rc = HF_ENOTFOUND;
+
+    hf__draft_purge(&store->table, draft, key, now_ns, 0, 0);
+    HF__RECORDS(draft, record) {
+        if (record->state != HF__RECORD_HELD || !hf__record_is(record, key))
+            continue;
+        rc = HF_ECONFLICT;
+        if (!is_meant(record, token, owner))
+            continue;
+        *ret_client = record->client;
+        hf__draft_drop(draft, key, record);
+        hf__draft_promote(draft, key, now_ns);
+        return 0;
+    }
+    return rc;
+}
+
+int hf__change_break(struct hf__store *store, const struct hf__key *key,
+                     uint64_t token, const char *owner, hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    uint64_t client = 0;
+    int rc;
+
+    do {
+        rc = hf__block_load(store, key->bucket, draft, err);
+        if (rc != 0)
+            return rc;
+        rc = edit_break(store, key, token, owner, hf__table_now(&store->table),
+                        &client);
+        if (rc == HF_ENOTFOUND)
+            return hf__fail(err, rc, "nobody holds it");
+        if (rc == HF_ECONFLICT)
+            return hf__fail(err, rc, "it is held under another %s",
+                            token != 0 ? "token" : "owner");
+        rc = hf__block_install(store, draft, err);
+    } while (rc == 1);
+    if (rc != 0)
+        return rc;
+    wake(store, draft);
+    hf__life_alarm(&store->table, client);
+    return 0;
+}
+
+/* ---- versions ---------------------------------------------------------- */
+
+int hf__change_commit(struct hf__store *store, const struct hf__key *key,
+                      uint64_t expected, uint64_t *ret_version, hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    uint64_t version;
+    int rc;
+
+    do {
+        struct hf__record *record;
+
+        rc = hf__block_load(store, key->bucket, draft, err);
+        if (rc != 0)
+            return rc;
+        record = hf__draft_version(draft, key);
+        if ((record ? record->token : 0) != expected)
+            return hf__fail(err, HF_ECONFLICT, "the version is %llu now",
+                            (unsigned long long)(record ? record->token : 0));
+        if (!record) {
+            record = hf__draft_append(draft, key, "", "");
+            if (!record)
+                return hf__fail(err, HF_ENOSPACE, "no room for a version");
+            record->state = HF__RECORD_VERSION;
+        }
+        version = hf__token_next(store, draft, 1);
+        record->token = version;
+        draft->changed = true;
+        rc = hf__block_install(store, draft, err);
+    } while (rc == 1);
+    if (rc == 0)
+        *ret_version = version;
+    return rc;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * life.c - who is alive, told by the kernel.
+ *
+ * Each client has a slot in the table and one thread that does nothing but
+ * live. The thread has registered a robust futex list (set_robust_list(2)),
+ * whose words are the life words of the slot: when it ends for whatever reason
+ * - kill -9, exec, a crash - the kernel marks them, the first one first, and
+ * wakes a sleeper of each. This comes before the process's memory is taken
+ * down, works between pid namespaces (a word belongs to a slot, and only its
+ * own thread's list leads to it), and is not inherited by fork. Nothing else
+ * that Linux has is all of this.
+ *
+ * The list's nodes are private memory; one constant offset leads from node i
+ * to word i. So no address of ours lies where others could change it.
+ *
+ * The same thread is the sentry: when nobody of the client's own threads sits
+ * in wait(), it keeps the watch and kicks the client's loop. It always listens
+ * for the alarm, by which others say: what you hold was taken from you.
+ *
+ * Failure: a slot whose client died is used again after two seconds, when no
+ * thread of it can run any more. A client killed while it took a slot leaves a
+ * dead slot.
+ */
+#include "engines/local/life.h"
+
+#include <errno.h>
+
+#include "error.h"
+
+#define BURIAL_NS (2 * HF_SECOND)
+/* dead_ns of a client that ended in order: no thread of it is left. */
+#define LONG_AGO 1
+
+/* ---- others ------------------------------------------------------------ */
+
+void hf__life_notify(const struct hf__table *table, uint64_t client)
+{
+    uint32_t index = hf__client_slot(client);
+    struct hf__table_slot *slot = &table->slots[index];
+
+    if (index >= atomic_load(&table->header->slots_used) ||
+        index >= HF__TABLE_SLOTS)
+        return;
+    (void)atomic_fetch_add(&slot->inbox, 1);
+    HF__POINT("notify");
+    if (atomic_load(&slot->sleeping) != 0)
+        hf__futex_wake_all(&slot->inbox);
+}
+
+void hf__life_alarm(const struct hf__table *table, uint64_t client)
+{
+    uint32_t index = hf__client_slot(client);
+    struct hf__table_slot *slot = &table->slots[index];
+
+    if (index >= atomic_load(&table->header->slots_used) ||
+        index >= HF__TABLE_SLOTS)
+        return;
+    (void)atomic_fetch_add(&slot->alarm, 1);
+    hf__futex_wake_all(&slot->alarm);
+}
+
+static bool word_lives(uint32_t word)
+{
+    return (word & FUTEX_TID_MASK) != 0 && (word & FUTEX_OWNER_DIED) == 0;
+}
+
+/* Dead slots only: since when, as far as anybody has seen. */
+static bool slot_buried(struct hf__table_slot *slot, int64_t now_ns)
+{
+    int64_t dead_ns = atomic_load(&slot->dead_ns);
+
+    if (dead_ns == 0) {
+        (void)atomic_compare_exchange_strong(&slot->dead_ns, &dead_ns, now_ns);
+        return false;
+    }
+    return now_ns - dead_ns > BURIAL_NS;
+}
+
+bool hf__life_buried(const struct hf__table *table, uint64_t client)
+{
+    uint32_t index = hf__client_slot(client);
+    struct hf__table_slot *slot = &table->slots[index];
+
+    if (index >= atomic_load(&table->header->slots_used) ||
+        index >= HF__TABLE_SLOTS)
+        return true;
+    if (word_lives(atomic_load(&slot->life[0].word)) &&
+        hf__client_id(atomic_load(&slot->generation), index) == client)
+        return false;
+    if (hf__client_id(atomic_load(&slot->generation), index) != client)
+        return true; /* its slot was taken anew, so it was buried then */
+    return slot_buried(slot, hf__table_now(table));
+}
+
+uint64_t hf__life_deaths(const struct hf__table *table)
+{
+    uint32_t used = atomic_load(&table->header->slots_used);
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < used && i < HF__TABLE_SLOTS; i++) {
+        struct hf__table_slot *slot = &table->slots[i];
+
+        if (!word_lives(atomic_load(&slot->life[0].word)))
+            sum += (atomic_load(&slot->generation) + 1) * (i + 1);
+    }
+    return sum;
+}
+
+/* ---- our slot ---------------------------------------------------------- */
+
+static int find_slot(struct hf__store *store, uint32_t *ret_index,
+                     hf_error *err)
+{
+    struct hf__table *table = &store->table;
+    uint32_t used = atomic_load(&table->header->slots_used);
+    int64_t now_ns = hf__table_now(table);
+    int rc;
+
+    if (used > HF__TABLE_SLOTS)
+        return hf__table_damaged(err, "slots");
+    for (uint32_t i = 0; i < used; i++) {
+        struct hf__table_slot *slot = &table->slots[i];
+
+        if (!word_lives(atomic_load(&slot->life[0].word)) &&
+            slot_buried(slot, now_ns)) {
+            *ret_index = i;
+            return 0;
+        }
+    }
+    rc = hf__table_reserve_slots(table, used + 1, err);
+    if (rc != 0)
+        return rc;
+    atomic_store(&table->header->slots_used, used + 1);
+    *ret_index = used;
+    return 0;
+}
+
+/* Somebody may still sleep on the words of the one who was here before. */
+static void clear_words(struct hf__table_slot *slot)
+{
+    for (unsigned i = 0; i < HF__TABLE_LIVES; i++)
+        if (atomic_exchange(&slot->life[i].word, 0) & FUTEX_WAITERS)
+            hf__futex_wake_all(&slot->life[i].word);
+}
+
+int hf__life_take(struct hf__store *store, const char *host, int64_t pid,
+                  hf_error *err)
+{
+    struct hf__table_slot *slot;
+    uint32_t index = 0;
+    uint64_t generation;
+    int rc = find_slot(store, &index, err);
+
+    if (rc != 0)
+        return rc;
+    slot = &store->table.slots[index];
+    generation = (atomic_load(&slot->generation) + 1) & UINT32_MAX;
+    if (generation == 0)
+        generation = 1; /* client ids are not 0 */
+    clear_words(slot);
+    atomic_store(&slot->generation, generation);
+    atomic_store(&slot->dead_ns, 0);
+    atomic_store(&slot->sleeping, 0);
+    slot->pid = pid;
+    hf__text_copy(slot->host, sizeof(slot->host), host);
+    store->slot = slot;
+    store->client = hf__client_id(generation, index);
+    return 0;
+}
+
+/* ---- the thread -------------------------------------------------------- */
+
+static void register_list(struct hf__life *life)
+{
+    struct hf__table_slot *slot = life->store->slot;
+
+    for (unsigned i = 0; i < HF__TABLE_LIVES; i++)
+        life->nodes[i].next = i + 1 < HF__TABLE_LIVES ? &life->nodes[i + 1]
+                                                      : &life->head.list;
+    life->head.list.next = &life->nodes[0];
+    life->head.futex_offset =
+        (long)((intptr_t)&slot->life[0].word - (intptr_t)&life->nodes[0]);
+    life->head.list_op_pending = NULL;
+    (void)syscall(SYS_set_robust_list, &life->head, sizeof(life->head));
+}
+
+static void be_born(struct hf__life *life)
+{
+    struct hf__table_slot *slot = life->store->slot;
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+    _Static_assert(sizeof(life->nodes[0]) == sizeof(slot->life[0]),
+                   "one offset leads from every node to its word");
+    register_list(life);
+    for (unsigned i = HF__TABLE_LIVES; i > 0; i--)
+        atomic_store(&slot->life[i - 1].word, tid);
+}
+
+/* The same that the kernel would do. */
+static void die(struct hf__life *life)
+{
+    struct hf__table_slot *slot = life->store->slot;
+
+    for (unsigned i = 0; i < HF__TABLE_LIVES; i++)
+        if (atomic_exchange(&slot->life[i].word, FUTEX_OWNER_DIED) &
+            FUTEX_WAITERS)
+            hf__futex_wake_all(&slot->life[i].word);
+    atomic_store(&slot->dead_ns, LONG_AGO);
+}
+
+/* What this thread sleeps on: the bell, the alarm, and the watch if it keeps
+ * it. */
+static void gather(struct hf__life *life, struct hf__watch *own, uint32_t bell,
+                   uint32_t alarm)
+{
+    struct hf__watch *watch = life->watch;
+
+    own->n = 2;
+    own->until_ns = HF_NEVER;
+    own->at[0].word = &life->bell;
+    own->at[0].value = bell;
+    own->at[0].private = true;
+    own->at[1].word = &life->store->slot->alarm;
+    own->at[1].value = alarm;
+    own->at[1].private = false;
+    if (!atomic_load(&life->armed)) {
+        if (!hf__watch_kernel_can())
+            own->n = 1; /* rather late for an alarm than awake for ever */
+        return;
+    }
+    (void)pthread_mutex_lock(&watch->lock);
+    for (uint32_t i = 0; i < watch->n && own->n < HF__WATCH_MAX; i++)
+        own->at[own->n++] = watch->at[i];
+    own->until_ns = watch->until_ns;
+    (void)pthread_mutex_unlock(&watch->lock);
+}
+
+/* True if something that was slept on has come. */
+static bool has_come(const struct hf__watch *own)
+{
+    for (uint32_t i = 1; i < own->n; i++)
+        if (atomic_load(own->at[i].word) != own->at[i].value)
+            return true;
+    return own->until_ns != HF_NEVER && own->until_ns <= hf__now();
+}
+
+static void live(void *arg)
+{
+    struct hf__life *life = arg;
+    struct hf__table_slot *slot = life->store->slot;
+    struct hf__watch own;
+    uint32_t alarm = atomic_load(&slot->alarm);
+
+    be_born(life);
+    atomic_store(&life->started, 1);
+    hf__world->unpark(&life->started);
+    memset(&own, 0, sizeof(own));
+    for (;;) {
+        uint32_t bell = atomic_load(&life->bell);
+        uint32_t armed;
+
+        if (atomic_load(&life->stop))
+            break;
+        gather(life, &own, bell, alarm);
+        armed = own.n > 2 ? 1 : 0; /* then the inbox is among the words */
+        (void)atomic_fetch_add(&slot->sleeping, armed);
+        hf__watch_sleep_on(&own, own.until_ns);
+        (void)atomic_fetch_sub(&slot->sleeping, armed);
+        if (!has_come(&own))
+            continue;
+        /* Once per watch: whoever handles it gives us the next. */
+        alarm = atomic_load(&slot->alarm);
+        atomic_store(&life->armed, false);
+        hf__loop_kick(life->loop);
+    }
+    die(life);
+}
+
+static void ring(struct hf__life *life)
+{
+    (void)atomic_fetch_add(&life->bell, 1);
+    hf__world->unpark(&life->bell);
+}
+
+int hf__life_start(struct hf__life *life, struct hf__store *store,
+                   struct hf__watch *watch, struct hf__loop *loop,
+                   hf_error *err)
+{
+    memset(life, 0, sizeof(*life));
+    life->store = store;
+    life->watch = watch;
+    life->loop = loop;
+    if (hf__world->thread_start(&life->thread, "hf-life", live, life) != 0) {
+        life->thread = NULL;
+        return hf__fail(err, HF_ENOMEM, "cannot start a thread");
+    }
+    while (atomic_load(&life->started) == 0)
+        hf__world->park(&life->started, 0, HF_NEVER);
+    return 0;
+}
+
+void hf__life_stop(struct hf__life *life)
+{
+    if (!life->thread)
+        return;
+    atomic_store(&life->stop, true);
+    ring(life);
+    hf__world->thread_join(life->thread);
+    life->thread = NULL;
+}
+
+void hf__life_arm(struct hf__life *life, bool on)
+{
+    if (!life->thread || (!on && !atomic_load(&life->armed)))
+        return;
+    atomic_store(&life->armed, on);
+    ring(life);
+}

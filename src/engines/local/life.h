@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* life.h - the thread whose death is ours. */
+#ifndef HF_LOCAL_LIFE_H
+#define HF_LOCAL_LIFE_H
+
+#include <linux/futex.h>
+
+#include "base/loop.h"
+#include "engines/local/waiting.h"
+
+struct hf__life {
+    struct hf__store *store;
+    struct hf__watch *watch;
+    struct hf__loop *loop; /* kicked when something came */
+    struct hf__thread *thread;
+    _Atomic uint32_t started;
+    _Atomic uint32_t bell; /* +1: stop, or a new watch */
+    _Atomic bool stop;
+    _Atomic bool armed;    /* the watch is the thread's to keep */
+    /* The kernel's view: nodes[i] leads to life word i by one offset. */
+    struct robust_list_head head;
+    struct robust_list nodes[HF__TABLE_LIVES];
+};
+
+/* Begin to live in store->slot. HF_ENOMEM. */
+int hf__life_start(struct hf__life *life, struct hf__store *store,
+                   struct hf__watch *watch, struct hf__loop *loop,
+                   hf_error *err);
+/* Die in order; no-op if it does not live. */
+void hf__life_stop(struct hf__life *life);
+/* Kick the loop when the watch has something: on, off, or a new watch. */
+void hf__life_arm(struct hf__life *life, bool on);
+
+#endif

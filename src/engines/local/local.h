@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* local.h - the embedded engine's own state. */
+#ifndef HF_LOCAL_LOCAL_H
+#define HF_LOCAL_LOCAL_H
+
+#include "engine.h"
+#include "engines/local/change.h"
+#include "engines/local/directory.h"
+#include "engines/local/life.h"
+#include "engines/local/waiting.h"
+
+enum { HF__LOCAL_GRAVES = 4 };
+
+struct hf__local {
+    struct hf__engine base;
+    struct hf__place place;
+    struct hf__store store;
+    struct hf__watch watch;
+    struct hf__life life;
+    struct hf__list waiting; /* of struct hf__local_ticket */
+    struct hf__list held;
+    bool connected;
+    bool sentry;
+    uint32_t alarm;     /* of the slot, as last seen */
+    int64_t checked_ns; /* when the file was last found in its place */
+    /* What kick() adds to: the inbox of the slot, or nobody's word. */
+    _Atomic(_Atomic uint32_t *) bell;
+    _Atomic uint32_t nobody;
+    _Atomic uint32_t nobody_seen;
+    /* Mappings of stores that were deleted under us. A thread may still sleep
+     * on one, so they stay until the end; more than a few are not kept. */
+    struct hf__table graves[HF__LOCAL_GRAVES];
+    uint32_t graves_n;
+    size_t prefix_len;
+    char name[HF__KEY_MAX]; /* of the key in use, if there is a prefix */
+};
+
+/* The engine's bytes in a ticket. */
+struct hf__local_ticket {
+    struct hf__list link;
+    struct hf__ticket *ticket; /* NULL: in no list */
+    uint64_t word;    /* of the bucket, when we last saw it */
+    uint64_t target;  /* waiting: the client we watch; 0: several */
+    int64_t check_ns; /* waiting: look again then; the table's time */
+    uint64_t token;
+    uint32_t tokens;
+    uint32_t bucket;
+    uint32_t hash;
+    bool keyed;       /* bucket and hash are known */
+    bool waits;
+    bool alone;       /* held: we installed @word, with this ticket only */
+};
+
+/* Where @name lives. The key is good until the next call. */
+void hf__local_key(struct hf__local *local, const char *name, size_t len,
+                   struct hf__key *key);
+
+/* inspect.c */
+hf__engine_query_fn hf__local_list;
+hf__engine_query_fn hf__local_check_token;
+hf__engine_query_fn hf__local_break;
+hf__engine_query_fn hf__local_version_read;
+hf__engine_query_fn hf__local_version_commit;
+hf__engine_query_fn hf__local_doctor;
+/* "db1:4211, \"vacuum\"": who holds @key in store->draft. */
+void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
+                      char *to, size_t size);
+
+/* attend.c */
+hf__engine_wait_fn hf__local_wait;
+hf__engine_attend_fn hf__local_attend;
+hf__engine_kick_fn hf__local_kick;
+hf__engine_sentry_fn hf__local_sentry;
+/* A ticket waits, as store->draft has it: watch for it. */
+void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
+                       const struct hf__key *key, int64_t now_ns);
+/* Ask for a ticket, and note what came of it; reports a grant. Returns as
+ * hf__change_ask(). */
+int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
+                  int64_t sent_ns, bool rewake, hf_error *err);
+void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
+                            int64_t sent_ns);
+/* The engine forgets @mine. */
+void hf__local_forget(struct hf__local_ticket *mine);
+int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms);
+/* The store was deleted under us: let go of it, and say so. */
+void hf__local_lose_store(struct hf__local *local);
+
+#endif
