@@ -150,7 +150,8 @@ static bool is_live(struct claim *claim)
                        machine_number(claim), claim->names[0], state);
         return true;
     }
-    if (!claim->lost) {
+    /* While a machine stands still nobody there can have looked. */
+    if (!claim->lost && !claim->machine->frozen && !claim->machine->stopped) {
         claim->lost = true;
         claim->lost_ns = sim_now();
         if (state == HF_RELEASED)
@@ -221,8 +222,8 @@ static void check_told(const struct claim *claim)
     int i = machine_number(claim);
     int64_t since_ns = claim->lost_ns;
 
-    if (!claim->wants_told || claim->told || claim->machine->frozen ||
-        teller_busy[i] > 0)
+    if (!claim->lost || !claim->wants_told || claim->told ||
+        claim->machine->frozen || teller_busy[i] > 0)
         return;
     if (claim->machine->thawed_ns > since_ns)
         since_ns = claim->machine->thawed_ns;

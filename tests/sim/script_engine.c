@@ -430,10 +430,12 @@ static void arrive(void *owner, const struct sim_message *message)
 static void script_wait(struct hf__engine *engine, int64_t until_ns)
 {
     struct sim_engine *self = self_of(engine);
+    int64_t now_ns;
 
     hf__world->yield();
+    now_ns = hf__now(); /* a stop may come here, but not below */
     self->waited_in = true;
-    if (!self->first && !self->kicked && hf__now() < until_ns)
+    if (!self->first && !self->kicked && now_ns < until_ns)
         sim_wait_for(self, until_ns);
     self->waited_in = false;
 }
