@@ -156,14 +156,14 @@ static void check_clock(struct watch *watch)
 {
     int64_t now = lock_now_ms();
 
+    if (now - watch->started >= GUARD_AFTER_MS && !watch->child.ended)
+        child_guard(&watch->child);
     check_max_hold(watch);
     check_hold(watch);
     if (watch->stage == ASKED && now >= watch->kill_at)
         kill_all(watch);
     else if (watch->stage == KILLED)
         kill_all(watch); /* what was born in the meantime */
-    if (now - watch->started >= GUARD_AFTER_MS && !watch->child.ended)
-        child_guard(&watch->child);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -173,30 +173,45 @@ static int64_t least(int64_t a, int64_t b)
     return b < 0 || a < b ? a : b;
 }
 
-/* How long until check_clock() has something to do; -1: no end. */
-static int64_t next_look(const struct watch *watch)
+static int64_t until(int64_t instant)
 {
-    int64_t now = lock_now_ms();
+    int64_t left_ms = instant - lock_now_ms();
+
+    return left_ms > 0 ? left_ms : 0;
+}
+
+/* When the hold has to be looked at again. No event tells of a renewal, so the
+ * guard has to hear of it from here, well before the deadline that it knows. */
+static int64_t next_look_at_hold(const struct watch *watch)
+{
     int64_t remaining_ms = hf_remaining_ms(watch->hold);
     int64_t grace_ms =
         watch_settings.on_lost == WATCH_TERM ? watch->kill_after_ms : 0;
+    int64_t wait_ms = remaining_ms - grace_ms;
+
+    if (remaining_ms < 0)
+        return -1;
+    if (grace_ms == 0 && hf_check(watch->hold) == HF_HELD)
+        wait_ms = remaining_ms / 2;
+    return wait_ms > 0 ? wait_ms : 0;
+}
+
+/* How long until check_clock() has something to do; -1: no end. */
+static int64_t next_look(const struct watch *watch)
+{
     int64_t wait_ms = -1;
 
     if (watch->stage == KILLED)
         return LOOK_AGAIN_MS;
     if (watch->stage == ASKED)
-        wait_ms = watch->kill_at > now ? watch->kill_at - now : 0;
-    if (watch->outcome == WATCH_DONE && remaining_ms >= 0)
-        wait_ms = least(wait_ms, remaining_ms > grace_ms
-                                     ? remaining_ms - grace_ms
-                                     : 0);
+        wait_ms = until(watch->kill_at);
+    if (watch->outcome == WATCH_DONE)
+        wait_ms = least(wait_ms, next_look_at_hold(watch));
     if (watch->outcome == WATCH_DONE && watch->max_hold_ms > 0)
-        wait_ms = least(wait_ms, watch->held_since + watch->max_hold_ms > now
-                                     ? watch->held_since +
-                                           watch->max_hold_ms - now
-                                     : 0);
+        wait_ms = least(wait_ms,
+                        until(watch->held_since + watch->max_hold_ms));
     if (!watch->child.guard && !watch->child.ended)
-        wait_ms = least(wait_ms, GUARD_AFTER_MS);
+        wait_ms = least(wait_ms, until(watch->started + GUARD_AFTER_MS));
     return wait_ms;
 }
 

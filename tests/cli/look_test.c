@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * look_test.c - the verbs that look: test, ls, show, check, version, engines,
+ * doctor; and the one that acts on what was seen: break.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "test.h"
+
+/* A run of @name that holds until its input is closed. */
+static struct command *holder(const char *name)
+{
+    struct command *run =
+        COMMAND("run", name, "--note", "why not", "--", "sh", "-c",
+                "echo token=$HOLDFAST_TOKEN; cat >/dev/null");
+
+    command_number(run, "token=");
+    return run;
+}
+
+static const char *token_of(struct command *run)
+{
+    static char token[32];
+
+    snprintf(token, sizeof(token), "%ld", command_number(run, "token="));
+    return token;
+}
+
+TEST(look, test_says_free_and_held)
+{
+    struct command *run;
+
+    FINISH(0, "test", "x");
+    run = holder("x");
+    FINISH(75, "test", "x");
+    FINISH(0, "test", "y");
+    ASSERT_STREQ(command_out(FINISH(75, "test", "x")), "");
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+    FINISH(0, "test", "x");
+}
+
+TEST(look, test_says_free_while_a_slot_is)
+{
+    struct command *one = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c",
+                                  "echo in; cat");
+    struct command *two;
+
+    command_expect(one, "in\n");
+    FINISH(0, "test", "s");
+    two = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c",
+                  "echo in; cat");
+    command_expect(two, "in\n");
+    FINISH(75, "test", "s");
+}
+
+TEST(look, ls_lists_holders_in_columns)
+{
+    struct command *first = holder("deploy/web");
+    struct command *second = holder("nightly");
+    struct command *ls = FINISH(0, "ls");
+
+    ASSERT_HAS(command_out(ls), "NAME");
+    ASSERT_HAS(command_out(ls), "deploy/web  exclusive");
+    ASSERT_HAS(command_out(ls), "nightly     exclusive");
+    ASSERT_HAS(command_out(ls), "(tester)");
+    ASSERT_HAS(command_out(ls), "why not");
+    ASSERT_NULL(strchr(command_out(ls), '\033'));
+    ls = FINISH(0, "ls", "nig");
+    ASSERT_HAS(command_out(ls), "nightly");
+    ASSERT_NULL(strstr(command_out(ls), "deploy"));
+    ls = FINISH(0, "ls", "--names");
+    ASSERT_HAS(command_out(ls), "nightly\n");
+    command_close_input(first);
+    command_close_input(second);
+    ASSERT_EQ(command_wait(first), 0);
+    ASSERT_EQ(command_wait(second), 0);
+    ASSERT_STREQ(command_out(FINISH(0, "ls")), "");
+}
+
+TEST(look, ls_json_has_the_fields_that_are_promised)
+{
+    struct command *run = holder("x");
+    struct command *ls = FINISH(0, "ls", "--json");
+    char token[64];
+    char pid[64];
+
+    ASSERT_HAS(command_out(ls), "{\"name\":\"x\",\"mode\":\"exclusive\",");
+    snprintf(token, sizeof(token), "\"token\":\"%s\",", token_of(run));
+    ASSERT_HAS(command_out(ls), token);
+    ASSERT_HAS(command_out(ls), "\"holders\":[{\"owner\":\"tester@");
+    ASSERT_HAS(command_out(ls), "\"host\":\"");
+    snprintf(pid, sizeof(pid), "\"pid\":%d,", (int)command_pid(run));
+    ASSERT_HAS(command_out(ls), pid);
+    ASSERT_HAS(command_out(ls), "\"note\":\"why not\"");
+    ASSERT_HAS(command_out(ls), "\"held_ms\":");
+    ASSERT_HAS(command_out(ls), "\"lease_ms\":");
+    ASSERT_HAS(command_out(ls), "\"waiters\":0,\"slots\":0}\n");
+    ASSERT_STREQ(command_err(ls), "");
+}
+
+TEST(look, show_lists_the_queue_in_order)
+{
+    struct command *run = holder("x");
+    struct command *waiter = COMMAND("run", "x", "--", "true");
+    struct command *show;
+    const char *at;
+
+    do
+        show = FINISH(0, "show", "x");
+    while (!strstr(command_out(show), "1. in line"));
+    at = strstr(command_out(show), "holder");
+    ASSERT_NOT_NULL(at);
+    ASSERT_HAS(at, "1. in line");
+    ASSERT_HAS(at, "alive");
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+    ASSERT_EQ(command_wait(waiter), 0);
+    show = FINISH(0, "show", "x");
+    ASSERT_STREQ(command_out(show), "x is free\n");
+}
+
+TEST(look, odd_names_are_shown_escaped)
+{
+    struct command *run = holder("caf\xc3\xa9 \xe2\x80\xae \"q\"");
+    struct command *ls = FINISH(0, "ls");
+
+    ASSERT_HAS(command_out(ls), "caf\xc3\xa9 \\u{202e} \"q\"");
+    ASSERT_NULL(strstr(command_out(ls), "\xe2\x80\xae"));
+    ls = FINISH(0, "ls", "--json");
+    ASSERT_HAS(command_out(ls), "\\\"q\\\"");
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+}
+
+TEST(look, check_tells_a_current_token_from_an_old_one)
+{
+    struct command *run = holder("x");
+    char *token = strdup(token_of(run));
+
+    FINISH(0, "check", "x", token);
+    FINISH(1, "check", "x", "1");
+    FINISH(1, "check", "y", token);
+    FINISH(64, "check", "x", "one");
+    ASSERT_HAS(command_out(FINISH(0, "check", "x", token, "--json")),
+               "\"current\":true");
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+    FINISH(1, "check", "x", token);
+    free(token);
+}
+
+TEST(look, break_takes_the_lock_from_the_holder_with_that_token)
+{
+    struct command *run = holder("x");
+    struct command *breaking;
+
+    FINISH(64, "break", "x");
+    FINISH(64, "break", "x", "--token", token_of(run));
+    FINISH(64, "break", "x", "--token", token_of(run), "--confirm=y");
+    breaking = FINISH(1, "break", "x", "--token", "1", "--confirm=x");
+    ASSERT_HAS(command_err(breaking), "another token");
+    FINISH(75, "test", "x");
+    breaking = FINISH(0, "break", "x", "--token", token_of(run), "--confirm=x");
+    ASSERT_HAS(command_err(breaking), "ALIVE");
+    ASSERT_HAS(command_err(breaking), "why not");
+    FINISH(0, "run", "-w", "10", "x", "--", "true");
+    breaking = FINISH(1, "break", "x", "--token", token_of(run), "--confirm=x");
+    ASSERT_HAS(command_err(breaking), "nobody holds");
+}
+
+TEST(look, break_never_takes_the_lock_from_a_new_holder)
+{
+    struct command *old = holder("x");
+    char *token = strdup(token_of(old));
+    struct command *new;
+
+    command_close_input(old);
+    ASSERT_EQ(command_wait(old), 0);
+    new = holder("x");
+    FINISH(1, "break", "x", "--token", token, "--confirm=x");
+    FINISH(0, "check", "x", token_of(new));
+    free(token);
+}
+
+TEST(look, version_is_compared_and_bumped)
+{
+    struct command *read = FINISH(0, "version", "doc");
+    struct command *commit;
+    char first[32];
+
+    ASSERT_STREQ(command_out(read), "0\n");
+    commit = FINISH(0, "version", "doc", "--commit", "0");
+    snprintf(first, sizeof(first), "%s", command_out(commit));
+    ASSERT_GT(atoll(first), 0);
+    ASSERT_STREQ(command_out(FINISH(0, "version", "doc")), first);
+    commit = FINISH(1, "version", "doc", "--commit", "0");
+    ASSERT_STREQ(command_out(commit), "");
+    first[strcspn(first, "\n")] = '\0';
+    FINISH(0, "version", "doc", "--commit", first);
+    ASSERT_HAS(command_out(FINISH(0, "version", "doc", "--json")),
+               "{\"name\":\"doc\",\"version\":\"");
+}
+
+TEST(look, engines_says_what_each_promises)
+{
+    struct command *engines = FINISH(0, "engines");
+
+    ASSERT_HAS(command_out(engines), "local");
+    ASSERT_HAS(command_out(engines), "fenced");
+    engines = FINISH(0, "engines", "--json");
+    ASSERT_HAS(command_out(engines), "{\"engine\":\"local\",\"schemes\":[");
+    ASSERT_HAS(command_out(engines), "\"dialects\":[");
+    ASSERT_HAS(command_out(engines), "\"capabilities\":[\"fenced\"");
+}
+
+TEST(look, doctor_finds_nothing_wrong_here)
+{
+    struct command *doctor = FINISH(0, "doctor", "--json");
+
+    ASSERT_HAS(command_out(doctor),
+               "{\"check\":\"reachable\",\"status\":\"ok\",\"detail\":\"");
+    ASSERT_HAS(command_out(doctor), "{\"check\":\"lock\",\"status\":\"ok\"");
+    ASSERT_HAS(command_out(doctor), "\"fix\":\"\"}");
+    ASSERT_HAS(command_out(doctor), "{\"check\":\"directory\"");
+    doctor = FINISH(0, "doctor", command_url());
+    ASSERT_HAS(command_out(doctor), "✔ reachable");
+}
+
+TEST(look, doctor_says_how_to_fix_what_is_wrong)
+{
+    struct command *doctor = FINISH(2, "doctor", "local:///proc/nowhere");
+
+    ASSERT_HAS(command_out(doctor), "✖ reachable");
+    ASSERT_HAS(command_out(doctor), "  fix: ");
+    doctor = FINISH(2, "doctor", "nosuch:", "--json");
+    ASSERT_HAS(command_out(doctor), "\"status\":\"fail\"");
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lost_test.c - holdfast run when the lock is lost, or holdfast itself is.
+ *
+ * The faults are ordered from the fault engine, which takes the lock away for
+ * real, so that a second run can have it.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "test.h"
+
+/* Ends only by KILL, and so does its background process. */
+static const char stubborn[] = "trap '' TERM HUP INT; "
+                               "(trap '' TERM; while :; do sleep 1; done) & "
+                               "echo bg=$!; echo pid=$$; "
+                               "while :; do sleep 1; done";
+
+static const char *faulty(const char *script)
+{
+    static char url[512];
+
+    snprintf(url, sizeof(url), "fault+%s?fault=%s", command_url(), script);
+    return url;
+}
+
+TEST(lost, ends_the_command_and_says_79)
+{
+    struct command *run =
+        FINISH(79, "-u", faulty("hold:expire=100ms"), "run", "x", "--", "sh",
+               "-c", "sleep 100 & sleep 100");
+
+    ASSERT_HAS(command_err(run), "lost the lock \"x\"");
+}
+
+TEST(lost, takes_grandchildren_along)
+{
+    struct command *run = COMMAND("-u", faulty("hold:expire=300ms"), "run", "x",
+                                  "--", "sh", "-c", stubborn);
+    pid_t other = (pid_t)command_number(run, "bg=");
+    pid_t child = (pid_t)command_number(run, "pid=");
+
+    ASSERT_EQ(command_wait(run), 79);
+    ASSERT_FALSE(process_lives(child));
+    ASSERT_FALSE(process_lives(other));
+}
+
+TEST(lost, takes_along_what_left_the_process_group)
+{
+    struct command *run =
+        COMMAND("-u", faulty("hold:expire=300ms"), "run", "x", "--", "sh", "-c",
+                "setsid sleep 100 & echo bg=$!; sleep 100");
+    pid_t other = (pid_t)command_number(run, "bg=");
+
+    ASSERT_EQ(command_wait(run), 79);
+    ASSERT_FALSE(process_lives(other));
+}
+
+TEST(lost, asks_with_term_before_the_lease_ends)
+{
+    struct command *run = COMMAND(
+        "-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "900ms", "--", "sh",
+        "-c", "trap 'echo asked; exit 0' TERM; echo ready; "
+              "while :; do sleep 0.01; done");
+
+    command_expect(run, "ready\n");
+    command_expect(run, "asked\n");
+    ASSERT_EQ(command_wait(run), 79);
+    ASSERT_HAS(command_err(run), "about to lose the lock \"x\"");
+}
+
+TEST(lost, kills_at_once_if_told_to)
+{
+    struct command *run = COMMAND(
+        "-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "600ms",
+        "--on-lost", "kill", "--", "sh", "-c",
+        "trap 'echo asked' TERM; echo ready; while :; do sleep 0.01; done");
+
+    command_expect(run, "ready\n");
+    ASSERT_EQ(command_wait(run), 79);
+    ASSERT_STREQ(command_out(run), "ready\n");
+}
+
+TEST(lost, only_warns_if_told_to)
+{
+    struct command *run =
+        COMMAND("-u", faulty("hold:expire=50ms"), "run", "x", "--on-lost",
+                "warn", "--", "sh", "-c", "read line; echo got $line");
+
+    command_expect_err(run, "lost the lock");
+    command_type(run, "it\n");
+    ASSERT_EQ(command_wait(run), 79);
+    ASSERT_STREQ(command_out(run), "got it\n");
+}
+
+/* What the second holder finds of the first one's command. */
+static struct command *look_for(pid_t pid)
+{
+    char script[256];
+
+    snprintf(script, sizeof(script),
+             "case $(sed -n 's/^State:[^A-Z]*\\(.\\).*/\\1/p' /proc/%ld/status "
+             "2>/dev/null) in ''|Z) echo alone;; *) echo overlap;; esac",
+             (long)pid);
+    return COMMAND("run", "x", "--", "sh", "-c", script);
+}
+
+TEST(lost, command_is_gone_before_a_second_holder_starts)
+{
+    struct command *first =
+        COMMAND("-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "600ms",
+                "--", "sh", "-c", stubborn);
+    pid_t child = (pid_t)command_number(first, "pid=");
+    struct command *second = look_for(child);
+
+    ASSERT_EQ(command_wait(second), 0);
+    ASSERT_STREQ(command_out(second), "alone\n");
+    ASSERT_EQ(command_wait(first), 79);
+}
+
+TEST(lost, command_is_gone_even_if_holdfast_is_stopped)
+{
+    struct command *first = COMMAND("run", "x", "--ttl", "600ms", "--", "sh",
+                                    "-c", stubborn);
+    pid_t other = (pid_t)command_number(first, "bg=");
+    pid_t child = (pid_t)command_number(first, "pid=");
+    struct command *second = look_for(child);
+
+    /* The guard comes when the command has lived for a moment. */
+    ASSERT_FALSE(process_ends(child, 100));
+    command_signal(first, SIGSTOP);
+    ASSERT_EQ(command_wait(second), 0);
+    ASSERT_STREQ(command_out(second), "alone\n");
+    ASSERT_FALSE(process_lives(other));
+    command_signal(first, SIGCONT);
+    ASSERT_EQ(command_wait(first), 79);
+}
+
+TEST(lost, kill_9_of_holdfast_ends_the_command)
+{
+    struct command *first =
+        COMMAND("run", "x", "--", "sh", "-c", stubborn);
+    pid_t other = (pid_t)command_number(first, "bg=");
+    pid_t child = (pid_t)command_number(first, "pid=");
+
+    ASSERT_FALSE(process_ends(child, 100));
+    command_signal(first, SIGKILL);
+    ASSERT_TRUE(process_ends(child, 5000));
+    ASSERT_TRUE(process_ends(other, 5000));
+    ASSERT_EQ(command_wait(first), 1000 + SIGKILL);
+    FINISH(0, "run", "-w", "10", "x", "--", "true");
+}
+
+TEST(lost, kill_9_at_once_ends_the_command_itself)
+{
+    struct command *first =
+        COMMAND("run", "x", "--", "sh", "-c", "echo pid=$$; exec sleep 100");
+    pid_t child = (pid_t)command_number(first, "pid=");
+
+    command_signal(first, SIGKILL);
+    ASSERT_TRUE(process_ends(child, 5000));
+}
+
+TEST(lost, break_ends_the_command_too)
+{
+    struct command *first = COMMAND("run", "x", "--ttl", "900ms", "--", "sh",
+                                    "-c", "echo token=$HOLDFAST_TOKEN; "
+                                          "exec sleep 100");
+    char token[32];
+
+    snprintf(token, sizeof(token), "%ld", command_number(first, "token="));
+    FINISH(0, "break", "x", "--token", token, "--confirm=x");
+    ASSERT_EQ(command_wait(first), 79);
+}
+
+TEST(lost, reports_it)
+{
+    char *path = strdup(command_path("report"));
+
+    FINISH(79, "-u", faulty("hold:expire=50ms"), "run", "x", "--report", path,
+           "--", "sleep", "100");
+    ASSERT_HAS(file_text(path), "\"outcome\":\"lost\"");
+    ASSERT_HAS(file_text(path), "\"exit_code\":79");
+    free(path);
+}
+
+TEST(lost, is_seen_at_the_release_at_the_latest)
+{
+    struct command *run =
+        FINISH(79, "-u", faulty("hold:expire=1ms"), "run", "x", "--on-lost",
+               "warn", "--hold-at-least", "200ms", "--", "true");
+
+    ASSERT_HAS(command_err(run), "lost the lock");
+}
+
+TEST(lost, unreachable_is_not_busy)
+{
+    struct command *run =
+        FINISH(69, "-u", faulty("acquire:fail=EUNAVAILABLE"), "run", "-n", "x",
+               "--", "true");
+
+    ASSERT_NULL(strstr(command_err(run), "held by"));
+    FINISH(77, "-u", faulty("acquire:fail=EAUTH"), "run", "x", "--", "true");
+}
