@@ -116,29 +116,33 @@ static int local_connect(struct hf__engine *engine, hf_error *err)
     return 0;
 }
 
-/* Everything but the mapping, on which a thread may be sleeping. */
+/* Everything but the mapping, on which a thread may be sleeping. Tickets are
+ * not touched: at the end they may be gone. */
 static void leave_store(struct hf__local *local)
 {
     struct hf__store *store = &local->store;
 
     local->connected = false;
     atomic_store(&local->bell, &local->nobody);
-    while (!hf__list_empty(&local->waiting))
-        hf__local_forget(HF_CONTAINER_OF(hf__list_first(&local->waiting),
-                                         struct hf__local_ticket, link));
-    while (!hf__list_empty(&local->held))
-        hf__local_forget(HF_CONTAINER_OF(hf__list_first(&local->held),
-                                         struct hf__local_ticket, link));
     hf__block_release(store);
     hf__life_stop(&local->life);
     hf__life_notify(&store->table, store->client);
     close_mark(&store->mark);
 }
 
+static void forget_all(struct hf__list *list)
+{
+    while (!hf__list_empty(list))
+        hf__local_forget(HF_CONTAINER_OF(hf__list_first(list),
+                                         struct hf__local_ticket, link));
+}
+
 void hf__local_lose_store(struct hf__local *local)
 {
     hf_error err;
 
+    forget_all(&local->waiting);
+    forget_all(&local->held);
     leave_store(local);
     (void)close(local->store.table.fd);
     local->store.table.fd = -1;

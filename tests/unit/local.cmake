@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+#
+# The embedded engine, without the core: local_fixture.c stands in for it.
+
+foreach(module IN ITEMS local)
+    holdfast_add_test(
+        NAME unit_${module} SOURCES ${module}_test.c local_fixture.c LABELS unit)
+endforeach()
