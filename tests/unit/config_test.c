@@ -51,6 +51,7 @@ static struct hf__settings *resolve(const hf_config *config)
     static struct hf__settings settings;
     hf_error err;
 
+    hf__settings_release(&settings); /* of an earlier call */
     ASSERT_OK(hf__config_resolve(config, &settings, &err), &err);
     test_defer(release_settings, &settings);
     return &settings;
@@ -306,7 +307,7 @@ TEST(config, code_wins_over_url_over_environment_over_file)
     hf_config *config = config_new();
 
     for (int layer = HF__LAYER_FILE; layer < HF__LAYERS; layer++) {
-        char text[8];
+        char text[16];
         hf_error err;
 
         snprintf(text, sizeof(text), "%ds", layer + 1);
