@@ -133,7 +133,7 @@ static int make_chain(const struct hf__engine_host *host, size_t *ticket_size,
                       struct hf__engine **ret_engine, hf_error *err)
 {
     for (size_t i = 0; i <= host->url->n_wrappers; i++) {
-        const struct hf__engine_ops *ops;
+        const struct hf__engine_ops *ops = NULL;
         int rc = find_for(host->url, i, &ops, err);
 
         if (rc != 0)

@@ -37,6 +37,7 @@
 #include "reaper.h"
 
 #define IN_A_ROW_NS (10 * HF_MS)
+#define STANDARD_PASSES 16u
 #define FIRST_TABLE 64u
 
 /* ---- the table of gates ------------------------------------------------- */
@@ -296,7 +297,7 @@ static void retire_place(struct hf__gate *gate)
     gate->place = NULL;
     hf__timer_stop(&gate->client->loop, &gate->timer);
     if (place)
-        hf__reaper_take(place, /* releasing= */ false);
+        hf__ticket_drop(place);
 }
 
 static void idle_fire(struct hf__timer *timer)
@@ -504,11 +505,13 @@ void hf__gate_granted(struct hf__ticket *ticket)
     granted(request, ticket);
 }
 
-static int32_t most_passes(const hf_client *client)
+uint32_t hf__gate_most_passes(const hf_client *client)
 {
+    bool reserves = client->engine->ops->flags & HF__RESERVES_TOKENS;
+
     if (client->settings.local_handover >= 0)
-        return client->settings.local_handover;
-    return client->engine->ops->flags & HF__RESERVES_TOKENS ? 16 : 0;
+        return (uint32_t)client->settings.local_handover;
+    return reserves ? STANDARD_PASSES : 0;
 }
 
 /* May the released @seat go straight to @request? */
@@ -518,7 +521,7 @@ static bool may_pass(const struct hf__gate *gate, const struct hf__ticket *seat,
     const hf_client *client = gate->client;
 
     return seat->mode == HF_EXCLUSIVE &&
-           gate->passes < (uint32_t)most_passes(client) &&
+           gate->passes < hf__gate_most_passes(client) &&
            client->now_ns - gate->passing_since_ns < IN_A_ROW_NS &&
            (seat->token == 0 || seat->token + 1 < seat->token_end) &&
            seat->deadline_ns - client->now_ns >

@@ -84,6 +84,8 @@ void hf__gate_granted(struct hf__ticket *ticket);
 /* The place is gone, and with it the first request's chance. */
 void hf__gate_busy(struct hf__gate *gate, const char *holder);
 void hf__gate_failed(struct hf__gate *gate, const hf_error *err);
+/* How often a seat may be passed on inside the process, in a row. */
+uint32_t hf__gate_most_passes(const hf_client *client);
 /* Every request that waits fails with @err. */
 void hf__gate_fail_all(struct hf__gate *gate, const hf_error *err);
 /* Call @each for every gate; it must not make or free gates, except the one it

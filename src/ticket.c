@@ -120,10 +120,9 @@ static uint32_t tokens_wanted(const struct hf__gate *gate)
     bool alone = hf__list_empty(&gate->seats) &&
                  gate->waiting.next == gate->waiting.prev;
 
-    if (alone || client->settings.local_handover <= 0 ||
-        (client->engine->ops->flags & HF__RESERVES_TOKENS) == 0)
+    if (alone || (client->engine->ops->flags & HF__RESERVES_TOKENS) == 0)
         return 1;
-    return (uint32_t)client->settings.local_handover + 1;
+    return hf__gate_most_passes(client) + 1;
 }
 
 struct hf__ticket *hf__ticket_new(struct hf__gate *gate,
@@ -240,16 +239,31 @@ static bool worth_another_try(const struct hf__ticket *ticket, int code)
     return code == HF_EUNAVAILABLE && !ticket->nowait;
 }
 
-/* The gate's place is none any more. */
+static void be_gone(struct hf__ticket *ticket)
+{
+    hf__keeper_stop(ticket);
+    hf__ticket_move(ticket, HF__TICKET_GONE);
+    hf__ticket_free(ticket);
+}
+
+void hf__ticket_drop(struct hf__ticket *ticket)
+{
+    bool resting = ticket->state == HF__TICKET_RESTING;
+
+    if (resting && !ticket->unsure)
+        be_gone(ticket); /* the engine knows nothing of it */
+    else
+        hf__reaper_take(ticket, /* releasing= */ false);
+}
+
+/* The engine has answered: the gate's place is none any more. */
 static void retire(struct hf__ticket *ticket)
 {
     ticket->gate->place = NULL;
-    if (ticket->unsure) {
+    if (ticket->unsure)
         hf__reaper_take(ticket, /* releasing= */ false);
-    } else {
-        hf__ticket_move(ticket, HF__TICKET_GONE);
-        hf__ticket_free(ticket);
-    }
+    else
+        be_gone(ticket);
 }
 
 static void ask_failed(struct hf__ticket *ticket, const hf_error *err)
@@ -293,14 +307,11 @@ void hf__ticket_lose(struct hf__ticket *ticket, int reason, bool certain)
         hf__hold_part(HF_CONTAINER_OF(link, hf_hold, link), HF_LOST);
     }
     hf__ticket_tell(ticket, HF_ELOST);
-    if (certain) {
-        hf__keeper_stop(ticket);
-        hf__list_remove(&ticket->link);
-        hf__ticket_move(ticket, HF__TICKET_GONE);
-        hf__ticket_free(ticket);
-    } else {
+    hf__list_remove(&ticket->link);
+    if (certain)
+        be_gone(ticket);
+    else
         hf__reaper_take(ticket, /* releasing= */ false);
-    }
     hf__gate_unpin(gate);
 }
 
@@ -336,6 +347,7 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
     if (ticket->state != HF__TICKET_ASKING)
         return; /* the push was quicker */
     ticket->answered = true;
+    ticket->unsure = false;
     ticket->attempts = 0;
     ticket->confirmed_ns = ticket->sent_ns;
     hf__ticket_move(ticket, HF__TICKET_QUEUED);

@@ -96,6 +96,9 @@ void hf__ticket_free(struct hf__ticket *ticket);
 void hf__ticket_move(struct hf__ticket *ticket, int state);
 /* Ask the engine, now; the outcome may be there when this returns. */
 void hf__ticket_ask(struct hf__ticket *ticket);
+/* Nobody stands behind the ticket any more: it goes, through the reaper if the
+ * engine may know of it. */
+void hf__ticket_drop(struct hf__ticket *ticket);
 /* Could @ticket serve @request as well: the same mode, lease and note? */
 bool hf__ticket_suits(const struct hf__ticket *ticket,
                       const struct hf_request *request);

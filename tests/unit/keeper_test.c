@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* What the keeper promises about time; ttl is 3 s in all of these, so the claim
+ * ends 2 % and 2 ms earlier: at 2,938 ms. */
+#include "core_fixture.h"
+
+static int events[8];
+static int n_events;
+
+static void on_event(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    (void)ctx;
+    ASSERT_LT(n_events, 8);
+    events[n_events++] = state;
+}
+
+static hf_hold *take(struct core_ask *ask, uint32_t flags, int64_t max_hold_ms)
+{
+    hf_opts opts = HF_OPTS_INIT;
+
+    n_events = 0;
+    opts.flags = flags;
+    opts.max_hold_ms = max_hold_ms;
+    opts.on_event = on_event;
+    core_ask_with(ask, "jobs", &opts);
+    core_granted(core_last(CORE_ACQUIRE), 7, 1);
+    ASSERT_EQ(ask->rc, 0);
+    return ask->hold;
+}
+
+TEST(keeper, renews_at_a_third_of_the_lease)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 0);
+    core_advance_ms(999);
+    ASSERT_EQ(core_count(CORE_RENEW), 0);
+    core_advance_ms(1);
+    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    core_renewed(core_last(CORE_RENEW));
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_EQ(hf_remaining_ms(hold), 2938);
+    core_end(&ask);
+}
+
+TEST(keeper, counts_the_lease_from_the_sending_of_the_request)
+{
+    struct core_ask ask;
+    struct hf__ticket *ticket;
+
+    core_open("ttl=3s");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ticket = core_last(CORE_ACQUIRE);
+    core_advance_ms(1500); /* the answer took its time */
+    core_granted(ticket, 7, 1);
+    ASSERT_EQ(hf_remaining_ms(ask.hold), 1438);
+    core_end(&ask);
+}
+
+TEST(keeper, tells_jeopardy_and_then_loss_before_the_lease_ends)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 0);
+    core_advance_ms(1999);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    core_advance_ms(1);
+    ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
+    core_advance_ms(937);
+    ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
+    core_advance_ms(1);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_remaining_ms(hold), 0);
+    ASSERT_EQ(hf_token(hold), 7);
+    ASSERT_EQ(n_events, 2);
+    ASSERT_EQ(events[0], HF_JEOPARDY);
+    ASSERT_EQ(events[1], HF_LOST);
+    core_end(&ask);
+}
+
+TEST(keeper, check_says_lost_past_the_deadline_though_nobody_has_noticed)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 0);
+    core_stop_ms(5000); /* the process was stopped: nothing ran */
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_remaining_ms(hold), 0);
+    ASSERT_EQ(n_events, 0);
+    ask.hold = NULL;
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ASSERT_EQ(core_count(CORE_RELEASE), 0);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
+TEST(keeper, a_confirmed_renewal_ends_the_jeopardy)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 0);
+    core_advance_ms(2100);
+    ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
+    core_renewed(core_last(CORE_RENEW));
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_EQ(events[n_events - 1], HF_HELD);
+    core_end(&ask);
+}
+
+TEST(keeper, a_renewal_that_comes_after_the_deadline_revives_nothing)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+    struct hf__ticket *ticket;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 0);
+    core_advance_ms(2000);
+    ticket = core_last(CORE_RENEW);
+    core_advance_ms(938);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_renewed(ticket);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_left(ticket, 0);
+    core_end(&ask);
+}
+
+TEST(keeper, tries_again_while_the_engine_is_silent)
+{
+    struct core_ask ask;
+
+    core_open("ttl=3s");
+    (void)take(&ask, 0, 0);
+    core_advance_ms(2900);
+    ASSERT_EQ(core_count(CORE_RENEW), 4); /* at 1/3, 1/2, 2/3 and 5/6 */
+    core_end(&ask);
+}
+
+TEST(keeper, stops_renewing_at_max_hold)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 1500);
+    core_advance_ms(1000);
+    core_renewed(core_last(CORE_RENEW)); /* the claim now ends at 3,938 */
+    core_advance_ms(2000);
+    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    ASSERT_LE(hf_check(hold), HF_JEOPARDY);
+    core_advance_ms(938);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
+TEST(keeper, does_not_renew_what_asked_not_to_be)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, HF_NO_RENEW, 0);
+    core_advance_ms(2937);
+    ASSERT_EQ(core_count(CORE_RENEW), 0);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    core_advance_ms(1);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
+TEST(keeper, renews_with_renew_beat_only_after_a_beat)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s&renew=beat");
+    hold = take(&ask, 0, 0);
+    core_advance_ms(1000); /* the grant counts as a beat */
+    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    core_renewed(core_last(CORE_RENEW));
+    core_advance_ms(1500);
+    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    ASSERT_EQ(hf_beat(hold), 0);
+    core_advance_ms(500); /* a late beat is still heard */
+    ASSERT_EQ(core_count(CORE_RENEW), 2);
+    core_renewed(core_last(CORE_RENEW));
+    core_advance_ms(2938);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_beat(hold), HF_ELOST);
+    core_end(&ask);
+}
+
+TEST(keeper, sends_what_is_due_together_in_one_trip)
+{
+    struct core_ask asks[3];
+    char name[8];
+    hf_client *client = core_open("ttl=3s");
+
+    core_auto();
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof(name), "n%d", i);
+        core_ask(&asks[i], name, 0, NULL);
+        ASSERT_EQ(asks[i].rc, 0);
+    }
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_RENEW), 3);
+    ASSERT_EQ(client->owed, 3);
+    for (int i = 0; i < 3; i++)
+        core_end(&asks[i]);
+    ASSERT_EQ(client->owed, 0);
+}
+
+TEST(keeper, an_engine_that_says_no_means_lost_at_once)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+    hf_error err;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 0);
+    core_advance_ms(1000);
+    core_lost(core_last(CORE_RENEW));
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0); /* nothing is left there */
+    ask.hold = NULL;
+    ASSERT_RC(hf_release(hold, &err), HF_ELOST, &err);
+    ASSERT_EQ(core_count(CORE_RELEASE), 0);
+    core_end(&ask);
+}
+
+TEST(keeper, beats_for_waiters_where_the_engine_wants_it)
+{
+    struct core_ask ask;
+
+    core_traits(HF_CAP_PUSH, HF__BEATS_WAITERS);
+    core_open("ttl=3s");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_queued(core_last(CORE_ACQUIRE));
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    core_renewed(core_last(CORE_RENEW));
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_RENEW), 2);
+    core_end(&ask);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* What the public calls check, and how requests end. */
+#include "core_fixture.h"
+
+TEST(request, wrong_options_are_refused_with_a_reason)
+{
+    hf_client *client = core_open("");
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+    hf_opts opts;
+    static const struct {
+        size_t offset;
+        size_t size;
+        int64_t value;
+        const char *says;
+    } wrong[] = {
+        { offsetof(hf_opts, size), 4, 8, "HF_OPTS_INIT" },
+        { offsetof(hf_opts, flags), 4, 1 << 20, "flags" },
+        { offsetof(hf_opts, mode), 4, 9, "mode" },
+        { offsetof(hf_opts, wait_ms), 8, -2, "wait_ms" },
+        { offsetof(hf_opts, wait_ms), 8, INT64_MAX, "wait_ms" },
+        { offsetof(hf_opts, ttl_ms), 8, 1, "ttl_ms" },
+        { offsetof(hf_opts, ttl_ms), 8, -5, "ttl_ms" },
+        { offsetof(hf_opts, max_hold_ms), 8, -1, "max_hold_ms" },
+    };
+
+    for (size_t i = 0; i < HF_COUNT_OF(wrong); i++) {
+        hf_opts_init(&opts, sizeof(opts));
+        memcpy((char *)&opts + wrong[i].offset, &wrong[i].value,
+               wrong[i].size);
+        ASSERT_RC(hf_acquire(client, "a", &opts, &hold, &err), HF_EINVAL, &err);
+        ASSERT_HAS(err.text, wrong[i].says);
+        ASSERT_RC(hf_acquire_start(client, "a", &opts, NULL, NULL, &request,
+                                   &err),
+                  HF_EINVAL, &err);
+    }
+    hf_opts_init(&opts, sizeof(opts));
+    opts.mode = HF_SLOT;
+    ASSERT_RC(hf_acquire(client, "a", &opts, &hold, &err), HF_EINVAL, &err);
+    opts.mode = HF_EXCLUSIVE;
+    opts.owner = "";
+    ASSERT_RC(hf_acquire(client, "a", &opts, &hold, &err), HF_EINVAL, &err);
+    opts.owner = NULL;
+    opts.note = "line\nbreak";
+    ASSERT_RC(hf_acquire(client, "a", &opts, &hold, &err), HF_EINVAL, &err);
+    ASSERT_RC(hf_acquire(client, "", NULL, &hold, &err), HF_EINVAL, &err);
+    ASSERT_RC(hf_acquire(client, NULL, NULL, &hold, &err), HF_EINVAL, &err);
+    ASSERT_RC(hf_acquire(NULL, "a", NULL, &hold, &err), HF_EINVAL, &err);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
+}
+
+TEST(request, options_of_a_later_header_must_be_unset)
+{
+    hf_client *client = core_open("");
+    struct {
+        hf_opts opts;
+        uint64_t later;
+    } bigger = { HF_OPTS_INIT, 0 };
+    hf_hold *hold;
+    hf_error err;
+
+    core_auto();
+    bigger.opts.size = sizeof(bigger);
+    ASSERT_OK(hf_acquire(client, "a", &bigger.opts, &hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    bigger.later = 1;
+    ASSERT_RC(hf_acquire(client, "a", &bigger.opts, &hold, &err),
+              HF_EUNSUPPORTED, &err);
+}
+
+TEST(request, a_mode_that_the_engine_lacks_is_refused)
+{
+    hf_client *client;
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    core_traits(HF_CAP_FENCED, 0);
+    client = core_open("");
+    opts.mode = HF_SHARED;
+    ASSERT_RC(hf_acquire(client, "a", &opts, &hold, &err), HF_EUNSUPPORTED,
+              &err);
+    opts.mode = HF_SLOT;
+    opts.slots = 2;
+    ASSERT_RC(hf_acquire(client, "a", &opts, &hold, &err), HF_EUNSUPPORTED,
+              &err);
+}
+
+TEST(request, a_missing_capability_that_is_required_refuses_the_open)
+{
+    hf_client *client;
+    hf_error err;
+
+    (void)core_open("");
+    ASSERT_RC(hf_open("test:?drive=app&require=distributed", NULL, &client,
+                      &err),
+              HF_EUNSUPPORTED, &err);
+    ASSERT_HAS(err.text, "distributed");
+}
+
+TEST(request, cancel_meets_the_grant_with_exactly_one_outcome)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    hf_cancel(ask.request);
+    hf_cancel(ask.request); /* twice is once */
+    core_granted(core_last(CORE_ACQUIRE), 3, 1); /* too late by an instant */
+    ASSERT_EQ(ask.outcomes, 1);
+    ASSERT_EQ(ask.rc, HF_ECANCELED);
+    core_end(&ask);
+
+    core_ask(&ask, "other", HF_FOREVER, NULL);
+    core_granted(core_last(CORE_ACQUIRE), 4, 1);
+    hf_cancel(ask.request);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.outcomes, 1);
+    ASSERT_EQ(ask.rc, 0);
+    ASSERT_EQ(hf_check(ask.hold), HF_HELD);
+    core_end(&ask);
+}
+
+TEST(request, freeing_an_open_one_cancels_it_without_a_callback)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    hf_request_free(ask.request);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.outcomes, 0);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+}
+
+TEST(request, an_outcome_that_nobody_took_is_released)
+{
+    hf_client *client = core_open("");
+    hf_request *request;
+    hf_error err;
+
+    core_auto();
+    ASSERT_OK(hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request,
+                               &err),
+              &err);
+    ASSERT_EQ(hf_request_pending(request), 0);
+    hf_request_free(request);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+}
+
+TEST(request, wait_gives_the_hold_to_the_first_who_asks)
+{
+    hf_client *client = core_open("");
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    core_auto();
+    ASSERT_OK(hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request,
+                               &err),
+              &err);
+    ASSERT_OK(hf_request_wait(request, 0, &hold, &err), &err);
+    ASSERT_RC(hf_request_wait(request, 0, &hold, &err), HF_EINVAL, &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hf_request_free(request);
+}
+
+TEST(request, a_wait_that_runs_out_leaves_the_request_alive)
+{
+    hf_client *client = core_open("");
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request,
+                               &err),
+              &err);
+    ASSERT_RC(hf_request_wait(request, 0, &hold, &err), HF_ETIMEOUT, &err);
+    ASSERT_EQ(hf_request_pending(request), 1);
+    core_granted(core_last(CORE_ACQUIRE), 8, 1);
+    ASSERT_OK(hf_request_wait(request, 0, &hold, &err), &err);
+    core_auto();
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hf_request_free(request);
+}
+
+TEST(request, owner_and_note_reach_the_engine_and_long_ones_are_kept)
+{
+    struct core_ask ask;
+    hf_opts opts = HF_OPTS_INIT;
+    char owner[HF_OWNER_MAX + 1];
+
+    core_open("note=standard");
+    memset(owner, 'o', sizeof(owner));
+    owner[HF_OWNER_MAX] = '\0';
+    opts.owner = owner;
+    opts.note = "nightly";
+    core_ask_with(&ask, "jobs", &opts);
+    memset(owner, 'x', HF_OWNER_MAX); /* borrowed for the call only */
+    ASSERT_EQ(strlen(core_last(CORE_ACQUIRE)->owner), HF_OWNER_MAX);
+    ASSERT_EQ(core_last(CORE_ACQUIRE)->owner[0], 'o');
+    ASSERT_STREQ(core_last(CORE_ACQUIRE)->note, "nightly");
+    core_end(&ask);
+    core_ask(&ask, "other", HF_FOREVER, NULL);
+    ASSERT_STREQ(core_last(CORE_ACQUIRE)->note, "standard");
+    ASSERT_HAS(core_last(CORE_ACQUIRE)->owner, "thread ");
+    core_end(&ask);
+}
+
+TEST(hold, a_second_reference_sees_that_it_was_released)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+    hf_hold *second;
+
+    core_open("");
+    core_auto();
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    hold = ask.hold;
+    ask.hold = NULL;
+    second = hf_hold_ref(hold);
+    ASSERT_EQ(hf_release(hold, NULL), 0);
+    ASSERT_EQ(hf_check(second), HF_RELEASED);
+    ASSERT_EQ(hf_remaining_ms(second), 0);
+    ASSERT_EQ(hf_release(second, NULL), 0);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    core_end(&ask);
+}
+
+TEST(hold, verify_asks_the_engine)
+{
+    struct core_ask ask;
+    hf_error err;
+
+    core_open("ttl=3s&io_timeout=20ms");
+    (void)core_take(&ask, "jobs", 3, 1);
+    core_refuse(CORE_RENEW, HF_EUNAVAILABLE);
+    ASSERT_RC(hf_verify(ask.hold, &err), HF_EUNAVAILABLE, &err);
+    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    core_stop_ms(4000);
+    ASSERT_RC(hf_verify(ask.hold, &err), HF_ELOST, &err);
+    core_end(&ask);
+}
+
+TEST(hold, downgrade_is_refused_where_there_is_nothing_to_downgrade)
+{
+    struct core_ask ask;
+    hf_opts opts = HF_OPTS_INIT;
+    hf_error err;
+
+    core_open("");
+    core_auto();
+    opts.mode = HF_SHARED;
+    core_ask_with(&ask, "jobs", &opts);
+    ASSERT_OK(hf_downgrade(ask.hold, &err), &err); /* it is shared */
+    core_end(&ask);
+    opts.mode = HF_SLOT;
+    opts.slots = 2;
+    core_ask_with(&ask, "jobs", &opts);
+    ASSERT_RC(hf_downgrade(ask.hold, &err), HF_EUNSUPPORTED, &err);
+    core_end(&ask);
+}
+
+TEST(many, takes_all_or_nothing_in_one_order)
+{
+    hf_client *client = core_open("");
+    static const char *const names[] = { "c", "a", "b" };
+    static const char *const twice[] = { "a", "b", "a" };
+    hf_hold *hold;
+    hf_error err;
+
+    core_auto();
+    ASSERT_OK(hf_acquire_many(client, names, 3, NULL, &hold, &err), &err);
+    ASSERT_EQ(hf_token(hold), 0);
+    ASSERT_LT(hf_token_at(hold, 1), hf_token_at(hold, 2));
+    ASSERT_LT(hf_token_at(hold, 2), hf_token_at(hold, 0));
+    ASSERT_EQ(hf_token_at(hold, 3), 0);
+    ASSERT_STREQ(hf_hold_name(hold), "c");
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(core_count(CORE_RELEASE), 3);
+    ASSERT_RC(hf_acquire_many(client, twice, 3, NULL, &hold, &err), HF_EINVAL,
+              &err);
+    ASSERT_RC(hf_acquire_many(client, names, 0, NULL, &hold, &err), HF_EINVAL,
+              &err);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 3);
+}
+
+TEST(many, is_lost_when_one_member_is)
+{
+    hf_client *client = core_open("");
+    static const char *const names[] = { "a", "b" };
+    hf_hold *hold;
+    hf_error err;
+
+    core_auto();
+    ASSERT_OK(hf_acquire_many(client, names, 2, NULL, &hold, &err), &err);
+    core_lost(core_last(CORE_ACQUIRE));
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_RC(hf_release(hold, &err), HF_ELOST, &err);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+}

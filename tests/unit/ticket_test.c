@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* Three outcomes, never two: what becomes of a request whose answer was busy,
+ * late, lost or wrong; and the reaper, which takes back what is left. */
+#include "core_fixture.h"
+
+TEST(ticket, a_busy_engine_without_push_is_asked_again)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_busy(core_last(CORE_ACQUIRE), core_now_ns() + 40 * HF_MS, NULL);
+    core_advance_ms(39);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    core_advance_ms(1);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    core_granted(core_last(CORE_ACQUIRE), 4, 1);
+    ASSERT_EQ(ask.rc, 0);
+    core_end(&ask);
+}
+
+TEST(ticket, an_unknown_outcome_is_asked_about_again_under_the_same_identity)
+{
+    struct core_ask ask;
+    uint64_t id;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    id = core_last(CORE_ACQUIRE)->id;
+    core_unknown(core_last(CORE_ACQUIRE));
+    ASSERT_EQ(ask.outcomes, 0);
+    core_advance_ms(100);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    ASSERT_EQ(core_last(CORE_ACQUIRE)->id, id);
+    core_granted(core_last(CORE_ACQUIRE), 4, 1);
+    ASSERT_EQ(ask.rc, 0);
+    core_end(&ask);
+}
+
+TEST(ticket, a_wait_that_ends_unknown_says_so_and_is_withdrawn)
+{
+    struct core_ask ask;
+
+    core_open("retry.base=1s");
+    core_ask(&ask, "jobs", 500, NULL);
+    core_unknown(core_last(CORE_ACQUIRE));
+    core_advance_ms(500);
+    ASSERT_EQ(ask.rc, HF_EUNKNOWN);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
+TEST(ticket, no_answer_at_all_is_unavailable_and_withdrawn)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "jobs", 500, NULL);
+    core_advance_ms(500);
+    ASSERT_EQ(ask.rc, HF_EUNAVAILABLE);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
+TEST(ticket, a_try_waits_for_its_answer_up_to_io_timeout)
+{
+    struct core_ask ask;
+
+    core_open("io_timeout=200ms");
+    core_ask(&ask, "jobs", 0, NULL);
+    core_advance_ms(199);
+    ASSERT_EQ(ask.outcomes, 0);
+    core_advance_ms(1);
+    ASSERT_EQ(ask.rc, HF_EUNAVAILABLE);
+    core_end(&ask);
+}
+
+TEST(ticket, a_push_may_overtake_the_answer_that_it_is_queued)
+{
+    struct core_ask ask;
+    struct hf__ticket *ticket;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ticket = core_last(CORE_ACQUIRE);
+    core_granted(ticket, 4, 1);
+    core_queued(ticket);
+    ASSERT_EQ(hf_check(ask.hold), HF_HELD);
+    core_granted(ticket, 5, 1); /* answered as well as pushed */
+    ASSERT_EQ(hf_token(ask.hold), 4);
+    core_end(&ask);
+}
+
+TEST(ticket, a_grant_that_is_dead_on_arrival_is_withdrawn_and_asked_anew)
+{
+    struct core_ask ask;
+    uint64_t id;
+
+    core_open("ttl=1s");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    id = core_last(CORE_ACQUIRE)->id;
+    core_advance_ms(1000);
+    core_granted(core_last(CORE_ACQUIRE), 4, 1);
+    ASSERT_EQ(ask.outcomes, 0);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    ASSERT_NE(core_last(CORE_ACQUIRE)->id, id);
+    core_end(&ask);
+}
+
+TEST(ticket, a_refusal_is_told_and_leaves_nothing)
+{
+    struct core_ask ask;
+    hf_client *client = core_open("");
+
+    core_refuse(CORE_ACQUIRE, HF_ENOSPACE);
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ASSERT_EQ(ask.rc, HF_ENOSPACE);
+    ASSERT_HAS(ask.err.text, "acquire 'jobs'");
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
+    core_end(&ask);
+    ASSERT_EQ(client->gates_count, 0);
+}
+
+TEST(ticket, a_failure_reported_later_is_told_too)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_failed(core_last(CORE_ACQUIRE), HF_EAUTH);
+    ASSERT_EQ(ask.rc, HF_EAUTH);
+    core_end(&ask);
+}
+
+TEST(ticket, an_engine_that_is_away_is_asked_again_by_the_policy)
+{
+    struct core_ask ask;
+
+    core_open("retry.policy=forever&retry.interval=50ms&retry.jitter=0");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_failed(core_last(CORE_ACQUIRE), HF_EUNAVAILABLE);
+    ASSERT_EQ(ask.outcomes, 0);
+    core_advance_ms(50);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    core_end(&ask);
+}
+
+TEST(ticket, a_queued_one_that_lost_its_place_asks_anew)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_queued(core_last(CORE_ACQUIRE));
+    core_lost(core_last(CORE_ACQUIRE));
+    core_advance_ms(0);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    ASSERT_EQ(ask.outcomes, 0);
+    core_end(&ask);
+}
+
+TEST(reaper, withdraws_until_the_engine_has_confirmed)
+{
+    struct core_ask ask;
+    hf_client *client = core_open("retry.base=50ms&retry.jitter=0");
+
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    hf_cancel(ask.request);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.rc, HF_ECANCELED);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_unknown(core_last(CORE_WITHDRAW));
+    core_advance_ms(50);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 2);
+    core_unknown(core_last(CORE_WITHDRAW));
+    core_advance_ms(100);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 3);
+    ASSERT_EQ(client->gates_count, 1);
+    core_left(core_last(CORE_WITHDRAW), 0);
+    ASSERT_EQ(client->gates_count, 0);
+    ASSERT_EQ(client->metrics.reaped, 1);
+    core_end(&ask);
+}
+
+TEST(reaper, a_release_that_is_unknown_becomes_a_withdrawal)
+{
+    struct core_ask ask;
+
+    core_open("retry.base=50ms&retry.jitter=0");
+    (void)core_take(&ask, "jobs", 3, 1);
+    core_end(&ask);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    core_unknown(core_last(CORE_RELEASE));
+    core_advance_ms(50);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+}
+
+TEST(reaper, a_grant_that_meets_the_withdrawal_is_not_delivered)
+{
+    struct core_ask ask;
+    struct hf__ticket *ticket;
+
+    core_open("");
+    core_ask(&ask, "jobs", 10, NULL);
+    ticket = core_last(CORE_ACQUIRE);
+    core_queued(ticket);
+    core_advance_ms(10);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    core_granted(ticket, 3, 1);
+    ASSERT_EQ(ask.outcomes, 1);
+    core_left(ticket, 0);
+    core_end(&ask);
+}
+
+TEST(connection, what_rests_and_holds_is_asked_about_when_it_is_back)
+{
+    struct core_ask held;
+    struct core_ask waiting;
+    struct core_ask leaving;
+    hf_client *client =
+        core_open("retry.policy=forever&retry.interval=50ms&retry.jitter=0");
+
+    (void)core_take(&held, "held", 1, 1);
+    core_ask(&waiting, "waiting", HF_FOREVER, NULL);
+    core_queued(core_last(CORE_ACQUIRE));
+    (void)core_take(&leaving, "leaving", 2, 1);
+    core_hold_connection(true);
+    core_down(HF_EUNAVAILABLE);
+    core_end(&leaving);
+    ASSERT_EQ(core_count(CORE_RELEASE), 0);
+    core_advance_ms(50);
+    ASSERT_EQ(core_count(CORE_CONNECT), 2);
+    core_connected();
+    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 4);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    ASSERT_EQ(client->metrics.reconnects, 1);
+    core_end(&held);
+    core_end(&waiting);
+}
+
+TEST(connection, a_hold_survives_an_outage_shorter_than_its_lease)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = core_take(&ask, "jobs", 1, 1);
+    core_hold_connection(true);
+    core_down(HF_EUNAVAILABLE);
+    core_advance_ms(1500);
+    core_connected();
+    core_renewed(core_last(CORE_RENEW));
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_EQ(hf_remaining_ms(hold), 2938);
+    core_end(&ask);
+}
+
+TEST(connection, a_session_in_doubt_is_jeopardy_at_once)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_traits(HF_CAP_PUSH | HF_CAP_FENCED, HF__SESSION);
+    core_open("ttl=3s");
+    hold = core_take(&ask, "jobs", 1, 1);
+    core_hold_connection(true);
+    core_down(HF_EUNAVAILABLE);
+    ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
+    core_end(&ask);
+}
+
+TEST(connection, a_policy_that_gives_up_tells_the_waiters)
+{
+    struct core_ask ask;
+
+    core_open("retry.policy=ntimes&retry.max_attempts=3&retry.interval=10ms&"
+              "retry.jitter=0");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_failed(core_last(CORE_ACQUIRE), HF_EUNAVAILABLE);
+    core_refuse(CORE_CONNECT, HF_EUNAVAILABLE);
+    core_down(HF_EUNAVAILABLE);
+    core_advance_ms(100);
+    ASSERT_EQ(ask.rc, HF_EUNAVAILABLE);
+    ASSERT_EQ(core_count(CORE_CONNECT), 3); /* the first was at the opening */
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0); /* there was nothing to take */
+    core_end(&ask);
+}
+
+TEST(connection, refused_credentials_are_final)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_down(HF_EAUTH);
+    ASSERT_EQ(ask.rc, HF_EAUTH);
+    core_end(&ask);
+}
+
+TEST(connection, the_next_ask_tries_again_after_the_policy_gave_up)
+{
+    struct core_ask first;
+    struct core_ask second;
+
+    core_open("");
+    core_ask(&first, "jobs", HF_FOREVER, NULL);
+    core_down(HF_EAUTH);
+    core_auto();
+    core_ask(&second, "jobs", HF_FOREVER, NULL);
+    ASSERT_EQ(second.rc, 0);
+    core_end(&first);
+    core_end(&second);
+}
