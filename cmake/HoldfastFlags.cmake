@@ -29,7 +29,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     list(APPEND holdfast_warnings -Wduplicated-cond -Wjump-misses-init
          -Wlogical-op)
 elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
-    list(APPEND holdfast_warnings -Wcomma -Wconditional-uninitialized
+    list(APPEND holdfast_warnings -Wcomma
          -Wunreachable-code-aggressive)
 endif()
 add_compile_options("$<$<COMPILE_LANGUAGE:C>:${holdfast_warnings}>")

@@ -14,6 +14,12 @@ int hf__fail_engine(hf_error *err, int code, int engine_code,
 /* Put "context: " before the text; returns err->code, or @code if NULL. */
 int hf__fail_in(hf_error *err, int code, const char *format, ...)
     HF_PRINTF(3, 4);
+#ifdef __clang_analyzer__
+/* What the analyzer cannot see: a failure never returns 0. */
+#define hf__fail(err, code, ...) ((void)hf__fail(err, code, __VA_ARGS__), code)
+#define hf__fail_engine(err, code, ...)                                        \
+    ((void)hf__fail_engine(err, code, __VA_ARGS__), code)
+#endif
 /* Copy @from to @to (may be NULL); returns from->code. */
 int hf__fail_pass(hf_error *to, const hf_error *from);
 
