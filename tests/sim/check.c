@@ -16,6 +16,7 @@ bool check_promptness;
 
 static struct claim claims[CLAIMS_MAX];
 static uint64_t seen_tokens[SIM_NAMES];
+static uint64_t seen_exclusive[SIM_NAMES];
 static int teller_busy[SIM_MACHINES];
 static int64_t teller_free_ns[SIM_MACHINES];
 static bool good;
@@ -25,6 +26,7 @@ void check_reset(void)
 {
     memset(claims, 0, sizeof(claims));
     memset(seen_tokens, 0, sizeof(seen_tokens));
+    memset(seen_exclusive, 0, sizeof(seen_exclusive));
     memset(teller_busy, 0, sizeof(teller_busy));
     memset(teller_free_ns, 0, sizeof(teller_free_ns));
     check_promptness = false;
@@ -54,9 +56,17 @@ void check_fail(const char *format, ...)
     va_end(args);
 }
 
-uint64_t check_token_seen(int name)
+uint64_t check_token_seen(int name, int mode)
 {
-    return seen_tokens[name];
+    return mode == HF_EXCLUSIVE ? seen_tokens[name] : seen_exclusive[name];
+}
+
+static void see_token(int name, int mode, uint64_t token)
+{
+    if (token > seen_tokens[name])
+        seen_tokens[name] = token;
+    if (mode == HF_EXCLUSIVE && token > seen_exclusive[name])
+        seen_exclusive[name] = token;
 }
 
 static int machine_number(const struct claim *claim)
@@ -122,8 +132,7 @@ struct claim *check_claim(hf_hold *hold, const struct claim *what,
                        "was seen",
                        claim->names[i], (unsigned long long)claim->tokens[i],
                        (unsigned long long)seen[i]);
-        if (claim->tokens[i] > seen_tokens[claim->names[i]])
-            seen_tokens[claim->names[i]] = claim->tokens[i];
+        see_token(claim->names[i], claim->mode, claim->tokens[i]);
     }
     check_prompt(claim, asked_ns);
     return claim;

@@ -8,7 +8,8 @@
  *   1. Claims of different owners to one lock are compatible, always.
  *   2. Behind every claim stands a holder at the service.
  *   3. A claim that has ended does not come back.
- *   4. A grant's token is larger than all that were known when it was asked.
+ *   4. A grant's token is larger than all that were known when it was asked;
+ *      of a shared one, or a slot: than all exclusive ones.
  *   5. LOST is told, within a moment, to whoever asked to be told.
  *   6. Calls return in time; without faults a grant is known at once.
  *   7. In the end nothing is left at the service, nobody waits, all memory is
@@ -43,8 +44,8 @@ bool check_is_good(void);
 const char *check_why(void);
 __attribute__((format(printf, 1, 2))) void check_fail(const char *format, ...);
 
-/* The greatest token of @name that any program has seen. */
-uint64_t check_token_seen(int name);
+/* The token of @name that a grant in @mode must exceed, if asked for now. */
+uint64_t check_token_seen(int name, int mode);
 /* A new claim. @seen: check_token_seen() of each name when it was asked. */
 struct claim *check_claim(hf_hold *hold, const struct claim *what,
                           const uint64_t *seen, int64_t asked_ns);

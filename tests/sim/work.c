@@ -134,7 +134,7 @@ static void ask(struct wish *wish)
     tell(wish, wish->what.n > 1 ? "asks for many" : "asks");
     wish->asked_ns = sim_now();
     for (int i = 0; i < wish->what.n; i++)
-        wish->seen[i] = check_token_seen(wish->what.names[i]);
+        wish->seen[i] = check_token_seen(wish->what.names[i], wish->what.mode);
 }
 
 /* True if the machine ran all the time since @since_ns. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * contract.h - what the tests of the contract share.
+ *
+ * The suite is THE definition of a lock. It runs against one URL:
+ *
+ *     contract_test [--url URL] [test…]      or HOLDFAST_TEST_URL
+ *
+ * A URL that ends in "local:" gets a new directory for every test. The
+ * engine's capabilities decide what is expected of it; what is not tested for
+ * want of one is printed.
+ */
+#ifndef HF_CONTRACT_H
+#define HF_CONTRACT_H
+
+#include "event.h"
+#include "holdfast.h"
+#include "proc.h"
+#include "test.h"
+
+/* The URL of this test, with "?query" if @query is not NULL; valid until the
+ * end of the test. */
+const char *contract_url(const char *query);
+/* The same behind the wrapper @wrapper: "fault". */
+const char *contract_wrapped_url(const char *wrapper, const char *query);
+/* A client of it, closed at the end of the test, or by contract_close(). */
+hf_client *contract_open(const char *query);
+hf_client *contract_open_url(const char *url);
+void contract_close(hf_client *client);
+/* A name that nobody else uses; valid until the end of the test. */
+const char *contract_name(const char *base);
+
+/* Does the engine promise @capability? */
+bool contract_can(uint64_t capability);
+/* End the test, and say why, if the engine does not. */
+#define NEEDS(capability)                                                      \
+    do {                                                                       \
+        if (!contract_can(capability)) {                                       \
+            test_not_tested("%s: the engine is not '%s'", test_name(),         \
+                            hf_capability_name(capability));                   \
+            return;                                                            \
+        }                                                                      \
+    } while (0)
+
+/* hf_acquire() with the common options, which has to succeed. */
+hf_hold *contract_acquire(hf_client *client, const char *name);
+hf_hold *contract_acquire_mode(hf_client *client, const char *name, int mode,
+                               int slots);
+/* What one attempt says; a hold that it gets is released again. */
+int contract_try(hf_client *client, const char *name, int mode, int slots);
+void contract_release(hf_hold *hold);
+
+/* How many holders and waiters hf_show() tells. */
+int contract_count(hf_client *client, const char *name, int role);
+
+/* The metrics of @client, as text; valid until the end of the test. */
+const char *contract_metrics(hf_client *client);
+/* The value of the first line of them that begins with @prefix; -1: none. */
+int64_t contract_metric(hf_client *client, const char *prefix);
+
+/* on_event for an event that is told the states. */
+void contract_on_event(hf_hold *hold, int state, void *ctx);
+
+#endif

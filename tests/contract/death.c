@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* death.c - processes that die or stand still. */
+#include "contract.h"
+
+struct job {
+    const char *url;
+    const char *name;
+    int64_t ttl_ms;
+};
+
+static hf_hold *acquire_with_ttl(hf_client *client, const struct job *job,
+                                 struct event *lost)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.ttl_ms = job->ttl_ms;
+    opts.on_event = lost ? contract_on_event : NULL;
+    opts.ctx = lost;
+    ASSERT_OK(hf_acquire(client, job->name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+/* Takes the lock, tells, and keeps it until it is told to go. */
+static void holder(struct proc *self, void *arg)
+{
+    struct job *job = arg;
+    hf_client *client = contract_open_url(job->url);
+    struct event lost = EVENT_INIT;
+    hf_hold *hold;
+
+    proc_tell(self, "open");
+    (void)proc_hear(self);
+    hold = acquire_with_ttl(client, job, &lost);
+    proc_tell(self, "holds %llu", (unsigned long long)hf_token(hold));
+    (void)proc_hear(self);
+    proc_tell(self, "check %d", hf_check(hold));
+    proc_tell(self, "release %s", hf_errname(hf_release(hold, NULL)));
+    contract_close(client);
+}
+
+static struct proc *start_holder(struct job *job)
+{
+    struct proc *proc = proc_start(holder, job);
+
+    (void)proc_expect(proc, "open");
+    return proc;
+}
+
+TEST(death, a_killed_holder_frees_the_lock)
+{
+    struct job job = {contract_url(NULL), contract_name("jobs"), 1000};
+    struct proc *proc = start_holder(&job);
+    hf_client *client;
+    int64_t killed_ms;
+
+    proc_say(proc, "go");
+    (void)proc_expect(proc, "holds");
+    client = contract_open(NULL);
+    ASSERT_EQ(contract_try(client, job.name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    proc_kill(proc);
+    killed_ms = clock_ms();
+    contract_release(contract_acquire(client, job.name));
+    if (contract_can(HF_CAP_DEATH_NOTICE))
+        ASSERT_LT(clock_ms() - killed_ms, 100);
+    else
+        ASSERT_LT(clock_ms() - killed_ms, 2000);
+}
+
+TEST(death, a_waiter_is_woken_by_the_holders_death)
+{
+    struct job job = {contract_url(NULL), contract_name("jobs"), 1000};
+    struct proc *first = start_holder(&job);
+    struct proc *second = start_holder(&job);
+    hf_client *client;
+
+    NEEDS(HF_CAP_LIST);
+    proc_say(first, "go");
+    (void)proc_expect(first, "holds");
+    proc_say(second, "go");
+    client = contract_open(NULL);
+    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 1);
+    proc_kill(first);
+    (void)proc_expect(second, "holds");
+    proc_say(second, "go");
+    (void)proc_expect(second, "check 0");
+    (void)proc_expect(second, "release HF_OK");
+    proc_join(second);
+}
+
+TEST(death, a_killed_waiter_holds_nobody_up)
+{
+    struct job job = {contract_url(NULL), contract_name("jobs"), 1000};
+    struct proc *first = start_holder(&job);
+    struct proc *second = start_holder(&job);
+    hf_client *client;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LIST);
+    client = contract_open(NULL);
+    hold = contract_acquire(client, job.name);
+    proc_say(first, "go");
+    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 1);
+    proc_say(second, "go");
+    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 2);
+    proc_kill(first);
+    contract_release(hold);
+    (void)proc_expect(second, "holds");
+    proc_say(second, "go");
+    (void)proc_expect(second, "check 0");
+    proc_join(second);
+    ASSERT_EQ(contract_count(client, job.name, HF_HOLDER), 0);
+    ASSERT_EQ(contract_count(client, job.name, HF_WAITER), 0);
+}
+
+TEST(death, a_stopped_holder_loses_its_lease_and_knows_it)
+{
+    struct job job = {contract_url(NULL), contract_name("jobs"), 300};
+    struct proc *proc = start_holder(&job);
+    hf_client *client;
+    hf_hold *hold;
+    unsigned long long first;
+    const char *line;
+
+    NEEDS(HF_CAP_LEASED);
+    proc_say(proc, "go");
+    line = proc_expect(proc, "holds");
+    ASSERT_EQ(sscanf(line, "holds %llu", &first), 1);
+    proc_stop(proc);
+    client = contract_open(NULL);
+    hold = contract_acquire(client, job.name);
+    if (contract_can(HF_CAP_FENCED))
+        ASSERT_GT(hf_token(hold), first);
+    proc_say(proc, "go");
+    proc_continue(proc);
+    (void)proc_expect(proc, "check 2");
+    (void)proc_expect(proc, "release HF_ELOST");
+    proc_join(proc);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_verify(hold, NULL), NULL);
+    contract_release(hold);
+}
+
+TEST(death, a_stopped_waiter_holds_nobody_up)
+{
+    struct job job = {contract_url(NULL), contract_name("jobs"), 500};
+    struct proc *proc = start_holder(&job);
+    hf_client *client;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LEASED | HF_CAP_LIST);
+    client = contract_open(NULL);
+    hold = contract_acquire(client, job.name);
+    proc_say(proc, "go");
+    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 1);
+    proc_stop(proc);
+    contract_release(hold);
+    contract_release(contract_acquire(client, job.name));
+    proc_continue(proc);
+    (void)proc_expect(proc, "holds");
+    proc_say(proc, "go");
+    (void)proc_expect(proc, "check 0");
+    (void)proc_expect(proc, "release HF_OK");
+    proc_join(proc);
+}
+
+/* Opens, acquires, and dies without a word while it holds. */
+static void careless(struct proc *self, void *arg)
+{
+    struct job *job = arg;
+    hf_client *client = contract_open_url(job->url);
+
+    (void)acquire_with_ttl(client, job, NULL);
+    proc_tell(self, "holds");
+}
+
+TEST(death, a_process_that_exits_without_release_frees_the_lock)
+{
+    struct job job = {contract_url(NULL), contract_name("jobs"), 500};
+
+    for (int i = 0; i < 3; i++) {
+        struct proc *proc = proc_start(careless, &job);
+
+        (void)proc_expect(proc, "holds");
+        proc_join(proc);
+    }
+}

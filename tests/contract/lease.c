@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lease.c - a lock is kept, or its loss is told in time.
+ *
+ * Renewals are made to fail by the fault engine around the engine under test.
+ */
+#include <pthread.h>
+
+#include "contract.h"
+
+enum { TTL_MS = 400 };
+
+static hf_hold *acquire(hf_client *client, const char *name, uint32_t flags,
+                        int64_t max_hold_ms, struct event *events)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.flags = flags;
+    opts.ttl_ms = TTL_MS;
+    opts.max_hold_ms = max_hold_ms;
+    opts.on_event = events ? contract_on_event : NULL;
+    opts.ctx = events;
+    opts.owner = "the tested one";
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+struct rival {
+    hf_client *client;
+    const char *name;
+    int64_t got_ms;
+    struct event got;
+};
+
+static void *rival_thread(void *arg)
+{
+    struct rival *rival = arg;
+    hf_hold *hold = contract_acquire(rival->client, rival->name);
+
+    rival->got_ms = clock_ms();
+    event_tell(&rival->got, 0);
+    contract_release(hold);
+    return NULL;
+}
+
+/* Loses @hold to a rival; LOST has to be told before the rival has it. */
+static void assert_lost_in_time(hf_hold *hold, const char *name,
+                                struct event *events, int lost_is)
+{
+    struct rival rival = {.client = contract_open(NULL),
+                          .name = name,
+                          .got = EVENT_INIT};
+    uint64_t token = hf_token(hold);
+    pthread_t thread;
+
+    ASSERT_EQ(pthread_create(&thread, NULL, rival_thread, &rival), 0);
+    event_await(events, lost_is, 5000);
+    ASSERT_EQ(events->values[lost_is - 1], HF_LOST);
+    event_await(&rival.got, 1, 5000);
+    (void)pthread_join(thread, NULL);
+    ASSERT_LE(events->at_ms, rival.got_ms);
+
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_remaining_ms(hold), 0);
+    ASSERT_EQ(hf_token(hold), token);
+    ASSERT_EQ(hf_verify(hold, NULL), HF_ELOST);
+    ASSERT_EQ(hf_beat(hold), HF_ELOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ASSERT_EQ(event_count(events), lost_is);
+}
+
+TEST(lease, is_renewed_as_long_as_it_is_held)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = acquire(client, name, 0, 0, &events);
+
+    ASSERT_TRUE(event_is_silent(&events, 1, 3 * TTL_MS));
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    contract_release(hold);
+}
+
+TEST(lease, without_renewal_the_loss_is_told_in_time)
+{
+    struct event events = EVENT_INIT;
+    const char *name = contract_name("jobs");
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LEASED);
+    hold = acquire(contract_open(NULL), name, HF_NO_RENEW, 0, &events);
+    event_await(&events, 1, 5000); /* JEOPARDY comes first, or LOST at once */
+    assert_lost_in_time(hold, name, &events,
+                        events.values[0] == HF_LOST ? 1 : 2);
+}
+
+TEST(lease, max_hold_ends_the_renewals)
+{
+    struct event events = EVENT_INIT;
+    const char *name = contract_name("jobs");
+    int64_t before = clock_ms();
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LEASED);
+    hold = acquire(contract_open(NULL), name, 0, 2 * TTL_MS, &events);
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    ASSERT_GE(clock_ms() - before, 2 * TTL_MS);
+    ASSERT_LT(clock_ms() - before, 5 * TTL_MS);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+TEST(lease, with_renew_beat_it_lives_by_its_beats)
+{
+    hf_client *client;
+    hf_hold *hold;
+    int64_t until;
+
+    NEEDS(HF_CAP_LEASED);
+    client = contract_open("renew=beat");
+    hold = acquire(client, contract_name("jobs"), 0, 0, NULL);
+    until = clock_ms() + 2 * TTL_MS;
+    while (clock_ms() < until) {
+        ASSERT_EQ(hf_beat(hold), 0);
+        event_breathe();
+    }
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+TEST(lease, lost_answers_make_jeopardy_and_then_loss)
+{
+    struct event events = EVENT_INIT;
+    const char *name = contract_name("jobs");
+    hf_client *client;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LEASED);
+    client = contract_open_url(
+        contract_wrapped_url("fault", "fault=renew:cut"));
+    hold = acquire(client, name, 0, 0, &events);
+    event_await(&events, 1, 5000);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
+    ASSERT_GT(hf_remaining_ms(hold), 0);
+    assert_lost_in_time(hold, name, &events, 2);
+}
+
+TEST(lease, jeopardy_ends_when_a_renewal_is_confirmed)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LEASED);
+    client = contract_open_url(
+        contract_wrapped_url("fault", "fault=renew:cut@1-3"));
+    hold = acquire(client, contract_name("jobs"), 0, 0, &events);
+    event_await(&events, 2, 5000);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    ASSERT_EQ(events.values[1], HF_HELD);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    contract_release(hold);
+}
+
+TEST(lease, a_lock_that_is_taken_away_is_lost)
+{
+    struct event events = EVENT_INIT;
+    const char *name = contract_name("jobs");
+    hf_client *client;
+    hf_hold *hold;
+
+    client = contract_open_url(
+        contract_wrapped_url("fault", "fault=hold:expire=100ms"));
+    hold = acquire(client, name, 0, 0, &events);
+    event_await(&events, 1, 5000);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    ASSERT_EQ(contract_try(contract_open(NULL), name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+TEST(lease, a_lost_answer_to_an_acquire_is_asked_for_again)
+{
+    hf_client *client = contract_open_url(
+        contract_wrapped_url("fault", "fault=acquire:drop@1"));
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    if (contract_can(HF_CAP_LIST))
+        ASSERT_EQ(contract_count(client, name, HF_HOLDER), 1);
+    contract_release(hold);
+}
+
+TEST(lease, a_try_whose_answer_is_lost_leaves_nothing_behind)
+{
+    hf_client *client = contract_open_url(
+        contract_wrapped_url("fault", "io_timeout=200ms&fault=acquire:drop"));
+    const char *name = contract_name("jobs");
+    hf_client *rival = contract_open(NULL);
+
+    ASSERT_EQ(contract_try(client, name, HF_EXCLUSIVE, 0), HF_EUNKNOWN);
+    EVENTUALLY(contract_try(rival, name, HF_EXCLUSIVE, 0) == 0);
+}
+
+TEST(lease, a_release_whose_answer_is_lost_is_carried_through)
+{
+    hf_client *client = contract_open_url(
+        contract_wrapped_url("fault", "io_timeout=2s&fault=release:cut@1"));
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    hf_client *rival = contract_open(NULL);
+    int rc = hf_release(hold, NULL);
+
+    ASSERT_TRUE(rc == 0 || rc == HF_EUNKNOWN);
+    EVENTUALLY(contract_try(rival, name, HF_EXCLUSIVE, 0) == 0);
+}
+
+TEST(lease, a_broken_connection_is_made_again)
+{
+    hf_client *client = contract_open_url(
+        contract_wrapped_url("fault", "fault=acquire:down=100ms@2"));
+    const char *name = contract_name("jobs");
+
+    contract_release(contract_acquire(client, name));
+    contract_release(contract_acquire(client, name));
+    ASSERT_GE(contract_metric(client, "holdfast_reconnects_total{"), 1);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/* life.c - callbacks, event loops, closing, forking, logging. */
+#include <poll.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "contract.h"
+
+/* ---- callbacks ------------------------------------------------------------------ */
+
+struct outcome {
+    struct event done;
+    hf_client *client;
+    const char *name;
+    hf_hold *hold;
+    hf_hold *inner; /* acquired inside the callback */
+    pthread_t thread;
+};
+
+static void on_done(int rc, hf_hold *hold, const hf_error *err, void *ctx)
+{
+    struct outcome *outcome = ctx;
+
+    outcome->hold = hold;
+    outcome->thread = pthread_self();
+    if ((rc == 0) != (err == NULL))
+        rc = 1234;
+    event_tell(&outcome->done, rc);
+}
+
+static hf_request *start(struct outcome *outcome, hf_done_cb *done,
+                         int64_t wait_ms)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_error err;
+
+    opts.wait_ms = wait_ms;
+    ASSERT_OK(hf_acquire_start(outcome->client, outcome->name, &opts, done,
+                               outcome, &request, &err),
+              &err);
+    return request;
+}
+
+TEST(callback, runs_on_another_thread_with_the_hold)
+{
+    struct outcome outcome = {.done = EVENT_INIT,
+                              .client = contract_open(NULL),
+                              .name = contract_name("jobs")};
+    hf_request *request = start(&outcome, on_done, HF_FOREVER);
+
+    event_await(&outcome.done, 1, 5000);
+    ASSERT_EQ(outcome.done.values[0], 0);
+    ASSERT_FALSE(pthread_equal(outcome.thread, pthread_self()));
+    ASSERT_EQ(hf_check(outcome.hold), HF_HELD);
+    ASSERT_EQ(hf_request_pending(request), 0);
+    hf_request_free(request);
+    contract_release(outcome.hold);
+}
+
+TEST(callback, tells_of_failure_once)
+{
+    struct outcome outcome = {.done = EVENT_INIT,
+                              .client = contract_open(NULL),
+                              .name = contract_name("jobs")};
+    hf_hold *hold = contract_acquire(outcome.client, outcome.name);
+    hf_request *request = start(&outcome, on_done, 20);
+
+    event_await(&outcome.done, 1, 5000);
+    ASSERT_EQ(outcome.done.values[0], HF_ETIMEOUT);
+    ASSERT_NULL(outcome.hold);
+    hf_cancel(request);
+    ASSERT_TRUE(event_is_silent(&outcome.done, 2, 20));
+    hf_request_free(request);
+    contract_release(hold);
+}
+
+TEST(callback, tells_of_cancellation)
+{
+    struct outcome outcome = {.done = EVENT_INIT,
+                              .client = contract_open(NULL),
+                              .name = contract_name("jobs")};
+    hf_hold *hold = contract_acquire(outcome.client, outcome.name);
+    hf_request *request = start(&outcome, on_done, HF_FOREVER);
+
+    ASSERT_TRUE(event_is_silent(&outcome.done, 1, 20));
+    hf_cancel(request);
+    event_await(&outcome.done, 1, 5000);
+    ASSERT_EQ(outcome.done.values[0], HF_ECANCELED);
+    hf_request_free(request);
+    contract_release(hold);
+}
+
+static void acquire_inside(int rc, hf_hold *hold, const hf_error *err,
+                           void *ctx)
+{
+    struct outcome *outcome = ctx;
+
+    (void)err;
+    outcome->hold = hold;
+    outcome->inner = contract_acquire(outcome->client, "another one");
+    contract_release(outcome->inner);
+    contract_release(hold);
+    event_tell(&outcome->done, rc);
+}
+
+TEST(callback, may_use_the_library)
+{
+    struct outcome outcome = {.done = EVENT_INIT,
+                              .client = contract_open(NULL),
+                              .name = contract_name("jobs")};
+    hf_request *request = start(&outcome, acquire_inside, HF_FOREVER);
+
+    event_await(&outcome.done, 1, 5000);
+    hf_request_free(request);
+    ASSERT_EQ(contract_try(outcome.client, outcome.name, HF_EXCLUSIVE, 0), 0);
+}
+
+TEST(callback, wrong_arguments_start_nothing)
+{
+    hf_client *client = contract_open(NULL);
+    hf_request *request = NULL;
+    hf_hold *hold;
+
+    ASSERT_EQ(hf_acquire_start(client, "", NULL, NULL, NULL, &request, NULL),
+              HF_EINVAL);
+    ASSERT_EQ(hf_acquire_start(NULL, "a", NULL, NULL, NULL, &request, NULL),
+              HF_EINVAL);
+    ASSERT_EQ(hf_acquire_start(client, "a", NULL, NULL, NULL, NULL, NULL),
+              HF_EINVAL);
+    ASSERT_NULL(request);
+    ASSERT_EQ(hf_request_wait(NULL, 0, &hold, NULL), HF_EINVAL);
+    hf_cancel(NULL);
+}
+
+/* ---- event loops -------------------------------------------------------------------- */
+
+static void dispatch_until(hf_client *client, struct event *event, int count)
+{
+    struct pollfd poller = {.fd = hf_event_fd(client), .events = POLLIN};
+    int64_t until = clock_ms() + EVENT_PATIENCE_MS;
+
+    ASSERT_GE(poller.fd, 0);
+    while (event_count(event) < count) {
+        ASSERT_LT(clock_ms(), until);
+        if (poll(&poller, 1, 1000) == 1)
+            ASSERT_GE(hf_dispatch(client), 0);
+    }
+}
+
+TEST(loop, callbacks_run_in_dispatch_once_the_descriptor_was_asked_for)
+{
+    struct outcome outcome = {.done = EVENT_INIT,
+                              .client = contract_open(NULL),
+                              .name = contract_name("jobs")};
+    hf_request *request;
+
+    ASSERT_GE(hf_event_fd(outcome.client), 0);
+    request = start(&outcome, on_done, HF_FOREVER);
+    ASSERT_TRUE(event_is_silent(&outcome.done, 1, 50));
+    dispatch_until(outcome.client, &outcome.done, 1);
+    ASSERT_TRUE(pthread_equal(outcome.thread, pthread_self()));
+    ASSERT_EQ(hf_dispatch(outcome.client), 0);
+    hf_request_free(request);
+    contract_release(outcome.hold);
+}
+
+TEST(loop, an_application_can_drive_everything)
+{
+    struct outcome outcome = {.done = EVENT_INIT,
+                              .client = contract_open("drive=app"),
+                              .name = contract_name("jobs")};
+    hf_client *rival = contract_open(NULL);
+    hf_hold *hold = contract_acquire(rival, outcome.name);
+    hf_request *request = start(&outcome, on_done, HF_FOREVER);
+
+    ASSERT_GE(hf_dispatch(outcome.client), 0);
+    ASSERT_EQ(event_count(&outcome.done), 0);
+    contract_release(hold);
+    dispatch_until(outcome.client, &outcome.done, 1);
+    ASSERT_EQ(outcome.done.values[0], 0);
+    hf_request_free(request);
+    contract_release(outcome.hold);
+}
+
+TEST(loop, dispatch_renews_and_no_dispatch_loses)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client;
+    hf_opts opts = HF_OPTS_INIT;
+    int64_t until;
+    hf_hold *hold;
+    hf_error err;
+
+    NEEDS(HF_CAP_LEASED);
+    client = contract_open("drive=app");
+    opts.ttl_ms = 300;
+    opts.on_event = contract_on_event;
+    opts.ctx = &events;
+    ASSERT_OK(hf_acquire(client, contract_name("jobs"), &opts, &hold, &err),
+              &err);
+    until = clock_ms() + 900;
+    while (clock_ms() < until) {
+        struct pollfd poller = {.fd = hf_event_fd(client), .events = POLLIN};
+
+        if (poll(&poller, 1, (int)(until - clock_ms()) + 1) == 1)
+            ASSERT_GE(hf_dispatch(client), 0);
+    }
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    dispatch_until(client, &events, 1);
+    EVENTUALLY(hf_dispatch(client) >= 0 &&
+               events.values[event_count(&events) - 1] == HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+/* ---- closing -------------------------------------------------------------------------- */
+
+struct blocked {
+    hf_client *client;
+    const char *name;
+    int rc;
+};
+
+static void *block(void *arg)
+{
+    struct blocked *blocked = arg;
+    hf_hold *hold;
+
+    blocked->rc = hf_acquire(blocked->client, blocked->name, NULL, &hold, NULL);
+    return NULL;
+}
+
+TEST(close, releases_holds_and_ends_waits)
+{
+    enum { WAITERS = 6 };
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *mine = contract_name("mine");
+    const char *theirs = contract_name("theirs");
+    hf_hold *hold = contract_acquire(client, mine);
+    hf_hold *other = contract_acquire(rival, theirs);
+    struct blocked blocked[WAITERS];
+    pthread_t threads[WAITERS];
+
+    for (int i = 0; i < WAITERS; i++) {
+        blocked[i] = (struct blocked){client, theirs, 1};
+        ASSERT_EQ(pthread_create(&threads[i], NULL, block, &blocked[i]), 0);
+    }
+    EVENTUALLY(contract_metric(client, "holdfast_waiting{") == WAITERS);
+    contract_close(client);
+    for (int i = 0; i < WAITERS; i++) {
+        (void)pthread_join(threads[i], NULL);
+        ASSERT_EQ(blocked[i].rc, HF_ECLOSED);
+    }
+    ASSERT_EQ(hf_check(hold), HF_RELEASED);
+    ASSERT_EQ(contract_try(rival, mine, HF_EXCLUSIVE, 0), 0);
+    (void)hf_release(hold, NULL); /* only the handle is left */
+    if (contract_can(HF_CAP_LIST))
+        ASSERT_EQ(contract_count(rival, theirs, HF_WAITER), 0);
+    contract_release(other);
+}
+
+TEST(close, shutdown_refuses_what_comes_after)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(hf_shutdown(client, 5000, &err), &err);
+    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(client, name, HF_EXCLUSIVE, 0), HF_ECLOSED);
+    ASSERT_EQ(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
+              HF_ECLOSED);
+    ASSERT_EQ(hf_check(hold), HF_RELEASED);
+    ASSERT_OK(hf_shutdown(client, 5000, &err), &err);
+    (void)hf_release(hold, NULL);
+    ASSERT_TRUE(hf_is_fatal(HF_ECLOSED));
+}
+
+TEST(close, requests_outlive_the_client)
+{
+    struct outcome outcome = {.done = EVENT_INIT,
+                              .client = contract_open(NULL),
+                              .name = contract_name("jobs")};
+    hf_client *rival = contract_open(NULL);
+    hf_hold *hold = contract_acquire(rival, outcome.name);
+    hf_request *told = start(&outcome, on_done, HF_FOREVER);
+    hf_request *untold = start(&outcome, NULL, HF_FOREVER);
+    hf_hold *got;
+
+    contract_close(outcome.client);
+    event_await(&outcome.done, 1, 5000);
+    ASSERT_EQ(outcome.done.values[0], HF_ECLOSED);
+    ASSERT_EQ(hf_request_wait(untold, 0, &got, NULL), HF_ECLOSED);
+    hf_cancel(untold);
+    hf_request_free(told);
+    hf_request_free(untold);
+    contract_release(hold);
+}
+
+TEST(close, of_nothing_is_nothing)
+{
+    hf_close(NULL);
+    ASSERT_EQ(hf_shutdown(NULL, 0, NULL), HF_EINVAL);
+    ASSERT_EQ(hf_release(NULL, NULL), HF_EINVAL);
+    ASSERT_EQ(hf_check(NULL), HF_EINVAL);
+}
+
+/* ---- forking ----------------------------------------------------------------------------- */
+
+static int child_of_fork(hf_client *client, hf_hold *hold)
+{
+    hf_hold *got;
+
+    if (hf_acquire(client, "a", NULL, &got, NULL) != HF_EFORK)
+        return 1;
+    if (hf_check(hold) != HF_EFORK)
+        return 2;
+    if (hf_verify(hold, NULL) != HF_EFORK)
+        return 3;
+    if (hf_release(hold, NULL) != HF_EFORK)
+        return 4;
+    if (hf_shutdown(client, 0, NULL) != HF_EFORK)
+        return 5;
+    hf_close(client);
+    return 0;
+}
+
+TEST(fork, the_child_is_refused_and_the_parent_keeps_its_lock)
+{
+    hf_client *client = contract_open("ttl=300ms");
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    int status;
+    pid_t pid;
+
+    (void)fflush(stdout);
+    pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0)
+        _exit(child_of_fork(client, hold));
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_OK(hf_verify(hold, NULL), NULL);
+    contract_release(hold);
+}
+
+static int child_opens_its_own(const char *url, const char *name)
+{
+    hf_client *client;
+    hf_hold *hold;
+    hf_opts opts = HF_OPTS_INIT;
+
+    opts.wait_ms = 0;
+    if (hf_open(url, NULL, &client, NULL) != 0)
+        return 1;
+    if (hf_acquire(client, name, &opts, &hold, NULL) != HF_EBUSY)
+        return 2;
+    if (hf_acquire(client, "the child's own", &opts, &hold, NULL) != 0)
+        return 3;
+    if (hf_release(hold, NULL) != 0)
+        return 4;
+    hf_close(client);
+    return 0;
+}
+
+TEST(fork, the_child_may_open_a_client_of_its_own)
+{
+    hf_client *client = contract_open(NULL);
+    const char *url = contract_url(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    int status;
+    pid_t pid;
+
+    (void)fflush(stdout);
+    pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0)
+        _exit(child_opens_its_own(url, name));
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    ASSERT_EQ(status, 0);
+    contract_release(hold);
+}
+
+/* ---- the log ------------------------------------------------------------------------------- */
+
+struct log {
+    pthread_mutex_t mutex;
+    char text[16384];
+    size_t len;
+};
+
+static struct log log_lines = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_line(int level, const char *text, void *ctx)
+{
+    struct log *log = ctx;
+    size_t len = strlen(text);
+
+    (void)level;
+    (void)pthread_mutex_lock(&log->mutex);
+    if (log->len + len + 2 < sizeof(log->text)) {
+        memcpy(log->text + log->len, text, len);
+        log->len += len;
+        log->text[log->len++] = '\n';
+        log->text[log->len] = '\0';
+    }
+    (void)pthread_mutex_unlock(&log->mutex);
+}
+
+static bool log_has(const char *part)
+{
+    bool has;
+
+    (void)pthread_mutex_lock(&log_lines.mutex);
+    has = strstr(log_lines.text, part) != NULL;
+    (void)pthread_mutex_unlock(&log_lines.mutex);
+    return has;
+}
+
+static void silence(void *arg)
+{
+    (void)arg;
+    hf_set_log(NULL, 0, NULL);
+    log_lines.len = 0;
+    log_lines.text[0] = '\0';
+}
+
+TEST(log, a_loss_is_a_warning)
+{
+    hf_client *client;
+    hf_hold *hold;
+
+    hf_set_log(keep_line, HF_LOG_WARNING, &log_lines);
+    test_defer(silence, NULL);
+    client = contract_open_url(
+        contract_wrapped_url("fault", "fault=hold:expire=20ms"));
+    hold = contract_acquire(client, contract_name("jobs"));
+    EVENTUALLY(log_has("lost 'jobs"));
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+TEST(log, a_traced_engine_tells_every_call)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+
+    hf_set_log(keep_line, HF_LOG_INFO, &log_lines);
+    test_defer(silence, NULL);
+    client = contract_open_url(contract_wrapped_url("trace", NULL));
+    contract_release(contract_acquire(client, name));
+    EVENTUALLY(log_has("acquire 'jobs"));
+    EVENTUALLY(log_has("→ granted token"));
+    EVENTUALLY(log_has("release 'jobs"));
+    EVENTUALLY(log_has("→ left"));
+    EVENTUALLY(log_has("connect → connected"));
+}
+
+TEST(log, a_traced_engine_promises_the_same)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *traced = contract_open_url(contract_wrapped_url("trace", NULL));
+
+    ASSERT_EQ(hf_capabilities(traced), hf_capabilities(client));
+    ASSERT_STREQ(hf_engine_name(traced), hf_engine_name(client));
+}

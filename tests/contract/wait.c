@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* wait.c - trying, waiting, giving up: and nothing is left behind. */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "contract.h"
+
+static int acquire_within(hf_client *client, const char *name, int64_t wait_ms,
+                          hf_error *err)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    int rc;
+
+    opts.wait_ms = wait_ms;
+    opts.owner = "impatient";
+    rc = hf_acquire(client, name, &opts, &hold, err);
+    if (rc == 0)
+        contract_release(hold);
+    return rc;
+}
+
+static void assert_only_the_holder(hf_client *client, const char *name)
+{
+    if (!contract_can(HF_CAP_LIST))
+        return;
+    EVENTUALLY(contract_count(client, name, HF_WAITER) == 0);
+    ASSERT_EQ(contract_count(client, name, HF_HOLDER), 1);
+}
+
+TEST(wait, a_try_that_fails_says_who_holds_it)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    hf_error err;
+
+    ASSERT_RC(acquire_within(rival, name, 0, &err), HF_EBUSY, &err);
+    ASSERT_EQ(err.code, HF_EBUSY);
+    ASSERT_HAS(err.text, "held");
+    assert_only_the_holder(client, name);
+    contract_release(hold);
+}
+
+TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    int64_t before = clock_ms();
+    hf_error err;
+
+    ASSERT_RC(acquire_within(rival, name, 100, &err), HF_ETIMEOUT, &err);
+    ASSERT_GE(clock_ms() - before, 99);
+    ASSERT_LT(clock_ms() - before, 1000);
+    assert_only_the_holder(client, name);
+    ASSERT_RC(acquire_within(client, name, 20, &err), HF_ETIMEOUT, &err);
+    assert_only_the_holder(client, name);
+    contract_release(hold);
+    ASSERT_RC(acquire_within(rival, name, 0, &err), 0, &err);
+}
+
+struct waiting {
+    hf_client *client;
+    const char *name;
+    struct event done;
+    int64_t got_ms;
+};
+
+static void *wait_thread(void *arg)
+{
+    struct waiting *waiting = arg;
+    hf_hold *hold = contract_acquire(waiting->client, waiting->name);
+
+    waiting->got_ms = clock_ms();
+    event_tell(&waiting->done, 0);
+    contract_release(hold);
+    return NULL;
+}
+
+TEST(wait, a_release_ends_the_wait)
+{
+    struct waiting waiting = {.client = contract_open(NULL),
+                              .name = contract_name("jobs"),
+                              .done = EVENT_INIT};
+    hf_client *client = contract_open(NULL);
+    hf_hold *hold = contract_acquire(client, waiting.name);
+    pthread_t thread;
+    int64_t released_ms;
+
+    ASSERT_EQ(pthread_create(&thread, NULL, wait_thread, &waiting), 0);
+    EVENTUALLY(contract_metric(waiting.client, "holdfast_waiting{") == 1);
+    ASSERT_EQ(event_count(&waiting.done), 0);
+    released_ms = clock_ms();
+    contract_release(hold);
+    (void)pthread_join(thread, NULL);
+    if (contract_can(HF_CAP_PUSH))
+        ASSERT_LT(waiting.got_ms - released_ms, 100);
+}
+
+/* ---- requests ------------------------------------------------------------------ */
+
+static hf_request *start(hf_client *client, const char *name, int64_t wait_ms,
+                         hf_done_cb *done, void *ctx)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_error err;
+
+    opts.wait_ms = wait_ms;
+    ASSERT_OK(hf_acquire_start(client, name, &opts, done, ctx, &request, &err),
+              &err);
+    return request;
+}
+
+TEST(wait, a_cancelled_request_leaves_nothing_behind)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    hf_request *request = start(rival, name, HF_FOREVER, NULL, NULL);
+    hf_hold *got = NULL;
+    hf_error err;
+
+    ASSERT_EQ(hf_request_pending(request), 1);
+    ASSERT_RC(hf_request_wait(request, 20, &got, &err), HF_ETIMEOUT, &err);
+    ASSERT_EQ(hf_request_pending(request), 1);
+    hf_cancel(request);
+    ASSERT_RC(hf_request_wait(request, 5000, &got, &err), HF_ECANCELED, &err);
+    ASSERT_EQ(hf_request_pending(request), 0);
+    hf_cancel(request); /* too late, and harmless */
+    hf_request_free(request);
+    assert_only_the_holder(client, name);
+    contract_release(hold);
+}
+
+static hf_request *volatile to_cancel;
+
+static void cancel_it(int number)
+{
+    (void)number;
+    hf_cancel(to_cancel);
+}
+
+static void restore_signal(void *arg)
+{
+    (void)arg;
+    (void)signal(SIGUSR1, SIG_DFL);
+}
+
+TEST(wait, a_signal_handler_may_cancel)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    hf_hold *got;
+    hf_error err;
+
+    to_cancel = start(rival, name, HF_FOREVER, NULL, NULL);
+    (void)signal(SIGUSR1, cancel_it);
+    test_defer(restore_signal, NULL);
+    ASSERT_EQ(raise(SIGUSR1), 0);
+    ASSERT_RC(hf_request_wait(to_cancel, 5000, &got, &err), HF_ECANCELED, &err);
+    hf_request_free(to_cancel);
+    contract_release(hold);
+}
+
+TEST(wait, a_request_ends_with_its_own_wait)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    hf_request *request = start(rival, name, 50, NULL, NULL);
+    hf_hold *got;
+    hf_error err;
+
+    ASSERT_RC(hf_request_wait(request, 5000, &got, &err), HF_ETIMEOUT, &err);
+    ASSERT_EQ(hf_request_pending(request), 0);
+    hf_request_free(request);
+    contract_release(hold);
+}
+
+TEST(wait, an_outcome_that_nobody_took_is_released)
+{
+    hf_client *client = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_request *request = start(client, name, HF_FOREVER, NULL, NULL);
+
+    EVENTUALLY(!hf_request_pending(request));
+    ASSERT_EQ(contract_try(client, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    hf_request_free(request);
+    hf_request_free(NULL);
+    EVENTUALLY(contract_try(client, name, HF_EXCLUSIVE, 0) == 0);
+}
+
+TEST(wait, a_freed_request_is_cancelled_without_a_callback)
+{
+    struct event done = EVENT_INIT;
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(client, name);
+    hf_request *request;
+
+    request = start(rival, name, HF_FOREVER, NULL, &done);
+    hf_request_free(request);
+    assert_only_the_holder(client, name);
+    contract_release(hold);
+    ASSERT_EQ(event_count(&done), 0);
+}
+
+/* ---- arguments ------------------------------------------------------------------- */
+
+static int acquire_with(hf_client *client, const char *name,
+                        const hf_opts *opts)
+{
+    hf_hold *hold = NULL;
+    hf_error err;
+    int rc = hf_acquire(client, name, opts, &hold, &err);
+
+    if (rc == 0)
+        contract_release(hold);
+    else
+        ASSERT_NULL(hold);
+    return rc;
+}
+
+TEST(wait, wrong_arguments_are_refused)
+{
+    hf_client *client = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+
+    ASSERT_EQ(hf_acquire(NULL, name, NULL, &hold, NULL), HF_EINVAL);
+    ASSERT_EQ(hf_acquire(client, NULL, NULL, &hold, NULL), HF_EINVAL);
+    ASSERT_EQ(hf_acquire(client, name, NULL, NULL, NULL), HF_EINVAL);
+    opts.wait_ms = -2;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.wait_ms = HF_DURATION_MAX + 1;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.wait_ms = 0;
+    opts.ttl_ms = -1;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.ttl_ms = 0;
+    opts.max_hold_ms = -1;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.max_hold_ms = 0;
+    opts.mode = 7;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.mode = HF_SLOT;
+    opts.slots = 0;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.slots = HF_SLOTS_MAX + 1;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.mode = HF_EXCLUSIVE;
+    opts.flags = 1u << 31;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.flags = 0;
+    opts.owner = "";
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.owner = "a\nb";
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.owner = NULL;
+    opts.note = "a\x1b";
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
+    opts.note = NULL;
+    ASSERT_EQ(acquire_with(client, name, &opts), 0);
+}
+
+TEST(wait, options_of_a_later_library_are_refused_only_if_set)
+{
+    hf_client *client = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    struct {
+        hf_opts opts;
+        uint64_t later;
+    } larger = {HF_OPTS_INIT, 0};
+
+    larger.opts.size = (uint32_t)sizeof(larger);
+    ASSERT_EQ(acquire_with(client, name, &larger.opts), 0);
+    larger.later = 1;
+    ASSERT_EQ(acquire_with(client, name, &larger.opts), HF_EUNSUPPORTED);
+    larger.opts.size = 8;
+    ASSERT_EQ(acquire_with(client, name, &larger.opts), HF_EINVAL);
+}
