@@ -99,6 +99,12 @@ int hf__client_enter(hf_client *client, hf_error *err)
     return rc;
 }
 
+/* Is there something to come that somebody has to hear? */
+static bool expects(const hf_client *client)
+{
+    return client->asked + client->owed > 0 || client->connecting;
+}
+
 /* Something was sent, or is in line, and no caller will come back for it. */
 static void settle(hf_client *client)
 {
@@ -110,7 +116,7 @@ static void settle(hf_client *client)
     }
     if (app || client->background_drives || !client->background)
         return;
-    if (client->asked > 0) {
+    if (client->asked > 0 || client->connecting) {
         client->background_drives = true;
         hf__world->ring(&client->alarm);
     } else if (client->background_until_ns > client->now_ns + OWED_NS) {
@@ -139,7 +145,7 @@ static void depart(hf_client *client)
     bool last;
 
     if (HF_LIKELY(!client->closed)) {
-        if (HF_UNLIKELY(!client->driver && client->asked + client->owed > 0))
+        if (HF_UNLIKELY(!client->driver && expects(client)))
             settle(client);
         if (client->engine->ops->flush)
             client->engine->ops->flush(client->engine);
@@ -419,8 +425,7 @@ static void background_main(void *arg)
         hf__monitor_turn(client);
         if (client->background_drives && !client->driver)
             hf__monitor_look(client);
-        client->background_drives =
-            !client->driver && client->asked + client->owed > 0;
+        client->background_drives = !client->driver && expects(client);
         if (client->background_drives)
             loop = &client->loop;
         until_ns = hf__loop_next_due(&client->loop);

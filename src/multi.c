@@ -7,6 +7,9 @@
  * all of them, not one each. When a name cannot be had, those already taken
  * are released, in reverse, before the caller hears of it.
  *
+ * A member may be lost while another is waited for; then all are let go, and
+ * it begins anew while there is time.
+ *
  * The hold that is returned has the members in the caller's order. It has no
  * ticket of its own: its check is the worst member, its time the shortest.
  */
@@ -51,7 +54,7 @@ static int sort_names(const char *const *names, size_t n,
 void hf__multi_let_go(hf_hold *hold)
 {
     for (uint32_t i = hold->members_n; i > 0; i--) {
-        hf_hold *member = hold->members[i - 1];
+        hf_hold *member = HF_STEAL(hold->members[i - 1]);
 
         if (!member)
             continue;
@@ -59,20 +62,20 @@ void hf__multi_let_go(hf_hold *hold)
         hf__request_let_go(member);
         hf__hold_free(member);
     }
-    hold->members_n = 0;
 }
 
 int hf__multi_release(hf_hold *hold)
 {
-    int first = 0;
+    int worst = 0;
 
     for (uint32_t i = hold->members_n; i > 0; i--) {
         int rc = hf__hold_release(hold->members[i - 1]);
 
-        first = first == 0 ? rc : first;
+        if (worst == 0 || rc == HF_ELOST)
+            worst = rc;
     }
     atomic_store_explicit(&hold->state, HF_RELEASED, memory_order_release);
-    return first;
+    return worst;
 }
 
 static int64_t left_ms(const hf_client *client, int64_t until_ns)
@@ -84,19 +87,14 @@ static int64_t left_ms(const hf_client *client, int64_t until_ns)
     return left_ns <= 0 ? 0 : (left_ns + HF_MS - 1) / HF_MS;
 }
 
-static int take_all(hf_hold *multi, const struct entry *entries, size_t n,
-                    const hf_opts *opts, hf_error *err)
+static int take_once(hf_hold *multi, const struct entry *entries, size_t n,
+                     const hf_opts *opts, int64_t until_ns, hf_error *err)
 {
     hf_client *client = multi->client;
-    hf_opts own;
-    int64_t until_ns;
+    hf_opts own = *opts;
 
-    hf_opts_init(&own, sizeof(own));
-    if (opts)
-        own = *opts;
-    else
-        own.wait_ms = client->settings.wait_ms;
-    until_ns = hf__instant_add(client->now_ns, hf__ms_to_ns(own.wait_ms));
+    if (own.wait_ms > 0)
+        own.wait_ms = left_ms(client, until_ns);
     for (size_t i = 0; i < n; i++) {
         hf_hold **member = &multi->members[entries[i].place];
         int rc = hf__request_acquire(client, entries[i].name, &own, member,
@@ -108,7 +106,44 @@ static int take_all(hf_hold *multi, const struct entry *entries, size_t n,
         if (own.wait_ms > 0)
             own.wait_ms = left_ms(client, until_ns);
     }
-    return 0;
+    return hf__hold_check(multi, client->now_ns) == HF_LOST ? HF_ELOST : 0;
+}
+
+static int take_all(hf_hold *multi, const struct entry *entries, size_t n,
+                    const hf_opts *opts, hf_error *err)
+{
+    hf_client *client = multi->client;
+    hf_opts own = HF_OPTS_INIT;
+    int64_t until_ns;
+    int rc;
+
+    if (opts)
+        own = *opts;
+    else
+        own.wait_ms = client->settings.wait_ms;
+    until_ns = hf__instant_add(
+        client->now_ns,
+        hf__ms_to_ns(own.wait_ms == 0 ? client->settings.io_timeout_ms
+                                      : own.wait_ms));
+    for (;;) {
+        rc = take_once(multi, entries, n, &own, until_ns, err);
+        if (rc == 0)
+            return 0;
+        hf__multi_let_go(multi);
+        if (rc != HF_ELOST)
+            break;
+        if (client->now_ns >= until_ns)
+            return hf__fail(err, HF_EUNAVAILABLE,
+                            "a member was lost each time while the others "
+                            "were waited for");
+    }
+    /* The last ones were tried with no time left. */
+    if (rc == HF_EBUSY && own.wait_ms != 0) {
+        rc = HF_ETIMEOUT;
+        if (err)
+            err->code = rc;
+    }
+    return rc;
 }
 
 static int acquire_many(hf_client *client, const struct entry *entries,
@@ -128,7 +163,6 @@ static int acquire_many(hf_client *client, const struct entry *entries,
     multi->members_n = (uint32_t)n;
     rc = take_all(multi, entries, n, opts, err);
     if (rc != 0) {
-        hf__multi_let_go(multi);
         hf__hold_free(multi);
         return rc;
     }

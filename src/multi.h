@@ -7,7 +7,7 @@
 
 /* hf_release() of one hold, with the monitor; the reference stays. */
 int hf__hold_release(hf_hold *hold);
-/* The same of a multi-lock: the first failure, after all were released. */
+/* The same of a multi-lock, all of it: HF_ELOST if a member was lost. */
 int hf__multi_release(hf_hold *hold);
 /* With the monitor: the last reference goes; let go of every member. */
 void hf__multi_let_go(hf_hold *hold);

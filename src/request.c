@@ -190,11 +190,31 @@ static int prepare(struct hf_request *request, hf_client *client,
 
 /* ---- blocking ------------------------------------------------------------ */
 
+static int ask_and_wait(struct hf_request *request, const char *name,
+                        size_t name_len, hf_error *err)
+{
+    hf_client *client = request->client;
+    struct hf__waiter waiter;
+    int rc;
+
+    hf__waiter_init(&waiter);
+    request->waiter = &waiter;
+    request->finished = false;
+    rc = hf__gate_ask(client, name, name_len, request, err);
+    if (rc != 0) {
+        hf__hold_free(request->hold);
+        return rc;
+    }
+    if (!request->finished &&
+        !hf__client_wait(client, &waiter, request->until_ns))
+        hf__gate_forget(request, HF_ETIMEOUT);
+    return request->rc;
+}
+
 int hf__request_acquire(hf_client *client, const char *name,
                         const hf_opts *opts, hf_hold **ret_hold, hf_error *err)
 {
     struct hf_request request;
-    struct hf__waiter waiter;
     size_t name_len = strlen(name);
     int rc;
 
@@ -203,21 +223,22 @@ int hf__request_acquire(hf_client *client, const char *name,
     rc = prepare(&request, client, name, name_len, opts, err);
     if (rc != 0)
         return rc;
-    hf__waiter_init(&waiter);
     request.owner_serial = request.owner ? 0 : hf__world->self();
     request.err = err;
-    request.waiter = &waiter;
-    rc = hf__gate_ask(client, name, name_len, &request, err);
-    if (rc != 0) {
-        hf__hold_free(request.hold);
-        return rc;
+    rc = ask_and_wait(&request, name, name_len, err);
+    /* Granted, and lost again before this thread came to run: not a success.
+     * The hold is as good as new. */
+    while (HF_UNLIKELY(rc == 0 && hf__hold_check(request.hold,
+                                                 client->now_ns) == HF_LOST)) {
+        hf__teller_hush(client, &request.hold->tale);
+        if (request.hold->ticket)
+            hf__ticket_lose(request.hold->ticket, HF__LOST_EXPIRED,
+                            /* certain= */ false);
+        rc = ask_and_wait(&request, name, name_len, err);
     }
-    if (!request.finished &&
-        !hf__client_wait(client, &waiter, request.until_ns))
-        hf__gate_forget(&request, HF_ETIMEOUT);
-    if (request.rc == 0)
+    if (rc == 0)
         *ret_hold = request.hold;
-    return request.rc;
+    return rc;
 }
 
 int hf_acquire(hf_client *client, const char *name, const hf_opts *opts,
@@ -439,6 +460,7 @@ static void end_request(struct hf_request *request)
         hf__gate_forget(request, HF_ECANCELED);
     }
     if (request->hold) {
+        hf__teller_hush(client, &request->hold->tale);
         hf__request_let_go(request->hold);
         hf__hold_free(request->hold);
     }
