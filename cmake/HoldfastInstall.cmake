@@ -41,3 +41,7 @@ install(FILES "${PROJECT_BINARY_DIR}/holdfast-config.cmake"
         DESTINATION "${package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/holdfast.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES "${PROJECT_SOURCE_DIR}/docs/man/libholdfast.3"
+        DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
+install(FILES "${PROJECT_SOURCE_DIR}/docs/man/holdfast.7"
+        DESTINATION "${CMAKE_INSTALL_MANDIR}/man7")

@@ -26,6 +26,12 @@ function(holdfast_add_test)
     target_include_directories(${test_NAME}
                                PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 
+    if(HOLDFAST_COVERAGE)
+        target_sources(${test_NAME}
+                       PRIVATE "${PROJECT_SOURCE_DIR}/cmake/coverage_exit.c")
+        target_link_options(${test_NAME} PRIVATE "LINKER:--wrap=_exit")
+    endif()
+
     add_test(NAME ${test_NAME} COMMAND ${test_NAME} ${test_ARGS})
     set_tests_properties(
         ${test_NAME}
