@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * torture_test.c - every public call with the n-th allocation failing.
+ *
+ * Each scenario is run again and again, with the first, the second, the third
+ * … allocation failing, until it runs through without reaching the failure.
+ * Whatever fails: no crash, every byte given back, no lock left in the store.
+ *
+ * A step may answer what it always may, or HF_ENOMEM; a scenario goes on as
+ * far as its steps succeed.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "heap.h"
+#include "tempdir.h"
+#include "test.h"
+
+enum { FAILURES_MAX = 2000 };
+
+/* Where the clients of a scenario are. */
+struct stage {
+    const char *directory;
+    char url[512];
+};
+
+typedef void scenario_fn(struct stage *stage);
+
+#define LONG_TEXT                                                              \
+    "a text of more than forty bytes, so that it does not fit into the handle"
+
+/* 0 or HF_ENOMEM; true if the step was taken. */
+static bool step(const char *what, int rc, const hf_error *err)
+{
+    if (rc == 0)
+        return true;
+    if (rc != HF_ENOMEM)
+        FAIL("%s: %s: %s", what, hf_errname(rc), err->text);
+    if (err->code != HF_ENOMEM || err->text[0] == '\0')
+        FAIL("%s: HF_ENOMEM without an explanation", what);
+    return false;
+}
+
+static hf_client *open_client(struct stage *stage, const char *wrapper,
+                              const char *query)
+{
+    hf_client *client = NULL;
+    hf_error err = {0, 0, ""};
+
+    (void)snprintf(stage->url, sizeof(stage->url), "%slocal://%s%s", wrapper,
+                   stage->directory, query);
+    if (!step("open", hf_open(stage->url, NULL, &client, &err), &err))
+        ASSERT_NULL(client);
+    return client;
+}
+
+static hf_hold *acquire(hf_client *client, const char *name,
+                        const hf_opts *opts)
+{
+    hf_hold *hold = NULL;
+    hf_error err = {0, 0, ""};
+
+    if (client &&
+        !step("acquire", hf_acquire(client, name, opts, &hold, &err), &err))
+        ASSERT_NULL(hold);
+    return hold;
+}
+
+static void release(hf_hold *hold)
+{
+    hf_error err = {0, 0, ""};
+
+    if (hold)
+        ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* ---- the machinery -------------------------------------------------------------- */
+
+static int count_rows(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    ++*(int *)ctx;
+    return 0;
+}
+
+static void assert_store_is_empty(struct stage *stage)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_error err;
+    int rows = 0;
+
+    ASSERT_OK(hf_list(client, NULL, count_rows, &rows, &err), &err);
+    ASSERT_EQ(rows, 0);
+    hf_close(client);
+}
+
+static void torture(scenario_fn *scenario)
+{
+    struct stage stage = {.directory = tempdir_new()};
+    long before = heap_in_use();
+    long n;
+
+    for (n = 1; n <= FAILURES_MAX; n++) {
+        heap_fail_at(n);
+        scenario(&stage);
+        if (!heap_has_failed())
+            break;
+        heap_fail_at(0);
+        if (heap_in_use() != before)
+            FAIL("%ld allocations are not given back when the %ld. fails",
+                 heap_in_use() - before, n);
+        assert_store_is_empty(&stage);
+    }
+    heap_fail_at(0);
+    ASSERT_LE(n, FAILURES_MAX);
+    ASSERT_EQ(heap_in_use(), before);
+    assert_store_is_empty(&stage);
+    test_note("%ld allocations", n - 1);
+}
+
+#define TORTURE(name_)                                                         \
+    static void scenario_##name_(struct stage *stage);                         \
+    TEST_FORKED(torture, name_)                                                \
+    {                                                                          \
+        torture(scenario_##name_);                                             \
+    }                                                                          \
+    static void scenario_##name_(struct stage *stage)
+
+/* ---- clients and configuration ---------------------------------------------------- */
+
+TORTURE(opening_and_closing)
+{
+    hf_close(open_client(stage, "", "?ttl=5s&prefix=p.&note=n"));
+}
+
+TORTURE(opening_behind_wrappers)
+{
+    hf_close(open_client(stage, "trace+fault+", "?fault=query:fail@9"));
+}
+
+TORTURE(opening_with_a_configuration)
+{
+    hf_config *config = hf_config_new();
+    hf_client *client = NULL;
+    hf_error err = {0, 0, ""};
+
+    if (!config)
+        return;
+    (void)snprintf(stage->url, sizeof(stage->url), "local://%s",
+                   stage->directory);
+    if (step("set", hf_config_set(config, "ttl", "7s", &err), &err) &&
+        step("set", hf_config_set(config, "ttl", "8s", &err), &err) &&
+        step("set", hf_config_set(config, "note", LONG_TEXT, &err), &err))
+        (void)hf_config_get(config, "ttl");
+    (void)step("open", hf_open(stage->url, config, &client, &err), &err);
+    hf_config_free(config);
+    hf_close(client);
+}
+
+static void write_file(const char *path)
+{
+    static const char text[] = "ttl = 9s\n[lock a*]\nttl = 3s\nnote = x\n"
+                               "[profile]\nwait = 1s\n";
+    int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+    (void)close(fd);
+}
+
+TORTURE(reading_a_configuration_file)
+{
+    hf_config *config = hf_config_new();
+    hf_error err = {0, 0, ""};
+    char path[512];
+
+    if (!config)
+        return;
+    (void)snprintf(path, sizeof(path), "%s.ini", stage->directory);
+    write_file(path);
+    (void)step("load", hf_config_load(config, path, NULL, &err), &err);
+    hf_config_free(config);
+    (void)unlink(path);
+}
+
+TORTURE(refusing_a_wrong_url)
+{
+    hf_client *client;
+    hf_error err;
+    int rc = hf_open("nosuch://user:pw@host/path?x=y", NULL, &client, &err);
+
+    (void)stage;
+    ASSERT_TRUE(rc == HF_EUNSUPPORTED || rc == HF_ENOMEM || rc == HF_ECONFIG);
+}
+
+/* ---- locks -------------------------------------------------------------------------- */
+
+TORTURE(acquiring_and_releasing)
+{
+    hf_client *client = open_client(stage, "", "");
+
+    for (int i = 0; i < 3; i++)
+        release(acquire(client, "jobs", NULL));
+    release(acquire(client, LONG_TEXT, NULL));
+    hf_close(client);
+}
+
+TORTURE(acquiring_with_every_option)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *outer;
+    hf_hold *inner;
+
+    opts.owner = LONG_TEXT;
+    opts.note = LONG_TEXT;
+    opts.ttl_ms = 5000;
+    opts.max_hold_ms = 60000;
+    outer = acquire(client, "jobs", &opts);
+    inner = outer ? acquire(client, "jobs", &opts) : NULL;
+    release(inner);
+    release(outer);
+    hf_close(client);
+}
+
+TORTURE(holding_many)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_hold *holds[40];
+
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "lock-%d", i);
+        holds[i] = acquire(client, name, NULL);
+    }
+    for (int i = 0; i < 40; i++)
+        release(holds[i]);
+    hf_close(client);
+}
+
+TORTURE(leaving_a_hold_to_close)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_hold *hold = acquire(client, "jobs", NULL);
+
+    hf_close(client);
+    if (hold)
+        (void)hf_release(hold, NULL);
+}
+
+TORTURE(acquiring_several)
+{
+    static const char *const names[] = {"c", LONG_TEXT, "a"};
+    hf_client *client = open_client(stage, "", "");
+    hf_hold *hold = NULL;
+    hf_error err = {0, 0, ""};
+
+    if (client && step("many", hf_acquire_many(client, names, 3, NULL, &hold,
+                                               &err),
+                       &err))
+        release(hold);
+    hf_close(client);
+}
+
+TORTURE(sharing_downgrading_and_verifying)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold = acquire(client, "book", NULL);
+    hf_error err = {0, 0, ""};
+
+    if (hold) {
+        (void)step("downgrade", hf_downgrade(hold, &err), &err);
+        (void)step("verify", hf_verify(hold, &err), &err);
+        release(hold);
+    }
+    opts.mode = HF_SLOT;
+    opts.slots = 3;
+    release(acquire(client, "pool", &opts));
+    hf_close(client);
+}
+
+TORTURE(waiting_in_vain)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_client *rival = open_client(stage, "", "");
+    hf_hold *hold = acquire(client, "jobs", NULL);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *got = NULL;
+    int rc;
+
+    for (opts.wait_ms = 0; hold && rival && opts.wait_ms < 2; opts.wait_ms++) {
+        rc = hf_acquire(rival, "jobs", &opts, &got, NULL);
+        ASSERT_TRUE(rc == HF_ENOMEM || rc == HF_EBUSY || rc == HF_ETIMEOUT ||
+                    rc == HF_EUNAVAILABLE);
+    }
+    release(hold);
+    hf_close(rival);
+    hf_close(client);
+}
+
+static void ignore_event(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    (void)state;
+    (void)ctx;
+}
+
+TORTURE(losing_a_lock_and_telling)
+{
+    hf_client *client = open_client(stage, "fault+",
+                                    "?fault=hold:expire=1ms");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+
+    opts.on_event = ignore_event;
+    hold = acquire(client, "jobs", &opts);
+    if (hold) {
+        EVENTUALLY(hf_check(hold) == HF_LOST);
+        ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    }
+    hf_close(client);
+}
+
+/* ---- requests ------------------------------------------------------------------------- */
+
+struct outcome {
+    struct event done;
+    hf_hold *hold;
+};
+
+static void on_done(int rc, hf_hold *hold, const hf_error *err, void *ctx)
+{
+    struct outcome *outcome = ctx;
+
+    (void)err;
+    outcome->hold = hold;
+    event_tell(&outcome->done, rc);
+}
+
+TORTURE(asking_with_a_callback)
+{
+    struct outcome outcome = {.done = EVENT_INIT};
+    hf_client *client = open_client(stage, "", "");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request = NULL;
+    hf_error err = {0, 0, ""};
+
+    opts.owner = LONG_TEXT;
+    opts.note = LONG_TEXT;
+    opts.on_event = ignore_event;
+    if (client && step("start", hf_acquire_start(client, "jobs", &opts,
+                                                 on_done, &outcome, &request,
+                                                 &err),
+                       &err)) {
+        event_await(&outcome.done, 1, EVENT_PATIENCE_MS);
+        ASSERT_TRUE(outcome.done.values[0] == 0 ||
+                    outcome.done.values[0] == HF_ENOMEM);
+        hf_request_free(request);
+        release(outcome.hold);
+    }
+    hf_close(client);
+}
+
+TORTURE(asking_waiting_and_cancelling)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_client *rival = open_client(stage, "", "");
+    hf_hold *hold = acquire(client, "jobs", NULL);
+    hf_request *request = NULL;
+    hf_hold *got = NULL;
+    hf_error err = {0, 0, ""};
+
+    if (rival && hold &&
+        step("start", hf_acquire_start(rival, "jobs", NULL, NULL, NULL,
+                                       &request, &err),
+             &err)) {
+        int rc = hf_request_wait(request, 1, &got, &err);
+
+        ASSERT_TRUE(rc == HF_ETIMEOUT || rc == HF_ENOMEM);
+        hf_cancel(request);
+        rc = hf_request_wait(request, HF_FOREVER, &got, &err);
+        ASSERT_TRUE(rc == HF_ECANCELED || rc == HF_ENOMEM);
+        hf_request_free(request);
+    }
+    release(hold);
+    hf_close(rival);
+    hf_close(client);
+}
+
+TORTURE(dispatching)
+{
+    struct outcome outcome = {.done = EVENT_INIT};
+    hf_client *client = open_client(stage, "", "?drive=app");
+    hf_request *request = NULL;
+    hf_error err = {0, 0, ""};
+
+    if (client && hf_event_fd(client) >= 0 &&
+        step("start", hf_acquire_start(client, "jobs", NULL, on_done, &outcome,
+                                       &request, &err),
+             &err)) {
+        EVENTUALLY(hf_dispatch(client) >= 0 && event_count(&outcome.done) > 0);
+        hf_request_free(request);
+        release(outcome.hold);
+    }
+    hf_close(client);
+}
+
+TORTURE(standing_for_election)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_election *election = NULL;
+    hf_opts opts = HF_OPTS_INIT;
+    hf_error err = {0, 0, ""};
+
+    opts.note = LONG_TEXT;
+    if (client && step("elect", hf_elect_start(client, "leader", &opts,
+                                               ignore_event, NULL, &election,
+                                               &err),
+                       &err)) {
+        EVENTUALLY(hf_elect_check(election) != HF_RELEASED);
+        ASSERT_OK(hf_elect_stop(election, &err), &err);
+    }
+    hf_close(client);
+}
+
+/* ---- looking ---------------------------------------------------------------------------- */
+
+static int ignore_finding(const hf_finding *finding, void *ctx)
+{
+    (void)finding;
+    (void)ctx;
+    return 0;
+}
+
+static void ignore_text(const char *text, size_t len, void *ctx)
+{
+    (void)text;
+    (void)len;
+    (void)ctx;
+}
+
+TORTURE(looking_at_locks)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_hold *hold = acquire(client, "jobs", NULL);
+    hf_error err = {0, 0, ""};
+    int rows = 0;
+
+    if (hold) {
+        (void)step("list", hf_list(client, NULL, count_rows, &rows, &err),
+                   &err);
+        (void)step("show", hf_show(client, "jobs", count_rows, &rows, &err),
+                   &err);
+        (void)step("check", hf_check_token(client, "jobs", hf_token(hold),
+                                           &err),
+                   &err);
+        (void)step("doctor", hf_doctor(client, ignore_finding, NULL, &err),
+                   &err);
+        ASSERT_TRUE(hf_metrics_write(client, ignore_text, NULL) == 0 ||
+                    heap_has_failed());
+    }
+    release(hold);
+    hf_close(client);
+}
+
+TORTURE(breaking_a_lock)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_hold *hold = acquire(client, "jobs", NULL);
+    hf_error err = {0, 0, ""};
+
+    if (hold && step("break", hf_break(client, "jobs", hf_token(hold), NULL,
+                                       &err),
+                     &err)) {
+        int rc = hf_release(hold, NULL);
+
+        ASSERT_EQ(rc, HF_ELOST);
+    } else {
+        release(hold);
+    }
+    hf_close(client);
+}
+
+TORTURE(committing_versions)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_error err = {0, 0, ""};
+    uint64_t version = 0;
+
+    if (client && step("read", hf_version_read(client, "page", &version, &err),
+                       &err))
+        (void)step("commit", hf_version_commit(client, "page", version,
+                                               &version, &err),
+                   &err);
+    hf_close(client);
+}
+
+TORTURE(working_behind_wrappers)
+{
+    hf_client *client = open_client(stage, "trace+fault+",
+                                    "?fault=acquire:drop@1;release:drop@1");
+
+    release(acquire(client, "jobs", NULL));
+    release(acquire(client, "jobs", NULL));
+    hf_close(client);
+}
+
+static void ignore_log(int level, const char *text, void *ctx)
+{
+    (void)level;
+    (void)text;
+    (void)ctx;
+}
+
+int main(int argc, char **argv)
+{
+    heap_install();
+    hf_set_log(ignore_log, HF_LOG_DEBUG, NULL);
+    return test_main(argc, argv);
+}
