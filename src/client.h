@@ -26,6 +26,7 @@ struct hf__waiter {
     struct hf__list watch; /* ticket->waiters: whose outcome it waits for */
     _Atomic uint32_t word; /* what it is parked on; 1: look again */
     bool done;
+    bool for_shared; /* a downgrade: a mere renewal is not its answer */
     int rc;
 };
 

@@ -271,8 +271,9 @@ static struct hf__ticket *own_seat(const struct hf__gate *gate,
 
 static void reenter(struct hf__ticket *seat, struct hf_request *request)
 {
-    bool fits = seat->mode == request->mode ||
-                (seat->mode == HF_EXCLUSIVE && request->mode == HF_SHARED);
+    int mode = seat->downgrading ? HF_SHARED : seat->mode;
+    bool fits = mode == request->mode ||
+                (mode == HF_EXCLUSIVE && request->mode == HF_SHARED);
     hf_error err;
 
     if (fits && (request->flags & HF_NON_REENTRANT) == 0) {
@@ -520,7 +521,7 @@ static bool may_pass(const struct hf__gate *gate, const struct hf__ticket *seat,
 {
     const hf_client *client = gate->client;
 
-    return seat->mode == HF_EXCLUSIVE &&
+    return seat->mode == HF_EXCLUSIVE && !seat->downgrading &&
            gate->passes < hf__gate_most_passes(client) &&
            client->now_ns - gate->passing_since_ns < IN_A_ROW_NS &&
            (seat->token == 0 || seat->token + 1 < seat->token_end) &&

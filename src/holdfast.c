@@ -216,18 +216,31 @@ int hf_release(hf_hold *hold, hf_error *err)
 
 /* ---- verify and downgrade ----------------------------------------------------- */
 
-/* Wait for what the engine says about the ticket. */
+static int send(hf_client *client, struct hf__ticket *ticket, bool downgrade,
+                hf_error *err)
+{
+    struct hf__engine *engine = client->engine;
+
+    if (!client->up)
+        return hf__fail_pass(err, &client->down_err);
+    ticket->sent_ns = client->now_ns;
+    ticket->downgrading |= downgrade;
+    if (downgrade)
+        return engine->ops->downgrade(engine, ticket, err);
+    return engine->ops->renew(engine, &ticket, 1, err);
+}
+
+/* Ask the engine about the ticket, and wait for what it says. */
 static int await_answer(hf_client *client, struct hf__ticket *ticket,
-                        int (*send)(hf_client *, struct hf__ticket *,
-                                    hf_error *),
-                        hf_error *err)
+                        bool downgrade, hf_error *err)
 {
     struct hf__waiter waiter;
     int rc;
 
     hf__waiter_init(&waiter);
+    waiter.for_shared = downgrade;
     hf__list_append(&ticket->waiters, &waiter.watch);
-    rc = send(client, ticket, err);
+    rc = send(client, ticket, downgrade, err);
     if (rc != 0) {
         hf__list_remove(&waiter.watch);
         return rc;
@@ -236,24 +249,6 @@ static int await_answer(hf_client *client, struct hf__ticket *ticket,
         !hf__client_wait(client, &waiter, io_deadline(client)))
         return HF_EUNKNOWN;
     return waiter.rc;
-}
-
-static int send_renewal(hf_client *client, struct hf__ticket *ticket,
-                        hf_error *err)
-{
-    if (!client->up)
-        return hf__fail_pass(err, &client->down_err);
-    ticket->sent_ns = client->now_ns;
-    return client->engine->ops->renew(client->engine, &ticket, 1, err);
-}
-
-static int send_downgrade(hf_client *client, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    if (!client->up)
-        return hf__fail_pass(err, &client->down_err);
-    ticket->sent_ns = client->now_ns;
-    return client->engine->ops->downgrade(client->engine, ticket, err);
 }
 
 /* With the monitor: the ticket of a hold that is still ours. */
@@ -277,7 +272,7 @@ static int verify_one(hf_hold *hold, hf_error *err)
     rc = live_ticket(hold, &ticket, err);
     if (rc != 0)
         return rc;
-    rc = await_answer(hold->client, ticket, send_renewal, err);
+    rc = await_answer(hold->client, ticket, /* downgrade= */ false, err);
     return rc == 0 ? 0
                    : hf__fail(err, rc, "verify '%s': %s", hold->name,
                               hf_strerror(rc));
@@ -317,7 +312,7 @@ static int downgrade(hf_hold *hold, hf_error *err)
     if (!client->engine->ops->downgrade || ticket->mode != HF_EXCLUSIVE)
         return hf__fail(err, HF_EUNSUPPORTED, "%s cannot downgrade '%s'",
                         client->engine_name, hold->name);
-    rc = await_answer(client, ticket, send_downgrade, err);
+    rc = await_answer(client, ticket, /* downgrade= */ true, err);
     if (rc != 0)
         return hf__fail(err, rc, "downgrade '%s': %s", hold->name,
                         hf_strerror(rc));

@@ -212,6 +212,7 @@ void hf__waiter_init(struct hf__waiter *waiter)
     hf__list_init(&waiter->watch);
     atomic_init(&waiter->word, 0);
     waiter->done = false;
+    waiter->for_shared = false;
     waiter->rc = 0;
 }
 

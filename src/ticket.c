@@ -399,6 +399,18 @@ static void on_unknown(void *owner, struct hf__ticket *ticket,
     }
 }
 
+static void tell_renewed(struct hf__ticket *ticket)
+{
+    HF_LIST_EACH(&ticket->waiters, link)
+    {
+        struct hf__waiter *waiter =
+            HF_CONTAINER_OF(link, struct hf__waiter, watch);
+
+        if (!waiter->for_shared || ticket->mode == HF_SHARED)
+            hf__waiter_done(ticket->gate->client, waiter, 0);
+    }
+}
+
 static void on_renewed(void *owner, struct hf__ticket *ticket,
                        const struct hf__grant *grant)
 {
@@ -409,7 +421,7 @@ static void on_renewed(void *owner, struct hf__ticket *ticket,
     /* First, so that a renewal that came too late is not told as one. */
     if (ticket->state == HF__TICKET_HELD &&
         ticket->gate->client->now_ns < ticket->deadline_ns)
-        hf__ticket_tell(ticket, 0);
+        tell_renewed(ticket);
     hf__keeper_renewed(ticket, grant);
 }
 

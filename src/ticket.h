@@ -62,6 +62,7 @@ struct hf__ticket {
     bool answered;        /* the engine has ever said queued or busy */
     bool renewing;        /* a renew() is under way */
     bool releasing;       /* LEAVING by release(), not by withdraw() */
+    bool downgrading;     /* it may be shared at the engine already */
     bool unwanted;        /* renewals ended: max_hold, or no beat came */
     uint8_t lost_reason;  /* what to say if the lease runs out now */
     uint32_t attempts;    /* of the retry policy, since the last answer */
