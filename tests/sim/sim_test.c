@@ -22,7 +22,12 @@
 #include "work.h"
 #include "world.h"
 
-enum { SEEDS = 10000, JOBS_MAX = 8, MUTATION_SEEDS = 3000 };
+#ifdef SIM_TSAN /* which makes it twenty times slower */
+enum { SEEDS = 1000 };
+#else
+enum { SEEDS = 10000 };
+#endif
+enum { JOBS_MAX = 8, MUTATION_SEEDS = 5000 };
 
 #define PATIENCE_NS (900 * HF_SECOND)
 #define QUIET_NS (15 * HF_SECOND)
