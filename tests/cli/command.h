@@ -46,6 +46,8 @@ const char *command_err(const struct command *command);
 void command_expect(struct command *command, const char *text);
 /* The same for stderr. */
 void command_expect_err(struct command *command, const char *text);
+/* Read what comes within @ms. */
+void command_read(struct command *command, int ms);
 /* Forget what was read, so that command_expect() finds only what is new. */
 void command_forget(struct command *command);
 /* The number behind @label in its output, once there is a whole line. */
