@@ -285,6 +285,8 @@ static int client_init(hf_client *client, const char *url,
     return rc != 0 ? rc : require(client, err);
 }
 
+static void tear_down(hf_client *client);
+
 int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
             hf_error *err)
 {
@@ -298,16 +300,18 @@ int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
         return hf__fail(err, HF_ENOMEM, "out of memory");
 
     rc = client_init(client, url, config, err);
-    if (rc == 0) {
-        rc = hf__client_enter(client, err);
-        assert(rc == 0); /* nobody else knows it yet */
-        rc = first_connection(client, err);
-        if (rc == 0)
-            rc = require(client, err); /* the server may offer less */
-        client->caps = client->engine->caps;
-        client->engine_name = client->engine->ops->name;
-        hf__client_leave(client);
+    if (rc != 0) {
+        tear_down(client);
+        hf__monitor_free_client(client);
+        return rc;
     }
+    (void)hf__client_enter(client, err); /* nobody else knows it yet */
+    rc = first_connection(client, err);
+    if (rc == 0)
+        rc = require(client, err); /* the server may offer less */
+    client->caps = client->engine->caps;
+    client->engine_name = client->engine->ops->name;
+    hf__client_leave(client);
     if (rc != 0) {
         hf_close(client);
         return rc;
@@ -367,8 +371,6 @@ static int shut(hf_client *client, int64_t wait_ms, hf_error *err)
     int64_t until_ns = hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms));
 
     client->closing = true;
-    if (!client->engine || client->closed)
-        return 0;
     hf__gate_each(client, cancel_gate);
     hf__gate_each(client, release_seats);
     if (await_reaper(client, until_ns))
@@ -441,15 +443,10 @@ void hf_close(hf_client *client)
 {
     if (!client)
         return;
-    if (client->engine && hf__forked(client->fork_generation))
+    if (hf__client_enter_any(client, /* err= */ NULL) != 0)
         return; /* the descriptors are closed; the rest is the parent's */
-    (void)pthread_mutex_lock(&client->monitor);
-    client->users++;
-    if (client->engine) {
-        hf__monitor_turn(client);
-        (void)shut(client, client->settings.io_timeout_ms, /* err= */ NULL);
-        await_users(client);
-    }
+    (void)shut(client, client->settings.io_timeout_ms, /* err= */ NULL);
+    await_users(client);
     hf__monitor_unlock(client);
 
     hf__monitor_stop_background(client);

@@ -413,6 +413,13 @@ void hf__client_timer(hf_client *client, struct hf__timer *timer,
         hf__world->ring(&client->alarm);
 }
 
+/* Does the background thread poll the loop? Where drivers sleep inside the
+ * engine, nobody else ever does. */
+static bool background_listens(const hf_client *client)
+{
+    return client->background_drives || client->engine->ops->wait != NULL;
+}
+
 static void background_main(void *arg)
 {
     hf_client *client = arg;
@@ -424,10 +431,12 @@ static void background_main(void *arg)
 
         client->background_awake = true;
         hf__monitor_turn(client);
-        if (client->background_drives && !client->driver)
+        if (client->driver)
+            client->background_drives = false;
+        if (background_listens(client))
             hf__monitor_look(client);
         client->background_drives = !client->driver && expects(client);
-        if (client->background_drives)
+        if (background_listens(client))
             loop = &client->loop;
         until_ns = hf__loop_next_due(&client->loop);
         client->background_until_ns = until_ns;

@@ -366,8 +366,9 @@ int hf_acquire_start(hf_client *client, const char *name, const hf_opts *opts,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     rc = hf__client_enter(client, err);
     if (rc == 0) {
-        *ret_request = request; /* before a callback can ask for it */
         rc = start_in(client, name, opts, done, ctx, request, err);
+        if (rc == 0)
+            *ret_request = request; /* before the callback can ask for it */
         hf__client_leave(client);
     }
     if (rc != 0)
