@@ -26,9 +26,8 @@
  * confirm (tag+1). A replacer who saw the owner of the first step wins or
  * loses against the second; both cannot have it.
  *
- * "Buried" means dead for two seconds. A thread of a killed process may run on
- * for a moment after the kernel has marked its life words; its private blocks
- * are not to be written by another while it does.
+ * "Buried" (life.c): no thread of it can still be running. A private block must
+ * not be written by two.
  */
 #include "engines/local/store.h"
 #include "error.h"
@@ -135,8 +134,13 @@ static bool claim(struct hf__store *store, uint32_t unit, unsigned size_class)
         return false;
     }
     owner = ours;
-    return atomic_compare_exchange_strong(&block->owner, &owner,
-                                          owner_next(ours, store->client));
+    if (!atomic_compare_exchange_strong(&block->owner, &owner,
+                                        owner_next(ours, store->client)))
+        return false;
+    if (client == 0)
+        (void)atomic_fetch_sub_explicit(&store->table.header->free[size_class],
+                                        1, memory_order_relaxed);
+    return true;
 }
 
 /* Claim blocks of one segment; true if there are enough. */
@@ -151,8 +155,6 @@ static bool claim_segment(struct hf__store *store, uint32_t segment,
     for (; unit + step <= end && end <= store->table.units; unit += step) {
         if (!claim(store, unit, size_class))
             continue;
-        (void)atomic_fetch_sub_explicit(&store->table.header->free[size_class],
-                                        1, memory_order_relaxed);
         hf__block_put(store, unit, size_class);
         if (store->stock.n[size_class] >= HF__STOCK / 2)
             return true;
@@ -203,12 +205,29 @@ static int grow(struct hf__store *store, unsigned size_class, hf_error *err)
     return rc;
 }
 
+/* Blocks that dead clients had, in their hands or under their tickets; if
+ * anybody may have died since the last one looked. */
+static void inherit(struct hf__store *store, unsigned size_class)
+{
+    struct hf__table_header *header = store->table.header;
+    uint64_t deaths = hf__life_deaths(&store->table);
+
+    if (atomic_load(&header->segments) <= 1 ||
+        atomic_load(&header->purged) == deaths)
+        return;
+    scan(store, size_class);
+    if (store->stock.n[size_class] == 0) {
+        hf__block_purge(store);
+        atomic_store(&header->purged, deaths);
+        scan(store, size_class);
+    }
+}
+
 /* At least @wanted spare blocks of the class. */
 static int fill(struct hf__store *store, unsigned size_class, unsigned wanted,
                 hf_error *err)
 {
     struct hf__stock *stock = &store->stock;
-    uint64_t deaths;
     int rc;
 
     if (HF_LIKELY(stock->n[size_class] >= wanted))
@@ -219,12 +238,7 @@ static int fill(struct hf__store *store, unsigned size_class, unsigned wanted,
         return 0;
     if (stock->purging)
         return HF_ENOSPACE;
-    deaths = hf__life_deaths(&store->table);
-    if (deaths != stock->deaths) {
-        stock->deaths = deaths;
-        hf__block_purge(store);
-        scan(store, size_class);
-    }
+    inherit(store, size_class);
     while (stock->n[size_class] < wanted) {
         rc = grow(store, size_class, err);
         scan(store, size_class);

@@ -18,13 +18,19 @@
  * in wait(), it keeps the watch and kicks the client's loop. It always listens
  * for the alarm, by which others say: what you hold was taken from you.
  *
- * Failure: a slot whose client died is used again after two seconds, when no
- * thread of it can run any more. A client killed while it took a slot leaves a
- * dead slot.
+ * BURIAL. A thread of a killed process may run on for a moment after the kernel
+ * has marked its life words. Its locks are passed on at once, but its slot and
+ * its private blocks are not used by others before it is certain that none
+ * runs: when the lock that the client has on a byte of the file is gone (it
+ * goes with the last thread), or, as forked children inherit that one, after
+ * two seconds.
+ *
+ * Failure: a client killed while it took a slot leaves a dead slot.
  */
 #include "engines/local/life.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "error.h"
 
@@ -65,16 +71,35 @@ static bool word_lives(uint32_t word)
     return (word & FUTEX_TID_MASK) != 0 && (word & FUTEX_OWNER_DIED) == 0;
 }
 
-/* Dead slots only: since when, as far as anybody has seen. */
-static bool slot_buried(struct hf__table_slot *slot, int64_t now_ns)
+/* The byte of the file that the client of a slot has locked. */
+static struct flock slot_lock(uint32_t index)
 {
-    int64_t dead_ns = atomic_load(&slot->dead_ns);
+    return (struct flock){
+        .l_type = F_WRLCK,
+        .l_whence = SEEK_SET,
+        .l_start = (off_t)(HF__TABLE_SLOTS_AT +
+                           index * sizeof(struct hf__table_slot)),
+        .l_len = 1,
+    };
+}
 
-    if (dead_ns == 0) {
-        (void)atomic_compare_exchange_strong(&slot->dead_ns, &dead_ns, now_ns);
+/* Dead slots only: can no thread of its client be running any more? */
+static bool slot_buried(const struct hf__table *table, uint32_t index,
+                        int64_t now_ns)
+{
+    struct hf__table_slot *slot = &table->slots[index];
+    int64_t dead_ns = atomic_load(&slot->dead_ns);
+    struct flock lock = slot_lock(index);
+
+    if (dead_ns == 0 &&
+        atomic_compare_exchange_strong(&slot->dead_ns, &dead_ns, now_ns))
+        dead_ns = now_ns;
+    if (now_ns - dead_ns > BURIAL_NS)
+        return true;
+    if (fcntl(table->fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
         return false;
-    }
-    return now_ns - dead_ns > BURIAL_NS;
+    (void)atomic_compare_exchange_strong(&slot->dead_ns, &dead_ns, LONG_AGO);
+    return true;
 }
 
 bool hf__life_buried(const struct hf__table *table, uint64_t client)
@@ -90,7 +115,7 @@ bool hf__life_buried(const struct hf__table *table, uint64_t client)
         return false;
     if (hf__client_id(atomic_load(&slot->generation), index) != client)
         return true; /* its slot was taken anew, so it was buried then */
-    return slot_buried(slot, hf__table_now(table));
+    return slot_buried(table, index, hf__table_now(table));
 }
 
 uint64_t hf__life_deaths(const struct hf__table *table)
@@ -100,9 +125,9 @@ uint64_t hf__life_deaths(const struct hf__table *table)
 
     for (uint32_t i = 0; i < used && i < HF__TABLE_SLOTS; i++) {
         struct hf__table_slot *slot = &table->slots[i];
+        bool lives = word_lives(atomic_load(&slot->life[0].word));
 
-        if (!word_lives(atomic_load(&slot->life[0].word)))
-            sum += (atomic_load(&slot->generation) + 1) * (i + 1);
+        sum += (atomic_load(&slot->generation) * 2 + lives) * (2 * i + 1);
     }
     return sum;
 }
@@ -123,7 +148,7 @@ static int find_slot(struct hf__store *store, uint32_t *ret_index,
         struct hf__table_slot *slot = &table->slots[i];
 
         if (!word_lives(atomic_load(&slot->life[0].word)) &&
-            slot_buried(slot, now_ns)) {
+            slot_buried(table, i, now_ns)) {
             *ret_index = i;
             return 0;
         }
@@ -148,12 +173,15 @@ int hf__life_take(struct hf__store *store, const char *host, int64_t pid,
                   hf_error *err)
 {
     struct hf__table_slot *slot;
+    struct flock lock;
     uint32_t index = 0;
     uint64_t generation;
     int rc = find_slot(store, &index, err);
 
     if (rc != 0)
         return rc;
+    lock = slot_lock(index);
+    (void)fcntl(store->table.fd, F_OFD_SETLK, &lock); /* else: two seconds */
     slot = &store->table.slots[index];
     generation = (atomic_load(&slot->generation) + 1) & UINT32_MAX;
     if (generation == 0)

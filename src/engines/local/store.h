@@ -73,7 +73,6 @@ struct hf__stock {
     uint32_t unit[HF__TABLE_CLASSES + 1][HF__STOCK];
     uint32_t cursor[HF__TABLE_CLASSES + 1]; /* segment where to look next */
     uint8_t n[HF__TABLE_CLASSES + 1];
-    uint64_t deaths; /* what hf__life_deaths() said at the last purge */
     bool purging;
 };
 
@@ -215,7 +214,7 @@ void hf__life_notify(const struct hf__table *table, uint64_t client);
 void hf__life_alarm(const struct hf__table *table, uint64_t client);
 /* Dead for so long that no thread of it can still be running. */
 bool hf__life_buried(const struct hf__table *table, uint64_t client);
-/* A number that changes when a client has died. */
+/* A number that changes when a client has died, or come. */
 uint64_t hf__life_deaths(const struct hf__table *table);
 /* Take a slot, under the lock of the directory; it does not live yet. */
 int hf__life_take(struct hf__store *store, const char *host, int64_t pid,
