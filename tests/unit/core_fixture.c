@@ -220,6 +220,11 @@ void core_hold_connection(bool held)
 
 hf_client *core_open(const char *query)
 {
+    return core_open_behind("", query);
+}
+
+hf_client *core_open_behind(const char *wrappers, const char *query)
+{
     char url[256];
     hf_error err;
 
@@ -240,7 +245,7 @@ hf_client *core_open(const char *query)
     if (!ops.name)
         ops = standard_ops;
     hf__engine_register(&ops);
-    (void)snprintf(url, sizeof(url), "test:?drive=app%s%s",
+    (void)snprintf(url, sizeof(url), "%stest:?drive=app%s%s", wrappers,
                    query[0] ? "&" : "", query);
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     test_defer(core_close, NULL);

@@ -34,6 +34,8 @@ struct core_ask {
 
 /* Open a client with this query ("" for none). Closed after the test. */
 hf_client *core_open(const char *query);
+/* The same behind other engines, "trace+" or "fault+trace+". */
+hf_client *core_open_behind(const char *wrappers, const char *query);
 struct hf__engine *core_engine(void);
 /* How often the engine was asked since core_open(), and the ticket of the
  * last time; NULL if that is gone. */

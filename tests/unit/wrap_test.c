@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wrap_test.c - trace and fault around an engine that obeys the test.
+ *
+ * What the inner engine sees and says is the test's; what the core makes of
+ * it is seen in the outcome of requests and the state of holds.
+ */
+#include "core_fixture.h"
+#include "engines/wrap/wrap.h"
+
+static char lines[8192];
+
+static void keep_line(int level, const char *text, void *ctx)
+{
+    (void)ctx;
+    if (level > HF_LOG_INFO)
+        return;
+    if (strlen(lines) + strlen(text) + 2 < sizeof(lines)) {
+        strcat(lines, text);
+        strcat(lines, "\n");
+    }
+}
+
+static void silence(void *arg)
+{
+    (void)arg;
+    hf_set_log(NULL, 0, NULL);
+}
+
+static void listen(void)
+{
+    lines[0] = '\0';
+    hf_set_log(keep_line, HF_LOG_INFO, NULL);
+    test_defer(silence, NULL);
+}
+
+/* ---- trace -------------------------------------------------------------------- */
+
+TEST(trace, tells_calls_and_reports)
+{
+    struct core_ask ask = {0};
+
+    listen();
+    (void)core_open_behind("trace+", "");
+    ASSERT_HAS(lines, "connect\n");
+    ASSERT_HAS(lines, "connect → connected, in ");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ASSERT_HAS(lines, "acquire 'jobs' #1, exclusive, ttl 30 s\n");
+    core_queued(core_last(CORE_ACQUIRE));
+    ASSERT_HAS(lines, "acquire 'jobs' #1 → queued, in ");
+    core_granted(core_last(CORE_ACQUIRE), 17, 1);
+    core_advance_ms(0);
+    ASSERT_HAS(lines, "acquire 'jobs' #1 → granted token 17, lease ");
+    core_advance_ms(10001);
+    ASSERT_HAS(lines, "renew 'jobs' #1\n");
+    core_renewed(core_last(CORE_RENEW));
+    ASSERT_HAS(lines, "renew 'jobs' #1 → renewed, lease ");
+    core_lost(core_last(CORE_RENEW));
+    ASSERT_HAS(lines, "renew 'jobs' #1 → lost: ");
+    core_end(&ask);
+}
+
+TEST(trace, tells_refusals_and_failures)
+{
+    struct core_ask ask = {0};
+    hf_opts opts = HF_OPTS_INIT;
+
+    listen();
+    (void)core_open_behind("trace+", "");
+    opts.wait_ms = 0;
+    core_ask_with(&ask, "jobs", &opts);
+    ASSERT_HAS(lines, "acquire 'jobs' #1, exclusive, once, ttl 30 s\n");
+    core_busy(core_last(CORE_ACQUIRE), 0, "db1:4211");
+    core_advance_ms(0);
+    ASSERT_HAS(lines, "acquire 'jobs' #1 → busy: held by db1:4211, in ");
+    core_end(&ask);
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_failed(core_last(CORE_ACQUIRE), HF_ENOSPACE);
+    core_advance_ms(0);
+    ASSERT_HAS(lines, "acquire 'jobs' #2 → failed: HF_ENOSPACE: ");
+    core_end(&ask);
+    core_refuse(CORE_ACQUIRE, HF_EINVAL);
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ASSERT_HAS(lines, "acquire → not made: HF_EINVAL: ");
+    core_end(&ask);
+}
+
+TEST(trace, tells_of_the_connection)
+{
+    listen();
+    (void)core_open_behind("trace+", "");
+    core_down(HF_EUNAVAILABLE);
+    core_advance_ms(0);
+    ASSERT_HAS(lines, "connect → down: ");
+}
+
+TEST(trace, has_what_the_engine_inside_has)
+{
+    hf_client *client;
+
+    core_traits(HF_CAP_FENCED | HF_CAP_PUSH, HF__SESSION);
+    client = core_open_behind("trace+", "");
+    ASSERT_EQ(hf_capabilities(client), HF_CAP_FENCED | HF_CAP_PUSH);
+    ASSERT_STREQ(hf_engine_name(client), core_engine()->ops->name);
+    ASSERT_EQ(client->engine->ops->flags, HF__SESSION);
+    ASSERT_EQ(client->engine->ops->wait == NULL,
+              core_engine()->ops->wait == NULL);
+    core_traits(HF_CAP_FENCED | HF_CAP_PUSH, 0);
+}
+
+TEST(trace, finds_its_client_behind_another)
+{
+    hf_client *client;
+
+    listen();
+    client = core_open_behind("fault+trace+", "");
+    ASSERT_PTR_EQ(hf__wrap_client(client->engine), client);
+    ASSERT_PTR_EQ(hf__wrap_client(client->engine->inner), client);
+    ASSERT_PTR_EQ(hf__wrap_client(core_engine()), client);
+    ASSERT_HAS(lines, "connect → connected");
+}
+
+/* ---- fault ---------------------------------------------------------------------- */
+
+TEST(fault, a_failed_acquire_never_reaches_the_engine)
+{
+    struct core_ask ask = {0};
+
+    (void)core_open_behind("fault+", "fault=acquire:fail=ENOSPACE@1");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_advance_ms(0);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
+    ASSERT_EQ(ask.outcomes, 1);
+    ASSERT_EQ(ask.rc, HF_ENOSPACE);
+    ASSERT_HAS(ask.err.text, "fault");
+    core_end(&ask);
+}
+
+TEST(fault, a_delayed_acquire_is_made_later)
+{
+    struct core_ask ask = {0};
+
+    (void)core_open_behind("fault+", "fault=acquire:delay=200ms");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_advance_ms(199);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
+    core_advance_ms(2);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    core_granted(core_last(CORE_ACQUIRE), 5, 1);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.rc, 0);
+    core_auto();
+    core_end(&ask);
+}
+
+TEST(fault, a_withdrawal_ends_a_delayed_acquire)
+{
+    struct core_ask ask = {0};
+
+    (void)core_open_behind("fault+", "fault=acquire:delay=200ms");
+    core_auto();
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_advance_ms(100);
+    hf_cancel(ask.request);
+    core_advance_ms(0);
+    core_advance_ms(1000);
+    ASSERT_EQ(ask.rc, HF_ECANCELED);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
+TEST(fault, a_cut_acquire_is_asked_again)
+{
+    struct core_ask ask = {0};
+
+    (void)core_open_behind("fault+", "fault=acquire:cut@1");
+    core_auto();
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    ASSERT_EQ(ask.outcomes, 1);
+    ASSERT_EQ(ask.rc, 0);
+    core_end(&ask);
+}
+
+TEST(fault, a_dropped_grant_is_asked_for_again)
+{
+    struct core_ask ask = {0};
+
+    (void)core_open_behind("fault+", "fault=acquire:drop@1");
+    core_auto();
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    ASSERT_EQ(ask.outcomes, 0);
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    ASSERT_EQ(ask.rc, 0);
+    core_end(&ask);
+}
+
+TEST(fault, a_silent_ticket_hears_no_pushes)
+{
+    struct core_ask ask = {0};
+
+    (void)core_open_behind("fault+", "fault=acquire:drop@1");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_queued(core_last(CORE_ACQUIRE));
+    core_granted(core_last(CORE_ACQUIRE), 9, 1);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.outcomes, 0);
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    core_granted(core_last(CORE_ACQUIRE), 9, 1);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.rc, 0);
+    core_auto();
+    core_end(&ask);
+}
+
+TEST(fault, dropped_renewals_lose_the_lock)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "ttl=3s&fault=renew:drop@2%2b");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_advance_ms(1001);
+    core_renewed(core_last(CORE_RENEW));
+    for (int i = 0; i < 4; i++) {
+        core_advance_ms(500);
+        if (core_last(CORE_RENEW))
+            core_renewed(core_last(CORE_RENEW));
+    }
+    ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
+    core_advance_ms(1000);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_auto();
+    core_end(&ask);
+}
+
+TEST(fault, a_renewal_may_find_the_lock_lost)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "ttl=3s&fault=renew:lost@1");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_advance_ms(1001);
+    ASSERT_EQ(core_count(CORE_RENEW), 0);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    ASSERT_EQ(hf_check(hold), HF_HELD); /* it is ours until that is answered */
+    core_left(core_last(CORE_WITHDRAW), 0);
+    core_advance_ms(0);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
+TEST(fault, a_hold_expires_when_it_is_told_to)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "fault=hold:expire=5s");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_advance_ms(4999);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
+    core_advance_ms(2);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_unknown(core_last(CORE_WITHDRAW)); /* tried again */
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    core_advance_ms(101);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 2);
+    core_left(core_last(CORE_WITHDRAW), 0);
+    core_advance_ms(0);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
+TEST(fault, a_release_during_the_taking_says_lost)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "release=post&fault=hold:expire=5s");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_advance_ms(5001);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    ask.hold = NULL;
+    (void)hf_release(hold, NULL); /* posted */
+    ASSERT_EQ(core_count(CORE_RELEASE), 0);
+    core_left(core_last(CORE_WITHDRAW), 0);
+    core_end(&ask);
+}
+
+TEST(fault, a_dropped_release_is_withdrawn)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "release=post&fault=release:drop");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_auto();
+    ask.hold = NULL;
+    ASSERT_EQ(hf_release(hold, NULL), 0);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
+TEST(fault, a_broken_connection_refuses_calls_until_it_is_back)
+{
+    struct core_ask ask = {0};
+    hf_client *client =
+        core_open_behind("fault+", "fault=acquire:down=2s@1");
+
+    core_auto();
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_advance_ms(0);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
+    ASSERT_FALSE(client->up);
+    core_advance_ms(1900);
+    ASSERT_FALSE(client->up);
+    core_advance_ms(10000);
+    ASSERT_TRUE(client->up);
+    ASSERT_EQ(ask.rc, 0);
+    ASSERT_EQ(core_count(CORE_CONNECT), 1); /* the inner one never broke */
+    core_end(&ask);
+}
+
+TEST(fault, connections_fail_and_are_late)
+{
+    hf_client *client;
+    hf_error err;
+
+    (void)core_open_behind("fault+", ""); /* registers the engine */
+    ASSERT_RC(hf_open("fault+test:?drive=app&fault=connect:fail=EAUTH", NULL,
+                      &client, &err),
+              HF_EAUTH, &err);
+    ASSERT_OK(hf_open("fault+test:?drive=app&fault=connect:delay=50ms", NULL,
+                      &client, &err),
+              &err);
+    hf_close(client);
+}
+
+static int no_row(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    (void)ctx;
+    return 0;
+}
+
+TEST(fault, questions_fail_too)
+{
+    hf_client *client = core_open_behind("fault+", "fault=query:fail=EAUTH");
+    hf_error err;
+
+    ASSERT_RC(hf_list(client, NULL, no_row, NULL, &err), HF_EAUTH, &err);
+    ASSERT_EQ(core_count(CORE_QUERY), 0);
+}
