@@ -47,6 +47,20 @@ static int64_t lease_end(int64_t now_ns, int64_t lease_ms)
                          : hf__instant_add(now_ns, hf__ms_to_ns(lease_ms));
 }
 
+/* A record did not fit: into the largest block, or into our memory? */
+static int no_room(const struct hf__draft *draft, hf_error *err)
+{
+    static const uint32_t record_max = sizeof(struct hf__record) + HF__KEY_MAX +
+                                       HF_OWNER_MAX + HF_NOTE_MAX + 8;
+
+    if (draft->used + record_max + sizeof(struct hf__table_block) <
+        hf__class_bytes(HF__TABLE_CLASSES))
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    return hf__fail(err, HF_ENOSPACE,
+                    "too many tickets share a part of the local store: have "
+                    "fewer waiters or slots of one name");
+}
+
 /* ---- ask --------------------------------------------------------------- */
 
 static struct hf__record *enter(const struct hf__store *store,
@@ -76,7 +90,8 @@ static void accept(struct hf__store *store, struct hf__draft *draft,
     record->state = HF__RECORD_HELD;
     record->wake = 0;
     record->tokens = asker->reserve;
-    record->token = hf__token_next(store, draft, asker->reserve);
+    record->token = hf__token_next(store, draft, asker->reserve,
+                                   asker->now_ns);
     record->since_ns = asker->now_ns;
     record->expires_ns = lease_end(asker->now_ns, asker->lease_ms);
     draft->changed = true;
@@ -98,14 +113,19 @@ static struct hf__record *edit_ask(struct hf__store *store,
                                    bool *ret_entered)
 {
     struct hf__draft *draft = &store->draft;
-    struct hf__record *record = NULL;
+    struct hf__record *record;
 
-    *ret_entered = false;
-    if (draft->used != 0) {
-        hf__draft_purge(&store->table, draft, key, asker->now_ns,
-                        store->client, asker->id);
-        record = hf__draft_find(draft, store->client, asker->id);
+    if (HF_LIKELY(draft->used == 0)) {
+        *ret_entered = true;
+        record = enter(store, draft, key, asker);
+        if (record)
+            accept(store, draft, record, asker);
+        return record;
     }
+    *ret_entered = false;
+    hf__draft_purge(&store->table, draft, key, asker->now_ns, store->client,
+                    asker->id);
+    record = hf__draft_find(draft, store->client, asker->id);
     if (!record) {
         *ret_entered = true;
         record = enter(store, draft, key, asker);
@@ -134,9 +154,7 @@ int hf__change_ask(struct hf__store *store, const struct hf__key *key,
             return rc;
         record = edit_ask(store, key, asker, &entered);
         if (!record)
-            return hf__fail(err, HF_ENOSPACE,
-                            "too many tickets share a part of the local "
-                            "store: have fewer waiters or slots of one name");
+            return no_room(draft, err);
         if (asker->nowait && record->state == HF__RECORD_WAITING)
             return HF__ANSWER_BUSY; /* the draft is thrown away */
         if (entered && hf__block_ready(store, draft, err) != 0)
@@ -373,10 +391,11 @@ int hf__change_commit(struct hf__store *store, const struct hf__key *key,
         if (!record) {
             record = hf__draft_append(draft, key, "", "");
             if (!record)
-                return hf__fail(err, HF_ENOSPACE, "no room for a version");
+                return no_room(draft, err);
             record->state = HF__RECORD_VERSION;
         }
-        version = hf__token_next(store, draft, 1);
+        version = hf__token_next(store, draft, 1,
+                                 hf__table_now(&store->table));
         record->token = version;
         draft->changed = true;
         rc = hf__block_install(store, draft, err);

@@ -82,6 +82,8 @@ struct hf__mark {
     char name[40];     /* "tokens-HASH-" begins every file of ours */
     uint64_t known;    /* what the table said last */
     int64_t retry_ns;  /* do not try to write before */
+    uint64_t wall_us;  /* the wall clock, when it was last read */
+    int64_t wall_at_ns;
 };
 
 struct hf__store {
@@ -224,7 +226,7 @@ int hf__life_take(struct hf__store *store, const char *host, int64_t pid,
 
 /* @count tokens above every one before; the first of them. */
 uint64_t hf__token_next(struct hf__store *store, struct hf__draft *draft,
-                        uint32_t count);
+                        uint32_t count, int64_t now_ns);
 /* The greatest mark that is kept in mark->fd. */
 uint64_t hf__mark_read(const struct hf__mark *mark);
 /* Keep @value. 0 or an errno. */
