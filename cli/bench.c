@@ -29,7 +29,8 @@ static const char help[] =
     "Measure the engine from here. Without --scenario: all four.\n\n"
     "  pair         each thread acquires and releases a name of its own\n"
     "  shared-name  all threads of one process contend for one name\n"
-    "  handover     N processes contend for one name; from release to the next\n"
+    "  handover     N processes contend for one name; from release to the "
+    "next\n"
     "  held         hold N names and do nothing but keep them\n\n"
     "      --seconds N      how long each takes (3; held 10)\n"
     "      --threads N      pair 1, shared-name 8\n"
@@ -136,8 +137,7 @@ void bench_wait(const struct bench *bench, uint64_t start_ns, uint64_t until_ns)
 }
 
 static void print_json(const struct scenario *scenario,
-                       const struct bench *bench,
-                       const struct figures *figures)
+                       const struct bench *bench, const struct figures *figures)
 {
     struct json json = {.to = stdout};
 
@@ -178,8 +178,7 @@ static void print_figure(const char *name, double value, const char *format)
 }
 
 static void print_text(const struct scenario *scenario,
-                       const struct bench *bench,
-                       const struct figures *figures)
+                       const struct bench *bench, const struct figures *figures)
 {
     printf("%s on %s, %d thread%s, %d process%s, %.1f s\n", bench->scenario,
            text_safe(figures->url), bench->threads,
@@ -266,7 +265,8 @@ static int run_all(double seconds)
     for (size_t i = 0; i < SCENARIOS; i++) {
         int rc;
 
-        if (options.scenario && strcmp(scenarios[i].name, options.scenario))
+        if (options.scenario &&
+            strcmp(scenarios[i].name, options.scenario) != 0)
             continue;
         rc = run_scenario(&scenarios[i], seconds);
         if (rc > CLI_NO)

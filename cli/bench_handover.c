@@ -79,7 +79,7 @@ static void nap(void)
 
 static int be_process(struct page *page, int me)
 {
-    hf_client *client;
+    hf_client *client = NULL;
     int rc = cli_open(&client);
 
     if (rc != 0)
@@ -141,8 +141,7 @@ static void add_up(const struct bench *bench, const struct page *page,
         least = part->grants < least ? part->grants : least;
         most = part->grants > most ? part->grants : most;
         if (part->figures.errors && !figures->errors)
-            memcpy(figures->error, part->figures.error,
-                   sizeof(figures->error));
+            memcpy(figures->error, part->figures.error, sizeof(figures->error));
         figures->errors += part->figures.errors;
     }
     figures->per_s = (double)figures->histogram.total / figures->seconds;
@@ -173,8 +172,8 @@ static int measure(const struct bench *bench, struct page *page, pid_t *pids,
 
 int bench_handover(const struct bench *bench, struct figures *figures)
 {
-    size_t size = sizeof(struct page) +
-                  (size_t)bench->processes * sizeof(struct part);
+    size_t size =
+        sizeof(struct page) + (size_t)bench->processes * sizeof(struct part);
     pid_t *pids = calloc((size_t)bench->processes, sizeof(*pids));
     struct page *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);

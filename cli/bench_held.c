@@ -121,8 +121,8 @@ static void keep(const struct bench *bench, hf_client *client,
 
 int bench_held(const struct bench *bench, struct figures *figures)
 {
-    hf_hold **holds = calloc((size_t)bench->locks + 1, sizeof(*holds));
-    hf_client *client;
+    hf_hold **holds = calloc((size_t)bench->locks + 1, sizeof(hf_hold *));
+    hf_client *client = NULL;
     int rc = holds ? cli_open(&client) : CLI_INTERNAL;
 
     if (rc != 0) {

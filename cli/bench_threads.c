@@ -112,7 +112,7 @@ static int measure(const struct bench *bench, struct figures *figures,
 {
     struct worker *workers = calloc((size_t)bench->threads, sizeof(*workers));
     pthread_barrier_t start;
-    hf_client *client;
+    hf_client *client = NULL;
     int rc = workers ? cli_open(&client) : CLI_INTERNAL;
 
     if (rc != 0) {

@@ -28,7 +28,8 @@ static const char help[] =
     "      --owner OWNER     instead, where the engine has no tokens\n"
     "      --confirm=NAME    do not ask\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE, -q\n\n"
-    "Exit: 0 broken; 1 the token is old, or nobody holds it: nothing changed.\n";
+    "Exit: 0 broken; 1 the token is old, or nobody holds it: nothing "
+    "changed.\n";
 
 static struct {
     const char *token;
@@ -105,8 +106,9 @@ static int ask(const char *name)
     char line[HF_NAME_MAX + 3];
 
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        fprintf(stderr, "holdfast: not confirmed; in a script, say: "
-                        "--confirm=%s\n",
+        fprintf(stderr,
+                "holdfast: not confirmed; in a script, say: "
+                "--confirm=%s\n",
                 text_shell(name));
         return CLI_USAGE;
     }
@@ -175,7 +177,7 @@ static int break_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1, .needed = 1};
     struct target target = {0};
-    hf_client *client;
+    hf_client *client = NULL;
     int rc = options_parse(verb, argc, argv, &words);
 
     if (rc != 0)

@@ -44,7 +44,7 @@ static int check_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 2, .needed = 2};
     uint64_t token;
-    hf_client *client;
+    hf_client *client = NULL;
     hf_error err = {0};
     int rc = options_parse(verb, argc, argv, &words);
 

@@ -12,15 +12,15 @@
 struct guard;
 
 struct child {
-    pid_t pid;         /* and its process group */
+    pid_t pid; /* and its process group */
     bool ended;
-    int status;        /* of waitpid(), once it ended */
-    int tty;           /* the controlling terminal, or -1 */
-    bool has_tty;      /* its group is the terminal's foreground */
-    bool had_tty;      /* … and was so when it ended */
+    int status;         /* of waitpid(), once it ended */
+    int tty;            /* the controlling terminal, or -1 */
+    bool has_tty;       /* its group is the terminal's foreground */
+    bool had_tty;       /* … and was so when it ended */
     bool asked_to_stop; /* we passed SIGTSTP on */
-    bool stopped;      /* it stopped, we stopped, and we were continued */
-    pid_t guard_pid;   /* 0: none yet */
+    bool stopped;       /* it stopped, we stopped, and we were continued */
+    pid_t guard_pid;    /* 0: none yet */
     struct guard *guard;
 };
 

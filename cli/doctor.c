@@ -36,8 +36,8 @@ static int print_finding(const hf_finding *finding, void *ctx)
     static const char *const words[] = {"ok", "warn", "fail"};
     static const char *const colours[] = {"\033[32m", "\033[33m", "\033[31m"};
     bool colour = text_colours(stdout);
-    int status = finding->status < 0 || finding->status > 2 ? 2
-                                                            : finding->status;
+    int status =
+        finding->status < 0 || finding->status > 2 ? 2 : finding->status;
     int *worst = ctx;
 
     if (status > *worst)
@@ -150,7 +150,7 @@ static int examine(hf_client *client)
 static int doctor_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1};
-    hf_client *client;
+    hf_client *client = NULL;
     hf_error err = {0};
     int worst = HF_FINDING_OK;
     int rc = options_parse(verb, argc, argv, &words);

@@ -25,14 +25,17 @@
 static const char help[] =
     "Usage: holdfast elect NAME [options] -- CMD [ARG...]\n"
     "       holdfast elect NAME --observe [--json]\n"
-    "Campaign for NAME; run CMD while leading; stop it when leadership is lost,\n"
-    "and campaign again. Ends when CMD ends by itself, with CMD's exit code.\n\n"
+    "Campaign for NAME; run CMD while leading; stop it when leadership is "
+    "lost,\n"
+    "and campaign again. Ends when CMD ends by itself, with CMD's exit "
+    "code.\n\n"
     "      --observe         do not stand; print who leads, when it changes\n"
     "      --interval DUR    how often --observe looks (500ms)\n"
     "      --ttl DUR         the lease; renewed while we lead (30s)\n"
     "      --max-hold DUR    lead no longer than this (exit 124)\n"
     "      --on-lost term|kill|warn   what happens to CMD (term)\n"
-    "      --kill-after DUR  from TERM to KILL (5s, at most a third of the ttl)\n"
+    "      --kill-after DUR  from TERM to KILL (5s, at most a third of the "
+    "ttl)\n"
     "      --note TEXT       shown to whoever asks who leads\n"
     "  -u URL, --config FILE, --profile NAME, -o KEY=VALUE, -q, -v\n\n"
     "Exit: CMD's own; 130/143 interrupted while a candidate; else as run.\n";
@@ -204,10 +207,9 @@ static int observe(hf_client *client)
 
         if (rc < 0 && !hf_is_retriable(rc))
             return cli_fail(&err);
-        if (rc >= 0 &&
-            (first || leader.present != last.present ||
-             leader.token != last.token ||
-             strcmp(leader.owner, last.owner) != 0)) {
+        if (rc >= 0 && (first || leader.present != last.present ||
+                        leader.token != last.token ||
+                        strcmp(leader.owner, last.owner) != 0)) {
             print_leader(&leader);
             last = leader;
             first = false;
@@ -219,7 +221,7 @@ static int observe(hf_client *client)
 
 static int elect(struct words *words)
 {
-    hf_client *client;
+    hf_client *client = NULL;
     hf_opts opts;
     int rc = lock_prepare(&opts);
 

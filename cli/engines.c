@@ -15,8 +15,10 @@
 
 static const char help[] =
     "Usage: holdfast engines [--json]\n"
-    "The engines of this build: URL schemes, dialects, and what each promises.\n"
-    "A promise can be demanded: holdfast run NAME --require fenced,fifo -- CMD\n"
+    "The engines of this build: URL schemes, dialects, and what each "
+    "promises.\n"
+    "A promise can be demanded: holdfast run NAME --require fenced,fifo -- "
+    "CMD\n"
     "\n  --json    one object per line: engine, schemes, dialects, capabilities"
     "\n";
 
@@ -42,8 +44,7 @@ static int print_json(const hf_engine_info *engine, void *ctx)
     char capabilities[512];
 
     (void)ctx;
-    name_capabilities(engine->capabilities, capabilities,
-                      sizeof(capabilities));
+    name_capabilities(engine->capabilities, capabilities, sizeof(capabilities));
     json_open(&json, NULL, '{');
     json_text(&json, "engine", engine->name);
     json_words(&json, "schemes", engine->schemes);
@@ -60,8 +61,7 @@ static int add_row(const hf_engine_info *engine, void *ctx)
     struct table *table = ctx;
     char capabilities[512];
 
-    name_capabilities(engine->capabilities, capabilities,
-                      sizeof(capabilities));
+    name_capabilities(engine->capabilities, capabilities, sizeof(capabilities));
     table_add(table, engine->name);
     table_add(table, engine->schemes);
     table_add(table, *engine->dialects ? engine->dialects : "-");

@@ -9,7 +9,6 @@
  */
 #include "histogram.h"
 
-
 enum { FINE_BITS = 5, FINE = 1 << FINE_BITS, BAR_WIDTH = 50 };
 
 static unsigned bucket_of(uint64_t ns)

@@ -25,7 +25,8 @@
 
 static const char help[] =
     "Usage: holdfast hold NAME [options]\n"
-    "Hold NAME until stdin is closed, or TERM. Writes one JSON object per line:\n"
+    "Hold NAME until stdin is closed, or TERM. Writes one JSON object per "
+    "line:\n"
     "  {\"event\":\"held|jeopardy|lost|released\",\"name\",\"token\","
     "\"remaining_ms\"}\n\n"
     "  -n, --nonblock       do not wait       -w, --wait DUR    wait so long\n"

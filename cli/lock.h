@@ -20,7 +20,7 @@ struct lock {
     int64_t max_hold_ms;
     const char *note;
     int64_t conflict_code;
-    bool silent; /* say nothing when it is busy */
+    bool silent;                  /* say nothing when it is busy */
     char owner[HF_OWNER_MAX + 1]; /* user@host:pid */
 };
 extern struct lock lock;

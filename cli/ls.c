@@ -35,7 +35,8 @@ static const char show_help[] =
 static const char test_help[] =
     "Usage: holdfast test NAME\n"
     "Exit 0 if NAME is free, 75 if it is held (or all its slots are).\n"
-    "The answer may be old when you read it; to act on it, use: holdfast run -n\n"
+    "The answer may be old when you read it; to act on it, use: holdfast run "
+    "-n\n"
     "\n  --json, -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
 
 static bool names_only;
@@ -246,13 +247,13 @@ static void print_listing(struct listing *listing, const hf_client *client,
 
 static int ls_main(const struct verb *verb, int argc, char **argv)
 {
-    static const char *const titles[] = {"NAME",  "MODE",  "HOLDER", "HELD",
-                                         "LEASE", "TOKEN", "WAIT",   "NOTE",
-                                         NULL};
+    static const char *const titles[] = {"NAME", "MODE",  "HOLDER",
+                                         "HELD", "LEASE", "TOKEN",
+                                         "WAIT", "NOTE",  NULL};
     struct words words = {.wanted = 1};
     struct listing listing = {.rows.last = &listing.rows.first,
                               .table.right = {[3] = true, true, true, true}};
-    hf_client *client;
+    hf_client *client = NULL;
     hf_error err = {0};
     int rc = options_parse(verb, argc, argv, &words);
 
@@ -314,9 +315,9 @@ static void add_row(struct table *table, const hf_lock_info *info)
 
 static void print_card(const char *name, const struct rows *rows)
 {
-    static const char *const titles[] = {"WHO",  "OWNER", "MODE",  "SINCE",
-                                         "LEASE", "TOKEN", "LIFE", "NOTE",
-                                         NULL};
+    static const char *const titles[] = {"WHO",   "OWNER", "MODE",
+                                         "SINCE", "LEASE", "TOKEN",
+                                         "LIFE",  "NOTE",  NULL};
     struct table table = {.right = {[3] = true, true, true}};
 
     if (!rows->first) {
@@ -360,7 +361,7 @@ static int show_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1, .needed = 1};
     struct rows rows;
-    hf_client *client;
+    hf_client *client = NULL;
     hf_error err = {0};
     int rc = options_parse(verb, argc, argv, &words);
 
@@ -411,7 +412,7 @@ static int test_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1, .needed = 1};
     struct rows rows;
-    hf_client *client;
+    hf_client *client = NULL;
     hf_error err = {0};
     int rc = options_parse(verb, argc, argv, &words);
 

@@ -26,9 +26,9 @@
 struct cli cli;
 
 const struct verb *const cli_verbs[] = {
-    &verb_run,    &verb_hold,   &verb_test,  &verb_ls,      &verb_show,
-    &verb_break,  &verb_check,  &verb_elect, &verb_version, &verb_engines,
-    &verb_doctor, &verb_bench,  &verb_config, &verb_completion, NULL};
+    &verb_run,    &verb_hold,  &verb_test,   &verb_ls,         &verb_show,
+    &verb_break,  &verb_check, &verb_elect,  &verb_version,    &verb_engines,
+    &verb_doctor, &verb_bench, &verb_config, &verb_completion, NULL};
 
 int cli_exit_code(int rc)
 {
@@ -111,8 +111,7 @@ int cli_finish(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    fprintf(stderr, "holdfast: cannot write the output: %s\n",
-            strerror(errno));
+    fprintf(stderr, "holdfast: cannot write the output: %s\n", strerror(errno));
     return code == CLI_DONE ? CLI_INTERNAL : code;
 }
 

@@ -27,19 +27,19 @@ struct option {
     char letter; /* 0: none */
     const char *name;
     enum option_kind kind;
-    void *to;         /* by kind; an OPTION_CALL has @call */
+    void *to; /* by kind; an OPTION_CALL has @call */
     option_fn *call;
     const char *value; /* what the help calls the value; NULL: takes none */
 };
 
 /* What is no option. */
 struct words {
-    int wanted;        /* so many words at most */
-    int needed;        /* and at least so many */
-    bool command;      /* then a command follows */
+    int wanted;   /* so many words at most */
+    int needed;   /* and at least so many */
+    bool command; /* then a command follows */
     char *word[3];
     int n;
-    char **argv;       /* the command, NULL if there is none */
+    char **argv; /* the command, NULL if there is none */
 };
 
 extern const struct option options_global[];

@@ -37,10 +37,13 @@ static const char help[] =
     "      --ttl DUR         the lease; renewed while CMD runs (30s)\n"
     "      --max-hold DUR    stop CMD after so long (exit 124)\n"
     "      --hold-at-least DUR   keep the lock so long, even if CMD is quick\n"
-    "      --on-lost term|kill|warn   what happens to CMD when the lock is lost\n"
-    "      --kill-after DUR  from TERM to KILL (5s, at most a third of the ttl)\n"
+    "      --on-lost term|kill|warn   what happens to CMD when the lock is "
+    "lost\n"
+    "      --kill-after DUR  from TERM to KILL (5s, at most a third of the "
+    "ttl)\n"
     "      --note TEXT       shown to whoever asks who holds it\n"
-    "      --require CAP,... refuse an engine without: fenced, distributed, ...\n"
+    "      --require CAP,... refuse an engine without: fenced, distributed, "
+    "...\n"
     "      --report FILE     how it went, as JSON\n"
     "  -u URL, --config FILE, --profile NAME, -o KEY=VALUE, -q, -v\n\n"
     "Exit: CMD's own, 128+n if signal n ended it; 75 busy; 79 lock lost;\n"
@@ -202,9 +205,8 @@ static int run_under(struct watch *watch, char **argv, struct report *report)
     code = let_go(watch, watch_exit_code(watch));
     task_echo_interrupt(watch);
     report->outcome = outcome_name(watch->outcome);
-    report->signo = WIFSIGNALED(watch->child.status)
-                        ? WTERMSIG(watch->child.status)
-                        : 0;
+    report->signo =
+        WIFSIGNALED(watch->child.status) ? WTERMSIG(watch->child.status) : 0;
     return code;
 }
 
@@ -279,7 +281,8 @@ static int run_main(const struct verb *verb, int argc, char **argv)
         words.argv = shell_argv;
     }
     if (!words.argv)
-        return cli_usage("no command; write: holdfast run %s -- CMD", lock.name);
+        return cli_usage("no command; write: holdfast run %s -- CMD",
+                         lock.name);
     if (options.skip_ok && lock.conflict_code == CLI_BUSY)
         lock.conflict_code = CLI_DONE;
     lock.silent = options.skip_ok;

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM,
+static const int forwarded[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
                                 SIGUSR1, SIGUSR2, SIGTSTP};
 enum { N_FORWARDED = sizeof(forwarded) / sizeof(forwarded[0]) };
 
@@ -29,7 +29,7 @@ static volatile sig_atomic_t leaving;
 static sigset_t before;  /* the mask that we were started with */
 static sigset_t outside; /* ours, as long as we do not wait */
 static sigset_t inside;  /* ours while we wait */
-static uint64_t caught; /* bits of the signals that have our handler */
+static uint64_t caught;  /* bits of the signals that have our handler */
 
 static bool asks_us_to_end(int signo)
 {

@@ -94,8 +94,8 @@ static int look(const hf_lock_info *info, void *ctx)
     return 0;
 }
 
-static bool take_picture(hf_client *client, const char *name,
-                         const char *owner, struct picture *ret_picture)
+static bool take_picture(hf_client *client, const char *name, const char *owner,
+                         struct picture *ret_picture)
 {
     struct picture picture = {.owner = owner};
 
@@ -223,8 +223,7 @@ static void suggest(const char *name, const struct picture *picture)
                 url_option(), word, picture->token);
 }
 
-void talk_busy(hf_client *client, const char *name, int rc,
-               const hf_error *err)
+void talk_busy(hf_client *client, const char *name, int rc, const hf_error *err)
 {
     struct picture picture = {0};
     char age[TEXT_AGE];

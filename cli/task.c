@@ -62,7 +62,7 @@ void task_shell(const char *string, char *argv[4])
     const char *shell = getenv("SHELL");
 
     argv[0] = (char *)(uintptr_t)(shell && *shell ? shell : "/bin/sh");
-    argv[1] = (char *)(uintptr_t)"-c";
+    argv[1] = (char *)(uintptr_t) "-c";
     argv[2] = (char *)(uintptr_t)string;
     argv[3] = NULL;
 }

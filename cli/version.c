@@ -69,7 +69,7 @@ static int version_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1, .needed = 1};
     uint64_t expected = 0;
-    hf_client *client;
+    hf_client *client = NULL;
     int rc = options_parse(verb, argc, argv, &words);
 
     if (rc != 0)

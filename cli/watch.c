@@ -95,8 +95,7 @@ static void ask(struct watch *watch, int64_t grace_ms)
 
 static void say_lost(const struct watch *watch, const char *what)
 {
-    talk_say("%s the lock \"%s\"%s", what,
-             text_safe(hf_hold_name(watch->hold)),
+    talk_say("%s the lock \"%s\"%s", what, text_safe(hf_hold_name(watch->hold)),
              watch_settings.on_lost == WATCH_WARN
                  ? "; the command runs on, as --on-lost=warn says"
                  : "; stopping the command");
@@ -160,10 +159,10 @@ static void check_clock(struct watch *watch)
         child_guard(&watch->child);
     check_max_hold(watch);
     check_hold(watch);
-    if (watch->stage == ASKED && now >= watch->kill_at)
+    /* Again and again, because of what was born in the meantime. */
+    if (watch->stage == KILLED ||
+        (watch->stage == ASKED && now >= watch->kill_at))
         kill_all(watch);
-    else if (watch->stage == KILLED)
-        kill_all(watch); /* what was born in the meantime */
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -208,8 +207,7 @@ static int64_t next_look(const struct watch *watch)
     if (watch->outcome == WATCH_DONE)
         wait_ms = least(wait_ms, next_look_at_hold(watch));
     if (watch->outcome == WATCH_DONE && watch->max_hold_ms > 0)
-        wait_ms = least(wait_ms,
-                        until(watch->held_since + watch->max_hold_ms));
+        wait_ms = least(wait_ms, until(watch->held_since + watch->max_hold_ms));
     if (!watch->child.guard && !watch->child.ended)
         wait_ms = least(wait_ms, until(watch->started + GUARD_AFTER_MS));
     return wait_ms;

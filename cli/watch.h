@@ -30,7 +30,7 @@ struct watch {
     int64_t started;
     int64_t kill_at;
     int64_t kill_after_ms;
-    bool told;           /* a signal was passed on that should end it */
+    bool told; /* a signal was passed on that should end it */
 };
 
 /* Watch until the child's family has ended as it should. The result is in

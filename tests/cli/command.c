@@ -386,10 +386,8 @@ static bool wait_for_end(struct command *command, long ms)
     ASSERT_TRUE(fd >= 0);
     while (!ended && now_ms() < until) {
         polled[0] = (struct pollfd){.fd = fd, .events = POLLIN};
-        polled[1] =
-            (struct pollfd){.fd = command->out.fd, .events = POLLIN};
-        polled[2] =
-            (struct pollfd){.fd = command->err.fd, .events = POLLIN};
+        polled[1] = (struct pollfd){.fd = command->out.fd, .events = POLLIN};
+        polled[2] = (struct pollfd){.fd = command->err.fd, .events = POLLIN};
         poll(polled, 3, (int)(until - now_ms()));
         ended = polled[0].revents != 0;
         read_some(command, 0);

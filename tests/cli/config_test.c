@@ -81,9 +81,8 @@ TEST(config, profile_says_where_and_how)
 TEST(config, lock_section_is_for_matching_names)
 {
     const char *path = config("[lock nightly-*]\nttl = 5s\nnote = by night\n");
-    struct command *run =
-        FINISH(0, "-c", path, "run", "nightly-1", "--", "sh", "-c",
-               "echo $HOLDFAST_TTL_MS");
+    struct command *run = FINISH(0, "-c", path, "run", "nightly-1", "--", "sh",
+                                 "-c", "echo $HOLDFAST_TTL_MS");
 
     ASSERT_STREQ(command_out(run), "5000\n");
     run = FINISH(0, "-c", path, "run", "daily-1", "--", "sh", "-c",
@@ -96,8 +95,8 @@ TEST(config, file_in_the_current_directory_is_not_read)
     char script[512];
 
     file_write(command_path("holdfast.conf"), "nonsense\n");
-    snprintf(script, sizeof(script), "cd %s && %s run x -- true",
-             command_dir(), HOLDFAST_COMMAND);
+    snprintf(script, sizeof(script), "cd %s && %s run x -- true", command_dir(),
+             HOLDFAST_COMMAND);
     ASSERT_EQ(command_wait(PROGRAM("sh", "-c", script)), 0);
 }
 
@@ -127,9 +126,8 @@ TEST(config, check_reports_every_mistake)
 
 TEST(config, check_is_silent_about_a_good_file)
 {
-    const char *path =
-        config("# all of us\nttl = 30s\n\n[prod]\nwait = 1m\n"
-               "[lock nightly-*]\nmax_hold = 2h\n");
+    const char *path = config("# all of us\nttl = 30s\n\n[prod]\nwait = 1m\n"
+                              "[lock nightly-*]\nmax_hold = 2h\n");
     struct command *check = FINISH(0, "config", "check", path);
 
     ASSERT_STREQ(command_out(check), "");

@@ -46,8 +46,8 @@ TEST(hold, says_nothing_on_stdout_when_busy)
     ASSERT_STREQ(command_out(second), "");
     ASSERT_HAS(command_err(second), "is held by");
     second = COMMAND("hold", "x");
-    while (!strstr(command_out(FINISH(0, "show", "x", "--json")),
-                   "\"waiters\":1"))
+    while (
+        !strstr(command_out(FINISH(0, "show", "x", "--json")), "\"waiters\":1"))
         continue;
     command_signal(second, SIGTERM);
     ASSERT_EQ(command_wait(second), 143);
@@ -72,8 +72,7 @@ TEST(hold, tells_jeopardy_before_it_is_lost)
     char url[512];
     struct command *hold;
 
-    snprintf(url, sizeof(url), "fault+%s?fault=renew:cut@1%%2b",
-             command_url());
+    snprintf(url, sizeof(url), "fault+%s?fault=renew:cut@1%%2b", command_url());
     hold = COMMAND("hold", "x", "--ttl", "600ms", "-u", url);
     command_expect(hold, "\"jeopardy\"");
     command_expect(hold, "\"lost\"");
@@ -94,14 +93,13 @@ TEST(hold, ends_with_whoever_started_it)
 
 TEST(elect, runs_the_command_while_leading)
 {
-    struct command *leader =
-        COMMAND("elect", "boss", "--", "sh", "-c",
-                "echo term=$HOLDFAST_TOKEN; cat");
+    struct command *leader = COMMAND("elect", "boss", "--", "sh", "-c",
+                                     "echo term=$HOLDFAST_TOKEN; cat");
     struct command *other;
     long term = command_number(leader, "term=");
 
-    other = COMMAND("elect", "boss", "--", "sh", "-c",
-                    "echo term=$HOLDFAST_TOKEN");
+    other =
+        COMMAND("elect", "boss", "--", "sh", "-c", "echo term=$HOLDFAST_TOKEN");
     while (!strstr(command_out(FINISH(0, "show", "boss", "--json")),
                    "\"waiters\":1"))
         continue;
@@ -121,9 +119,8 @@ TEST(elect, passes_the_exit_code_on)
 
 TEST(elect, campaigns_again_when_leadership_is_lost)
 {
-    struct command *leader =
-        COMMAND("elect", "boss", "--", "sh", "-c",
-                "echo term=$HOLDFAST_TOKEN.; exec cat");
+    struct command *leader = COMMAND("elect", "boss", "--", "sh", "-c",
+                                     "echo term=$HOLDFAST_TOKEN.; exec cat");
     char token[32];
 
     for (int i = 0; i < 3; i++) {

@@ -46,14 +46,13 @@ TEST(look, test_says_free_and_held)
 
 TEST(look, test_says_free_while_a_slot_is)
 {
-    struct command *one = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c",
-                                  "echo in; cat");
+    struct command *one =
+        COMMAND("run", "--slots", "2", "s", "--", "sh", "-c", "echo in; cat");
     struct command *two;
 
     command_expect(one, "in\n");
     FINISH(0, "test", "s");
-    two = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c",
-                  "echo in; cat");
+    two = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c", "echo in; cat");
     command_expect(two, "in\n");
     FINISH(75, "test", "s");
 }

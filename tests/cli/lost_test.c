@@ -61,10 +61,10 @@ TEST(lost, takes_along_what_left_the_process_group)
 
 TEST(lost, asks_with_term_before_the_lease_ends)
 {
-    struct command *run = COMMAND(
-        "-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "900ms", "--", "sh",
-        "-c", "trap 'echo asked; exit 0' TERM; echo ready; "
-              "while :; do sleep 0.01; done");
+    struct command *run = COMMAND("-u", faulty("renew:cut@1+"), "run", "x",
+                                  "--ttl", "900ms", "--", "sh", "-c",
+                                  "trap 'echo asked; exit 0' TERM; echo ready; "
+                                  "while :; do sleep 0.01; done");
 
     command_expect(run, "ready\n");
     command_expect(run, "asked\n");
@@ -75,8 +75,8 @@ TEST(lost, asks_with_term_before_the_lease_ends)
 TEST(lost, kills_at_once_if_told_to)
 {
     struct command *run = COMMAND(
-        "-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "600ms",
-        "--on-lost", "kill", "--", "sh", "-c",
+        "-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "600ms", "--on-lost",
+        "kill", "--", "sh", "-c",
         "trap 'echo asked' TERM; echo ready; while :; do sleep 0.01; done");
 
     command_expect(run, "ready\n");
@@ -123,8 +123,8 @@ TEST(lost, command_is_gone_before_a_second_holder_starts)
 
 TEST(lost, command_is_gone_even_if_holdfast_is_stopped)
 {
-    struct command *first = COMMAND("run", "x", "--ttl", "600ms", "--", "sh",
-                                    "-c", stubborn);
+    struct command *first =
+        COMMAND("run", "x", "--ttl", "600ms", "--", "sh", "-c", stubborn);
     pid_t other = (pid_t)command_number(first, "bg=");
     pid_t child = (pid_t)command_number(first, "pid=");
     struct command *second = look_for(child);
@@ -141,8 +141,7 @@ TEST(lost, command_is_gone_even_if_holdfast_is_stopped)
 
 TEST(lost, kill_9_of_holdfast_ends_the_command)
 {
-    struct command *first =
-        COMMAND("run", "x", "--", "sh", "-c", stubborn);
+    struct command *first = COMMAND("run", "x", "--", "sh", "-c", stubborn);
     pid_t other = (pid_t)command_number(first, "bg=");
     pid_t child = (pid_t)command_number(first, "pid=");
 
@@ -166,9 +165,10 @@ TEST(lost, kill_9_at_once_ends_the_command_itself)
 
 TEST(lost, break_ends_the_command_too)
 {
-    struct command *first = COMMAND("run", "x", "--ttl", "900ms", "--", "sh",
-                                    "-c", "echo token=$HOLDFAST_TOKEN; "
-                                          "exec sleep 100");
+    struct command *first =
+        COMMAND("run", "x", "--ttl", "900ms", "--", "sh", "-c",
+                "echo token=$HOLDFAST_TOKEN; "
+                "exec sleep 100");
     char token[32];
 
     snprintf(token, sizeof(token), "%ld", command_number(first, "token="));
@@ -198,9 +198,8 @@ TEST(lost, is_seen_at_the_release_at_the_latest)
 
 TEST(lost, unreachable_is_not_busy)
 {
-    struct command *run =
-        FINISH(69, "-u", faulty("acquire:fail=EUNAVAILABLE"), "run", "-n", "x",
-               "--", "true");
+    struct command *run = FINISH(69, "-u", faulty("acquire:fail=EUNAVAILABLE"),
+                                 "run", "-n", "x", "--", "true");
 
     ASSERT_NULL(strstr(command_err(run), "held by"));
     FINISH(77, "-u", faulty("acquire:fail=EAUTH"), "run", "x", "--", "true");

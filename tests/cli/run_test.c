@@ -106,7 +106,7 @@ TEST(run, gives_a_larger_token_each_time)
 
 TEST(run, leaves_no_descriptor_to_the_command)
 {
-    static const char script[] = "ls /proc/$$/fd | wc -l";
+    static const char script[] = "ls /proc/$$/fd; true";
     struct command *bare = PROGRAM("sh", "-c", script);
     struct command *run = FINISH(0, "run", "x", "--", "sh", "-c", script);
 
@@ -182,16 +182,15 @@ TEST(run, with_skip_ok_is_silent_and_successful_when_busy)
 
 TEST(run, lets_readers_in_together_and_slots_up_to_their_number)
 {
-    struct command *one = COMMAND("run", "-s", "r", "--", "sh", "-c",
-                                  "echo in; cat");
+    struct command *one =
+        COMMAND("run", "-s", "r", "--", "sh", "-c", "echo in; cat");
     struct command *two;
 
     command_expect(one, "in\n");
     FINISH(0, "run", "-s", "-n", "r", "--", "true");
     FINISH(75, "run", "-x", "-n", "r", "--", "true");
 
-    two = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c",
-                  "echo in; cat");
+    two = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c", "echo in; cat");
     command_expect(two, "in\n");
     FINISH(0, "run", "--slots", "2", "-n", "s", "--", "true");
     FINISH(75, "run", "--slots", "1", "-n", "s", "--", "true");
@@ -208,8 +207,8 @@ TEST(run, keeps_the_lock_for_hold_at_least)
 TEST(run, stops_the_command_at_max_hold)
 {
     long start = now_ms();
-    struct command *run = FINISH(124, "run", "x", "--max-hold", "200ms", "--",
-                                 "sleep", "100");
+    struct command *run =
+        FINISH(124, "run", "x", "--max-hold", "200ms", "--", "sleep", "100");
 
     ASSERT_LT(now_ms() - start, 5000);
     ASSERT_HAS(command_err(run), "max-hold");
@@ -233,8 +232,8 @@ TEST(run, refuses_a_name_that_an_ancestor_holds)
 
 TEST(run, forgets_an_ancestor_whose_lock_is_gone)
 {
-    struct command *run = FINISH(0, "run", "x", "--", "sh", "-c",
-                                 "echo HELD=$HOLDFAST_HELD");
+    struct command *run =
+        FINISH(0, "run", "x", "--", "sh", "-c", "echo HELD=$HOLDFAST_HELD");
     char *held = strdup(strstr(command_out(run), "HELD=") + 5);
 
     held[strcspn(held, "\n")] = '\0';
@@ -298,10 +297,9 @@ TEST(run, forwards_signals_and_leaves_nothing_behind)
 
 TEST(run, forwards_usr1_and_goes_on)
 {
-    struct command *run =
-        COMMAND("run", "x", "--", "sh", "-c",
-                "trap 'echo got' USR1; echo ready; "
-                "while ! read line; do :; done; echo $line");
+    struct command *run = COMMAND("run", "x", "--", "sh", "-c",
+                                  "trap 'echo got' USR1; echo ready; "
+                                  "while ! read line; do :; done; echo $line");
 
     command_expect(run, "ready\n");
     command_signal(run, SIGUSR1);
@@ -319,14 +317,13 @@ static void end_by_signal_while_waiting(int signo)
 
     command_expect(first, "in\n");
     second = COMMAND("run", "x", "--", "echo", "never");
-    while (!strstr(command_out(FINISH(0, "show", "x", "--json")),
-                   "\"waiters\":1"))
+    while (
+        !strstr(command_out(FINISH(0, "show", "x", "--json")), "\"waiters\":1"))
         continue;
     command_signal(second, signo);
     ASSERT_EQ(command_wait(second), 128 + signo);
     ASSERT_STREQ(command_out(second), "");
-    ASSERT_HAS(command_out(FINISH(0, "show", "x", "--json")),
-               "\"waiters\":0");
+    ASSERT_HAS(command_out(FINISH(0, "show", "x", "--json")), "\"waiters\":0");
     command_close_input(first);
     ASSERT_EQ(command_wait(first), 0);
 }
@@ -384,8 +381,8 @@ TEST(run, shows_no_secret_of_a_url)
     ASSERT_NULL(strstr(command_out(run), "hunter2"));
     ASSERT_NULL(strstr(command_err(run), "hunter2"));
 
-    run = FINISH(78, "run", "x", "-u", "nosuch://me:hunter2@host/", "--",
-                 "true");
+    run =
+        FINISH(78, "run", "x", "-u", "nosuch://me:hunter2@host/", "--", "true");
     ASSERT_NULL(strstr(command_err(run), "hunter2"));
 }
 
@@ -415,8 +412,7 @@ TEST(run, tells_usage_configuration_and_unreachable_apart)
 
 TEST(run, says_what_to_do_next)
 {
-    struct command *run =
-        FINISH(64, "run", "x", "--non-block", "--", "true");
+    struct command *run = FINISH(64, "run", "x", "--non-block", "--", "true");
 
     ASSERT_HAS(command_err(run), "did you mean --nonblock?");
     ASSERT_HAS(command_err(run), "holdfast run --help");

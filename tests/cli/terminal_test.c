@@ -45,9 +45,9 @@ static void expect_code(struct command *bash, const char *code)
 
 TEST(terminal, command_reads_the_keys)
 {
-    struct command *run =
-        TERMINAL(HOLDFAST_COMMAND, "run", "x", "--", "sh", "-c",
-                 "echo ask; read a </dev/tty; echo got $a; read b; echo and $b");
+    struct command *run = TERMINAL(
+        HOLDFAST_COMMAND, "run", "x", "--", "sh", "-c",
+        "echo ask; read a </dev/tty; echo got $a; read b; echo and $b");
 
     command_expect(run, "ask");
     command_type(run, "this\n");
@@ -97,7 +97,8 @@ TEST(terminal, ctrl_z_stops_and_fg_continues)
 {
     struct command *bash = shell();
 
-    type(bash, "$H run x -- sh -c 'echo in''side; read a; echo got $a; exit 3'");
+    type(bash,
+         "$H run x -- sh -c 'echo in''side; read a; echo got $a; exit 3'");
     command_expect(bash, "inside");
     command_type(bash, CTRL_Z);
     command_expect(bash, "Stopped");
@@ -203,8 +204,8 @@ TEST(terminal, ctrl_c_ends_the_wait)
 
 TEST(terminal, break_asks_for_the_name)
 {
-    struct command *first = COMMAND("run", "x", "--ttl", "1s", "--", "sh",
-                                    "-c", "echo t=$HOLDFAST_TOKEN; cat");
+    struct command *first = COMMAND("run", "x", "--ttl", "1s", "--", "sh", "-c",
+                                    "echo t=$HOLDFAST_TOKEN; cat");
     char token[32];
     struct command *breaking;
 
