@@ -169,6 +169,14 @@ static int configure(hf_client *client, const char *url,
     return rc;
 }
 
+static void host_timer(const struct hf__engine_host *host,
+                       struct hf__timer *timer, int64_t due_ns)
+{
+    /* The host is part of its client, which is nobody's constant. */
+    hf__client_timer(HF_CONTAINER_OF((uintptr_t)host, hf_client, host), timer,
+                     due_ns);
+}
+
 static void introduce(hf_client *client)
 {
     static const char hex[] = "0123456789abcdef";
@@ -186,6 +194,7 @@ static void introduce(hf_client *client)
     host->identity_hex = client->identity_hex;
     host->host = client->host_name;
     host->pid = getpid();
+    host->timer = host_timer;
 }
 
 static int require(const hf_client *client, hf_error *err)
@@ -272,7 +281,10 @@ static int client_init(hf_client *client, const char *url,
         hf__loop_timer_fd(&client->loop) != 0)
         return hf__fail(err, HF_ENOMEM,
                         "no descriptors left: raise the limit (ulimit -n)");
+    /* Two timers that are always there: the core's for connecting, and the
+     * engine's. */
     if (hf__gate_init(client) != 0 || hf__client_timer_user(client) != 0 ||
+        hf__client_timer_user(client) != 0 ||
         hf__fork_watch(client) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     rc = hf__world->random(client->host.identity,

@@ -14,7 +14,24 @@
 
 static const struct hf__engine_ops *const engines[] = {
     &hf__engine_local,
+#ifdef HF_ENGINE_REDIS
+    &hf__engine_redis,
+#endif
     NULL,
+};
+
+/* What could be here, and how. */
+static const struct absent {
+    const char *name;
+    const char *schemes;
+    const char *dialects;
+    const char *hint;
+} absentees[] = {
+#ifndef HF_ENGINE_REDIS
+    {"redis", "redis rediss redis+unix", "native plain",
+     "apt install libssl-dev, and build with the engine redis"},
+#endif
+    {NULL, "", "", ""},
 };
 
 static const struct hf__engine_ops *const wrappers[] = {
@@ -76,6 +93,13 @@ int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,
 {
     const struct hf__engine_ops *ops = find(engines, scheme);
 
+    for (const struct absent *absent = absentees; !ops && absent->name;
+         absent++) {
+        if (has_word(absent->schemes, scheme))
+            return hf__fail(err, HF_EUNSUPPORTED,
+                            "the engine '%s' is not in this build: %s",
+                            absent->name, absent->hint);
+    }
     if (!ops)
         return unknown(err, "engine for", scheme, engines);
     *ret_ops = ops;
@@ -92,6 +116,20 @@ int hf__engine_find_wrapper(const char *word,
         return unknown(err, "wrapper", word, wrappers);
     *ret_ops = ops;
     return 0;
+}
+
+static int tell_absent(const struct absent *absent, hf_engine_cb *each,
+                       void *ctx)
+{
+    hf_engine_info info = {
+        .size = (uint32_t)sizeof(info),
+        .name = absent->name,
+        .schemes = absent->schemes,
+        .dialects = absent->dialects,
+        .hint = absent->hint,
+    };
+
+    return each(&info, ctx);
 }
 
 static int tell(const struct hf__engine_ops *ops, hf_engine_cb *each, void *ctx)
@@ -117,6 +155,8 @@ int hf_engines(hf_engine_cb *each, void *ctx)
         return HF_EINVAL;
     for (size_t i = 0; engines[i] && rc == 0; i++)
         rc = tell(engines[i], each, ctx);
+    for (size_t i = 0; absentees[i].name && rc == 0; i++)
+        rc = tell_absent(&absentees[i], each, ctx);
     return rc;
 }
 

@@ -45,6 +45,10 @@ struct hf__engine_host {
     const char *identity_hex;
     const char *host;       /* this machine's name */
     int64_t pid;
+    /* Start an engine's timer, so that somebody wakes for it. There is room
+     * for one per engine; stop it by hf__timer_stop(). */
+    void (*timer)(const struct hf__engine_host *host, struct hf__timer *timer,
+                  int64_t due_ns);
 };
 
 struct hf__engine {
@@ -55,6 +59,8 @@ struct hf__engine {
     struct hf__engine *inner;       /* wrappers: the engine inside; else NULL */
     uint64_t caps;                  /* may be narrowed by open() or connect() */
     size_t ticket_offset;           /* hf__engine_ticket() */
+    uint32_t under_way;             /* answers that are still to come by the
+                                       loop, whoever asked: somebody listens */
 };
 
 /* The engine's own bytes of @ticket: ops->ticket_size of them, zeroed when the
@@ -327,6 +333,7 @@ void hf__engine_free(struct hf__engine *engine, bool forked);
 void hf__engine_register(const struct hf__engine_ops *ops);
 
 extern const struct hf__engine_ops hf__engine_local;
+extern const struct hf__engine_ops hf__engine_redis;
 extern const struct hf__engine_ops hf__engine_trace;
 extern const struct hf__engine_ops hf__engine_fault;
 

@@ -102,7 +102,13 @@ int hf__client_enter(hf_client *client, hf_error *err)
 /* Is there something to come that somebody has to hear? */
 static bool expects(const hf_client *client)
 {
-    return client->asked + client->owed > 0 || client->connecting;
+    const struct hf__engine *engine = client->engine;
+
+    if (client->asked + client->owed > 0 || client->connecting)
+        return true;
+    while (engine && engine->under_way == 0)
+        engine = engine->inner;
+    return engine != NULL;
 }
 
 /* Something was sent, or is in line, and no caller will come back for it. */

@@ -156,6 +156,24 @@ static int bad_start(const struct reader *reader)
                     "redis://host");
 }
 
+/* "redis+unix" is one word: what stands before the transport is no wrapper. */
+static int join_transport(struct hf__url *url)
+{
+    size_t last = url->n_wrappers - 1;
+    struct hf__buf whole = {0};
+
+    if (url->n_wrappers == 0 || strcmp(url->scheme, "unix") != 0)
+        return 0;
+    hf__buf_add(&whole, url->wrappers[last]);
+    hf__buf_add(&whole, "+");
+    hf__buf_add(&whole, url->scheme);
+    hf__free(url->wrappers[last]);
+    hf__free(url->scheme);
+    url->n_wrappers = last;
+    url->scheme = hf__buf_steal(&whole);
+    return url->scheme ? 0 : HF_ENOMEM;
+}
+
 static int prefix(struct reader *reader)
 {
     struct hf__url *url = reader->url;
@@ -178,7 +196,7 @@ static int prefix(struct reader *reader)
         reader->at += len + 1;
         if (reader->at[-1] == ':') {
             url->scheme = word;
-            return 0;
+            return join_transport(url) == 0 ? 0 : no_memory(reader->err);
         }
         url->wrappers[url->n_wrappers++] = word;
     }
