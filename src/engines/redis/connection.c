@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection.c - one connection to the server, and the calls under way on it.
+ *
+ * A client has one connection, whatever the number of its locks. Commands are
+ * gathered in the stream's buffer and sent when the monitor is left. Answers
+ * come in the order of the calls, so the calls are a ring: the first answer
+ * belongs to the first call. Version 3 of the protocol lets grants be pushed
+ * on the same connection, between the answers: there is one order of events,
+ * the server's, and no second connection that could be lost by itself.
+ *
+ * GREETING. HELLO with the credentials, SELECT, INFO, in one write. If there
+ * was a connection before, to the same run of the server, it is ended there
+ * by CLIENT KILL before anything is asked on the new one: a command of ours
+ * that is still on its way would otherwise be carried out after its withdrawal.
+ *
+ * Failure: a message that is not the protocol, an answer that is overdue, an
+ * end of the stream: the connection is dropped, each call under way is told so
+ * in order, and then the core.
+ */
+#include "engines/redis/redis.h"
+
+#include <stdio.h>
+
+/* ---- the ring of calls ------------------------------------------------- */
+
+static int grow_calls(struct hf__redis *redis)
+{
+    uint32_t size = redis->calls_size ? redis->calls_size * 2 : 64;
+    struct hf__redis_call *calls = hf__malloc(size * sizeof(*calls));
+
+    if (!calls)
+        return HF_ENOMEM;
+    for (uint32_t i = 0; i < redis->calls_n; i++)
+        calls[i] = redis->calls[(redis->calls_first + i) &
+                                (redis->calls_size - 1)];
+    hf__free(redis->calls);
+    redis->calls = calls;
+    redis->calls_size = size;
+    redis->calls_first = 0;
+    return 0;
+}
+
+static bool take_call(struct hf__redis *redis, struct hf__redis_call *call)
+{
+    if (redis->calls_n == 0)
+        return false;
+    *call = redis->calls[redis->calls_first];
+    redis->calls_first = (redis->calls_first + 1) & (redis->calls_size - 1);
+    redis->base.under_way = --redis->calls_n;
+    return true;
+}
+
+size_t hf__redis_call_begin(struct hf__redis *redis, uint32_t arguments)
+{
+    size_t mark = redis->stream.out.len;
+
+    hf__resp_head(&redis->stream.out, arguments);
+    return mark;
+}
+
+int hf__redis_call_end(struct hf__redis *redis, size_t mark,
+                       const struct hf__redis_call *call, hf_error *err)
+{
+    struct hf__buf *out = &redis->stream.out;
+    struct hf__redis_call *place;
+
+    if (hf__buf_failed(out) || (redis->calls_n == redis->calls_size &&
+                                grow_calls(redis) != 0)) {
+        out->failed = false;
+        out->len = mark;
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    place = &redis->calls[(redis->calls_first + redis->calls_n++) &
+                          (redis->calls_size - 1)];
+    *place = *call;
+    redis->base.under_way = redis->calls_n;
+    if (place->sent_ns == 0)
+        place->sent_ns = hf__now();
+    if (redis->calls_n == 1 && !hf__timer_running(&redis->timer))
+        hf__redis_wake(redis, place->sent_ns +
+                                  hf__ms_to_ns(redis->base.host->settings
+                                                   ->io_timeout_ms));
+    return 0;
+}
+
+size_t hf__redis_script_begin(struct hf__redis *redis, int script,
+                              uint32_t keys, uint32_t arguments)
+{
+    size_t mark = hf__redis_call_begin(redis, 3 + keys + arguments);
+
+    hf__resp_arg(&redis->stream.out, "EVALSHA", 7);
+    hf__resp_arg(&redis->stream.out, redis->scripts.digest[script], 40);
+    hf__resp_arg_number(&redis->stream.out, keys);
+    return mark;
+}
+
+size_t hf__redis_eval_begin(struct hf__redis *redis, int script, uint32_t keys,
+                            uint32_t arguments)
+{
+    size_t mark = hf__redis_call_begin(redis, 3 + keys + arguments);
+
+    hf__resp_arg(&redis->stream.out, "EVAL", 4);
+    hf__resp_arg(&redis->stream.out, redis->scripts.text[script],
+                 redis->scripts.len[script]);
+    hf__resp_arg_number(&redis->stream.out, keys);
+    return mark;
+}
+
+static void ignore(struct hf__redis *redis, const struct hf__redis_call *call,
+                   struct hf__resp *reply)
+{
+    (void)redis;
+    (void)call;
+    (void)reply; /* what depends on it will say if it went wrong */
+}
+
+int hf__redis_script_load(struct hf__redis *redis, int script)
+{
+    struct hf__redis_call call = {.done = ignore};
+    size_t mark = hf__redis_call_begin(redis, 3);
+
+    hf__resp_arg_text(&redis->stream.out, "SCRIPT");
+    hf__resp_arg_text(&redis->stream.out, "LOAD");
+    hf__resp_arg(&redis->stream.out, redis->scripts.text[script],
+                 redis->scripts.len[script]);
+    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
+/* ---- what the server says ---------------------------------------------- */
+
+static bool begins(const struct hf__resp_value *value, const char *word)
+{
+    size_t len = strlen(word);
+
+    return value->type == HF__RESP_ERROR && value->len >= len &&
+           memcmp(value->text, word, len) == 0;
+}
+
+bool hf__redis_is_noscript(const struct hf__resp_value *value)
+{
+    return begins(value, "NOSCRIPT");
+}
+
+/* How the server's word for an error reads in ours, and what to do. @certain:
+ * it is said before anything is done. */
+static const struct {
+    const char *word;
+    int code;
+    bool certain;
+    const char *hint;
+} words[] = {
+    {"OOM", HF_ENOSPACE, true, "raise maxmemory, or free some"},
+    {"WRONGPASS", HF_EAUTH, true, "user and password are wrong"},
+    {"NOAUTH", HF_EAUTH, true, "the server wants a user or password"},
+    {"NOPERM", HF_EAUTH, false,
+     "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
+    {"DENIED", HF_EAUTH, true, "the server takes no remote clients"},
+    {"READONLY", HF_EUNAVAILABLE, true, "this is a replica"},
+    {"LOADING", HF_EUNAVAILABLE, true, "it has just started"},
+    {"MASTERDOWN", HF_EUNAVAILABLE, true, "this is a replica"},
+    {"MISCONF", HF_EUNAVAILABLE, true, "it cannot write to its disk"},
+    {"NOREPLICAS", HF_EUNAVAILABLE, true, "too few replicas are connected"},
+    {"BUSY", HF_EUNAVAILABLE, true, "a script of somebody runs too long"},
+    {"MOVED", HF_EUNSUPPORTED, true, "this is a node of a cluster"},
+    {"CROSSSLOT", HF_EUNSUPPORTED, true, "this is a node of a cluster"},
+    {"WRONGTYPE", HF_ECONFIG, false, "another program uses this key: prefix="},
+    {"ERR max number of clients", HF_EUNAVAILABLE, true, "raise maxclients"},
+};
+
+bool hf__redis_explain(struct hf__redis *redis,
+                       const struct hf__resp_value *value, hf_error *err)
+{
+    int most = value->len < 120 ? (int)value->len : 120;
+
+    for (size_t i = 0; i < HF_COUNT_OF(words); i++) {
+        if (begins(value, words[i].word)) {
+            (void)hf__fail(err, words[i].code, "%s: %s (%.*s)", redis->peer,
+                           words[i].hint, most, value->text);
+            return words[i].certain;
+        }
+    }
+    (void)hf__fail(err, HF_EINTERNAL, "%s: %.*s", redis->peer,
+                   value->type == HF__RESP_ERROR ? most : 0,
+                   value->type == HF__RESP_ERROR ? value->text : "");
+    return false;
+}
+
+void hf__redis_explain_lost(struct hf__redis *redis, hf_error *err)
+{
+    (void)hf__fail(err, HF_EUNAVAILABLE, "%s: the connection was lost",
+                   redis->peer);
+}
+
+/* ---- the end of a connection ------------------------------------------- */
+
+void hf__redis_disconnect(struct hf__redis *redis, bool forked)
+{
+    hf__stream_stop(&redis->stream, forked);
+    redis->up = false;
+    redis->greeting = false;
+    redis->subscribed = false;
+    memset(&redis->scan, 0, sizeof(redis->scan));
+}
+
+static void tell_calls(struct hf__redis *redis)
+{
+    struct hf__redis_call call;
+
+    while (take_call(redis, &call))
+        call.done(redis, &call, /* reply= */ NULL);
+}
+
+static void down(struct hf__redis *redis, const hf_error *err)
+{
+    hf_error told;
+
+    if (redis->connection_id != 0) {
+        redis->old_id = redis->connection_id;
+        memcpy(redis->old_run_id, redis->run_id, sizeof(redis->run_id));
+        redis->connection_id = 0;
+    }
+    hf__redis_disconnect(redis, /* forked= */ false);
+    memset(redis->names, 0, sizeof(redis->names));
+    tell_calls(redis);
+    told = *err;
+    if (strncmp(told.text, redis->peer, strlen(redis->peer)) != 0)
+        (void)hf__fail_in(&told, told.code, "%s", redis->peer);
+    hf__up_down(&redis->base, &told);
+}
+
+void hf__redis_fail(struct hf__redis *redis, const hf_error *err)
+{
+    if (redis->in_received) {
+        redis->may_close = true; /* the stream is in use above us */
+        redis->fatal = *err;
+        return;
+    }
+    down(redis, err);
+}
+
+static void stream_closed(struct hf__stream *stream, const hf_error *err)
+{
+    down(HF_CONTAINER_OF(stream, struct hf__redis, stream), err);
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+/* A push: ["message", channel, text], or the answer to SUBSCRIBE. */
+static void push(struct hf__redis *redis, struct hf__resp *message)
+{
+    struct hf__resp_value head = hf__resp_next(message);
+    struct hf__resp_value kind = hf__resp_next(message);
+    struct hf__resp_value text;
+    struct hf__redis_call call;
+
+    if (hf__resp_is(&kind, "message") && head.count == 3) {
+        text = hf__resp_next(message);
+        hf__resp_skip(message, &text);
+        text = hf__resp_next(message);
+        if (text.type == HF__RESP_TEXT)
+            hf__redis_pushed(redis, text.text, text.len);
+    } else if (hf__resp_is(&kind, "subscribe") && redis->calls_n > 0 &&
+               redis->calls[redis->calls_first].pushed) {
+        (void)take_call(redis, &call);
+    }
+}
+
+static void protocol_error(struct hf__redis *redis, const char *what)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE,
+                   "%s: what it says is not the Redis protocol (%s)",
+                   redis->peer, what);
+    hf__redis_fail(redis, &err);
+}
+
+static void answer(struct hf__redis *redis, struct hf__resp *message)
+{
+    struct hf__redis_call call;
+
+    if (!take_call(redis, &call))
+        protocol_error(redis, "an answer to no question");
+    else
+        call.done(redis, &call, message);
+}
+
+/* One whole message, if there is one. */
+static bool take_message(struct hf__redis *redis)
+{
+    struct hf__stream *stream = &redis->stream;
+    const char *from = stream->in.text + stream->in_at;
+    struct hf__resp message;
+    int rc = hf__resp_scan(&redis->scan, from, stream->in.len - stream->in_at);
+
+    if (rc == HF__RESP_BAD)
+        protocol_error(redis, "a malformed message");
+    if (rc != HF__RESP_WHOLE)
+        return false;
+    message.at = from;
+    message.end = from + redis->scan.at;
+    stream->in_at += redis->scan.at;
+    memset(&redis->scan, 0, sizeof(redis->scan));
+    if (from[0] == '>')
+        push(redis, &message);
+    else
+        answer(redis, &message);
+    return !redis->may_close && stream->in_at < stream->in.len;
+}
+
+static void stream_received(struct hf__stream *stream)
+{
+    struct hf__redis *redis = HF_CONTAINER_OF(stream, struct hf__redis, stream);
+
+    redis->in_received = true;
+    while (take_message(redis))
+        continue;
+    redis->in_received = false;
+    if (redis->may_close) {
+        redis->may_close = false;
+        down(redis, &redis->fatal);
+    }
+}
+
+/* ---- subscribing ------------------------------------------------------- */
+
+static void subscribe_failed(struct hf__redis *redis,
+                             const struct hf__redis_call *call,
+                             struct hf__resp *reply)
+{
+    struct hf__resp_value value;
+    hf_error err;
+
+    (void)call;
+    if (!reply)
+        return;
+    value = hf__resp_next(reply);
+    (void)hf__redis_explain(redis, &value, &err);
+    (void)hf__fail_in(&err, err.code, "no grant can be told to us");
+    hf__redis_fail(redis, &err);
+}
+
+int hf__redis_subscribe(struct hf__redis *redis, hf_error *err)
+{
+    struct hf__redis_call call = {.done = subscribe_failed, .pushed = true};
+    char channel[48];
+    size_t mark;
+    int rc;
+
+    if (redis->subscribed)
+        return 0;
+    (void)snprintf(channel, sizeof(channel), "hf:i:%s", redis->identity);
+    mark = hf__redis_call_begin(redis, 2);
+    hf__resp_arg_text(&redis->stream.out, "SUBSCRIBE");
+    hf__resp_arg_text(&redis->stream.out, channel);
+    rc = hf__redis_call_end(redis, mark, &call, err);
+    redis->subscribed = rc == 0;
+    return rc;
+}
+
+/* ---- greeting ---------------------------------------------------------- */
+
+static void connected(struct hf__redis *redis)
+{
+    redis->greeting = false;
+    redis->up = true;
+    redis->old_id = 0;
+    hf__up_connected(&redis->base);
+}
+
+static void on_killed(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    (void)call;
+    if (reply)
+        connected(redis); /* "no such client" is as good */
+}
+
+static int send_kill(struct hf__redis *redis)
+{
+    struct hf__redis_call call = {.done = on_killed};
+    size_t mark = hf__redis_call_begin(redis, 4);
+
+    hf__resp_arg_text(&redis->stream.out, "CLIENT");
+    hf__resp_arg_text(&redis->stream.out, "KILL");
+    hf__resp_arg_text(&redis->stream.out, "ID");
+    hf__resp_arg_number(&redis->stream.out, redis->old_id);
+    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
+void hf__redis_read_info(const struct hf__resp_value *info, const char *key,
+                         char *to, size_t size)
+{
+    const char *at = info->text;
+    const char *end = info->text + info->len;
+    size_t len = strlen(key);
+
+    to[0] = '\0';
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((line ? line : end) - at);
+
+        if (n > len && memcmp(at, key, len) == 0 && at[len] == ':') {
+            size_t used = n - len - 1;
+
+            if (used > 0 && at[n - 1] == '\r')
+                used--;
+            if (used >= size)
+                used = size - 1;
+            memcpy(to, at + len + 1, used);
+            to[used] = '\0';
+            return;
+        }
+        at += n + 1;
+    }
+}
+
+static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__resp_value value;
+    char mode[16] = "";
+    hf_error err;
+
+    (void)call;
+    if (!reply)
+        return;
+    value = hf__resp_next(reply);
+    redis->run_id[0] = '\0';
+    if (value.type == HF__RESP_TEXT) {
+        hf__redis_read_info(&value, "run_id", redis->run_id,
+                            sizeof(redis->run_id));
+        hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
+    }
+    if (strcmp(mode, "cluster") == 0 || strcmp(mode, "sentinel") == 0) {
+        (void)hf__fail(&err, HF_EUNSUPPORTED,
+                       "%s: this is a %s; redis:// is for one server",
+                       redis->peer, mode);
+        hf__redis_fail(redis, &err);
+        return;
+    }
+    if (redis->old_id == 0 || redis->run_id[0] == '\0' ||
+        strcmp(redis->run_id, redis->old_run_id) != 0 ||
+        send_kill(redis) != 0)
+        connected(redis);
+}
+
+static void refuse(struct hf__redis *redis, const struct hf__resp_value *value)
+{
+    hf_error err;
+
+    if (begins(value, "ERR unknown command") || begins(value, "NOPROTO"))
+        (void)hf__fail(&err, HF_EUNSUPPORTED,
+                       "%s is too old: Redis 7 or later is needed",
+                       redis->peer);
+    else
+        (void)hf__redis_explain(redis, value, &err);
+    if (begins(value, "ERR AUTH"))
+        err.code = HF_EAUTH;
+    hf__redis_fail(redis, &err);
+}
+
+static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
+                     struct hf__resp *reply)
+{
+    struct hf__resp_value head;
+    hf_error err;
+
+    (void)call;
+    if (!reply)
+        return;
+    head = hf__resp_next(reply);
+    if (head.type != HF__RESP_LIST) {
+        refuse(redis, &head);
+        return;
+    }
+    for (uint32_t i = 0; i + 1 < head.count; i += 2) {
+        struct hf__resp_value key = hf__resp_next(reply);
+        struct hf__resp_value value = hf__resp_next(reply);
+
+        if (hf__resp_is(&key, "id"))
+            redis->connection_id = hf__resp_number(&value, 0);
+        else if (hf__resp_is(&key, "version") && value.type == HF__RESP_TEXT)
+            (void)snprintf(redis->version, sizeof(redis->version), "%.*s",
+                           (int)(value.len < 20 ? value.len : 20), value.text);
+        hf__resp_skip(reply, &value);
+    }
+    if (redis->version[1] != '.' || redis->version[0] >= '7')
+        return;
+    (void)hf__fail(&err, HF_EUNSUPPORTED,
+                   "%s has Redis %s: Redis 7 or later is needed", redis->peer,
+                   redis->version);
+    hf__redis_fail(redis, &err);
+}
+
+static void on_select(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct hf__resp_value value;
+    hf_error err;
+
+    (void)call;
+    if (!reply)
+        return;
+    value = hf__resp_next(reply);
+    if (value.type != HF__RESP_ERROR)
+        return;
+    (void)hf__redis_explain(redis, &value, &err);
+    if (err.code == HF_EINTERNAL)
+        err.code = HF_ECONFIG;
+    hf__redis_fail(redis, &err);
+}
+
+static int send_hello(struct hf__redis *redis)
+{
+    const struct hf__settings *settings = redis->base.host->settings;
+    const struct hf__url *url = redis->base.host->url;
+    const char *user = url->user ? url->user : settings->user;
+    const char *password = url->password ? url->password : settings->password;
+    struct hf__redis_call call = {.done = on_hello};
+    bool auth = password[0] != '\0';
+    size_t mark = hf__redis_call_begin(redis, auth ? 5 : 2);
+
+    hf__resp_arg_text(&redis->stream.out, "HELLO");
+    hf__resp_arg_text(&redis->stream.out, "3");
+    if (auth) {
+        hf__resp_arg_text(&redis->stream.out, "AUTH");
+        hf__resp_arg_text(&redis->stream.out, user[0] ? user : "default");
+        hf__resp_arg_text(&redis->stream.out, password);
+    }
+    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
+static int send_words(struct hf__redis *redis, hf__redis_reply_fn *done,
+                      const char *first, const char *second)
+{
+    struct hf__redis_call call = {.done = done};
+    size_t mark = hf__redis_call_begin(redis, 2);
+
+    hf__resp_arg_text(&redis->stream.out, first);
+    hf__resp_arg_text(&redis->stream.out, second);
+    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
+static void stream_opened(struct hf__stream *stream)
+{
+    struct hf__redis *redis = HF_CONTAINER_OF(stream, struct hf__redis, stream);
+    char db[24];
+    hf_error err;
+
+    (void)snprintf(db, sizeof(db), "%lld", (long long)redis->db);
+    redis->greeting = true;
+    if (send_hello(redis) != 0 ||
+        (redis->db != 0 && send_words(redis, on_select, "SELECT", db) != 0) ||
+        send_words(redis, on_info, "INFO", "server") != 0) {
+        (void)hf__fail(&err, HF_ENOMEM, "out of memory");
+        down(redis, &err);
+    }
+}
+
+int hf__redis_connect(struct hf__redis *redis, hf_error *err)
+{
+    int rc;
+
+    redis->stream.opened = stream_opened;
+    redis->stream.received = stream_received;
+    redis->stream.closed = stream_closed;
+    redis->connect_ns = hf__now();
+    rc = hf__stream_start(&redis->stream, err);
+    if (rc != 0)
+        return hf__fail_in(err, rc, "%s", redis->peer);
+    hf__redis_wake(redis,
+                   redis->connect_ns +
+                       hf__ms_to_ns(redis->base.host->settings
+                                        ->connect_timeout_ms));
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doctor.c - is this server fit to keep locks?
+ *
+ * All questions travel in one write; each answer becomes a finding, and the
+ * last one ends the query. What the ACL does not let us ask is a warning: we do
+ * not know. The rights that locks need are tried out, on a name of our own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/redis/redis.h"
+
+enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
+
+static const char scratch_name[] = "holdfast-doctor";
+
+/* The value after @key in the answer to CONFIG GET. */
+static void read_config(struct hf__resp reply, const char *key, char *to,
+                        size_t size)
+{
+    struct hf__resp_value head = hf__resp_next(&reply);
+
+    to[0] = '\0';
+    for (uint32_t i = 0; i + 1 < head.count; i += 2) {
+        struct hf__resp_value name = hf__resp_next(&reply);
+        struct hf__resp_value value = hf__resp_next(&reply);
+
+        if (hf__resp_is(&name, key) && value.type == HF__RESP_TEXT)
+            (void)snprintf(to, size, "%.*s", (int)value.len, value.text);
+    }
+}
+
+static bool refused(struct hf__query *query, const char *check,
+                    const struct hf__resp *reply, const char *right)
+{
+    struct hf__resp copy;
+    struct hf__resp_value value;
+
+    if (!reply)
+        return true; /* the last call answers */
+    copy = *reply;
+    value = hf__resp_next(&copy);
+    if (value.type != HF__RESP_ERROR)
+        return false;
+    (void)hf__query_add_finding(query, WARN, check, right,
+                                "cannot be asked: %.*s", (int)value.len,
+                                value.text);
+    return true;
+}
+
+static void on_ping(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    int64_t trip_us = (hf__now() - call->sent_ns) / 1000;
+    int64_t ttl_ms = redis->base.host->settings->ttl_ms;
+    bool slow = trip_us > ttl_ms * 1000 / 20;
+
+    if (refused(call->query, "server", reply, "allow ping"))
+        return;
+    (void)hf__query_add_finding(call->query, OK, "server", "", "%s, version %s",
+                                redis->peer, redis->version);
+    (void)hf__query_add_finding(call->query, slow ? WARN : OK, "round trip",
+                                slow ? "use a longer ttl" : "",
+                                "%lld µs, for a lease of %lld ms",
+                                (long long)trip_us, (long long)ttl_ms);
+}
+
+static void on_time(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__resp_value seconds;
+    int64_t apart_s;
+
+    (void)redis;
+    if (refused(call->query, "clock", reply, "allow time"))
+        return;
+    (void)hf__resp_next(reply);
+    seconds = hf__resp_next(reply);
+    apart_s = hf__resp_number(&seconds, 0) - hf__world->wall_us() / 1000000;
+    (void)hf__query_add_finding(
+        call->query, llabs(apart_s) > 60 ? WARN : OK, "clock",
+        llabs(apart_s) > 60 ? "tokens come from the server's clock: set it "
+                              "right, and never back"
+                            : "",
+        "the server's clock is %lld s from ours", (long long)apart_s);
+}
+
+static void on_memory(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    char most[32];
+    char policy[32];
+    bool evicts;
+
+    (void)redis;
+    if (refused(call->query, "eviction", reply, "allow config|get"))
+        return;
+    read_config(*reply, "maxmemory", most, sizeof(most));
+    read_config(*reply, "maxmemory-policy", policy, sizeof(policy));
+    evicts = strcmp(policy, "noeviction") != 0;
+    if (!evicts || strcmp(most, "0") == 0)
+        (void)hf__query_add_finding(
+            call->query, evicts ? WARN : OK, "eviction",
+            evicts ? "set maxmemory-policy noeviction" : "",
+            "maxmemory %s, policy %s", most, policy);
+    else
+        (void)hf__query_add_finding(
+            call->query, BAD, "eviction", "set maxmemory-policy noeviction",
+            "policy %s throws locks away when memory is short", policy);
+}
+
+static void on_append(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    char on[8];
+    char sync[16];
+    bool safe;
+
+    (void)redis;
+    if (refused(call->query, "persistence", reply, "allow config|get"))
+        return;
+    read_config(*reply, "appendonly", on, sizeof(on));
+    read_config(*reply, "appendfsync", sync, sizeof(sync));
+    safe = strcmp(on, "yes") == 0 && strcmp(sync, "always") == 0;
+    (void)hf__query_add_finding(
+        call->query, safe ? OK : WARN, "persistence",
+        safe ? "" : "appendonly yes and appendfsync always, or fence by token",
+        "appendonly %s, appendfsync %s%s", on, sync,
+        safe ? "" : ": a restart may forget who holds a lock");
+}
+
+static void on_replication(struct hf__redis *redis,
+                           const struct hf__redis_call *call,
+                           struct hf__resp *reply)
+{
+    struct hf__resp_value info;
+    char role[16];
+    char replicas[16];
+
+    (void)redis;
+    if (refused(call->query, "replication", reply, "allow info"))
+        return;
+    info = hf__resp_next(reply);
+    hf__redis_read_info(&info, "role", role, sizeof(role));
+    hf__redis_read_info(&info, "connected_slaves", replicas, sizeof(replicas));
+    if (strcmp(role, "master") != 0)
+        (void)hf__query_add_finding(call->query, BAD, "replication",
+                                    "connect to the master",
+                                    "this server is a replica");
+    else if (strcmp(replicas, "0") != 0)
+        (void)hf__query_add_finding(
+            call->query, WARN, "replication",
+            "let the resource check tokens (hf_token)",
+            "%s replicas: a failover may lose the last locks", replicas);
+    else
+        (void)hf__query_add_finding(call->query, OK, "replication", "",
+                                    "no replicas, so no failover");
+}
+
+static void on_right(struct hf__redis *redis, const struct hf__redis_call *call,
+                     struct hf__resp *reply)
+{
+    struct hf__resp_value value;
+    const char *what = call->data;
+
+    (void)redis;
+    if (!reply)
+        goto out;
+    value = hf__resp_next(reply);
+    if (value.type == HF__RESP_ERROR)
+        (void)hf__query_add_finding(
+            call->query, BAD, what,
+            "give the ACL user ~hf:* &hf:* and the commands in holdfast(7)",
+            "refused: %.*s", (int)value.len, value.text);
+    else
+        (void)hf__query_add_finding(call->query, OK, what, "", "allowed");
+out:
+    hf__free(call->data);
+}
+
+/* The last call of all. */
+static void on_last(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    hf_error err;
+
+    if (reply) {
+        hf__up_answer(&redis->base, call->query, 0, /* err= */ NULL);
+        return;
+    }
+    hf__redis_explain_lost(redis, &err);
+    hf__up_answer(&redis->base, call->query, err.code, &err);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static int ask(struct hf__redis *redis, struct hf__query *query,
+               hf__redis_reply_fn *done, uint32_t n, const char *const *words)
+{
+    struct hf__redis_call call = {.done = done, .query = query};
+    size_t mark = hf__redis_call_begin(redis, n);
+
+    for (uint32_t i = 0; i < n; i++)
+        hf__resp_arg_text(&redis->stream.out, words[i]);
+    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
+/* Take and leave a lock called @scratch_name, as any client would. */
+static int try_out(struct hf__redis *redis, struct hf__query *query,
+                   const char *what, int script, const char *record)
+{
+    struct hf__redis_call call = {.done = on_right, .query = query};
+    struct hf__buf *out = &redis->stream.out;
+    bool leaves = script == HF__REDIS_LEAVE;
+    size_t mark;
+    int rc;
+
+    call.data = hf__strdup(what);
+    if (!call.data)
+        return HF_ENOMEM;
+    hf__redis_native.key(redis, scratch_name, sizeof(scratch_name) - 1);
+    mark = hf__redis_eval_begin(redis, script, 1, leaves ? 2 : 3);
+    hf__resp_arg(out, redis->scratch.text, redis->scratch.len);
+    hf__resp_arg(out, record, leaves ? HF__RECORD_TICKET : strlen(record));
+    hf__resp_arg_text(out, leaves ? record : "0");
+    if (!leaves)
+        hf__resp_arg_text(out, "0");
+    rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    if (rc != 0)
+        hf__free(call.data);
+    return rc;
+}
+
+static int try_locks(struct hf__redis *redis, struct hf__query *query)
+{
+    char record[HF__RECORD_TEXTS + 32];
+    int rc;
+
+    /* No ticket of ours has the number 0. */
+    (void)snprintf(record, sizeof(record),
+                   "%s%012dx%05d%013d%07d%03d%013d>%016d?\n0\ndoctor\n",
+                   redis->identity, 0, 0, 1000, 0, 1, 0, 0);
+    rc = try_out(redis, query, "acquire", HF__REDIS_ACQUIRE, record);
+    return rc == 0 ? try_out(redis, query, "release", HF__REDIS_LEAVE, record)
+                   : rc;
+}
+
+int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
+                     hf_error *err)
+{
+    struct hf__redis *redis = (struct hf__redis *)engine;
+    char inbox[48];
+    char token[64];
+    bool native = redis->dialect == &hf__redis_native;
+
+    if (!redis->up)
+        return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
+    (void)snprintf(inbox, sizeof(inbox), "hf:i:%s", redis->identity);
+    (void)snprintf(token, sizeof(token), "hf:{%s}:t", scratch_name);
+#define ASK(done, ...)                                                         \
+    ask(redis, query, done,                                                    \
+        sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *),          \
+        (const char *[]){__VA_ARGS__})
+    if (ASK(on_ping, "PING") != 0 || ASK(on_time, "TIME") != 0 ||
+        ASK(on_memory, "CONFIG", "GET", "maxmemory*") != 0 ||
+        ASK(on_append, "CONFIG", "GET", "append*") != 0 ||
+        ASK(on_replication, "INFO", "replication") != 0 ||
+        (native && try_locks(redis, query) != 0) ||
+        ASK(on_last, "DEL", token) != 0) {
+        hf_error why;
+
+        /* What was sent refers to the query: no half answers. */
+        (void)hf__fail(&why, HF_ENOMEM, "out of memory");
+        hf__redis_fail(redis, &why);
+        return hf__fail_pass(err, &why);
+    }
+#undef ASK
+    return 0;
+}

@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inspect.c - questions about locks in general: list, check, break, versions.
+ *
+ * A list walks through the server's keys by SCAN, a page at a time, and looks
+ * at the locks of each page by one script, so that the rows of one lock belong
+ * to one moment; the locks of different pages do not. Nothing of it keeps the
+ * server busy for long.
+ *
+ * Failure: a lost connection or an error of the server is the answer.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engines/redis/redis.h"
+#include "name.h"
+
+/* ---- answers ----------------------------------------------------------- */
+
+static void answer_lost(struct hf__redis *redis, struct hf__query *query)
+{
+    hf_error err;
+
+    hf__redis_explain_lost(redis, &err);
+    hf__up_answer(&redis->base, query, err.code, &err);
+}
+
+static void answer_refused(struct hf__redis *redis, struct hf__query *query,
+                           const struct hf__resp_value *value)
+{
+    hf_error err;
+
+    (void)hf__redis_explain(redis, value, &err);
+    hf__up_answer(&redis->base, query, err.code, &err);
+}
+
+static void answer_text(struct hf__redis *redis, struct hf__query *query,
+                        int code, const char *text)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, code, "'%s': %s", query->name, text);
+    hf__up_answer(&redis->base, query, code, &err);
+}
+
+static int not_up(struct hf__redis *redis, hf_error *err)
+{
+    return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
+}
+
+/* The key of query->name in redis->scratch, by @dialect. */
+static int make_key(struct hf__redis *redis, const struct hf__query *query,
+                    const struct hf__redis_dialect *dialect, hf_error *err)
+{
+    dialect->key(redis, query->name, strlen(query->name));
+    if (!hf__buf_failed(&redis->scratch))
+        return 0;
+    hf__buf_release(&redis->scratch);
+    return hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+static void add_key(struct hf__redis *redis)
+{
+    hf__resp_arg(&redis->stream.out, redis->scratch.text, redis->scratch.len);
+}
+
+/* ---- rows -------------------------------------------------------------- */
+
+/* The name behind "hf:{…}", without the prefix; false if it is none. */
+static bool name_of_key(const struct hf__redis *redis,
+                        const struct hf__resp_value *key, char *to, size_t size)
+{
+    const char *prefix = redis->base.host->settings->prefix;
+    size_t prefix_len = strlen(prefix);
+    char whole[1024];
+    size_t n;
+
+    if (key->type != HF__RESP_TEXT || key->len < 6 ||
+        memcmp(key->text, "hf:{", 4) != 0 || key->text[key->len - 1] != '}')
+        return false;
+    n = hf__name_decode(key->text + 4, key->len - 5, whole, sizeof(whole));
+    if (n < prefix_len || n - prefix_len >= size ||
+        memcmp(whole, prefix, prefix_len) != 0)
+        return false;
+    memcpy(to, whole + prefix_len, n - prefix_len);
+    to[n - prefix_len] = '\0';
+    return n > prefix_len;
+}
+
+static int64_t since_ms(const char *record)
+{
+    int64_t asked_ms =
+        (int64_t)hf__redis_digits(record + HF__RECORD_ASKED, 13);
+    int64_t gone_ms = hf__world->wall_us() / 1000 - asked_ms;
+
+    return gone_ms > 0 ? gone_ms : 0;
+}
+
+static int add_row(struct hf__query *query, hf_lock_info *row,
+                   const char *record, size_t len)
+{
+    char copy[HF__REDIS_TEXTS];
+
+    if (len < HF__RECORD_TEXTS)
+        return 0; /* not ours */
+    hf__redis_record_read(record, len, copy, row);
+    if (row->since_ms < 0)
+        row->since_ms = since_ms(record);
+    return hf__query_add_lock(query, row);
+}
+
+/* Granted by a script: the token tells when. */
+static int64_t since_token(uint64_t token, int64_t server_ms)
+{
+    int64_t gone_ms = server_ms - (int64_t)(token / 1000);
+
+    return gone_ms > 0 ? gone_ms : 0;
+}
+
+/* A shared or slot holder: its lease's end, then "h" token record. */
+static int add_holder(struct hf__query *query, const char *name,
+                      struct hf__resp *reply, int64_t server_ms)
+{
+    struct hf__resp_value ends = hf__resp_next(reply);
+    struct hf__resp_value held = hf__resp_next(reply);
+    hf_lock_info row = {.role = HF_HOLDER, .name = name};
+
+    if (held.type != HF__RESP_TEXT || held.len < 17 + HF__RECORD_TEXTS)
+        return 0;
+    row.token = hf__redis_digits(held.text + 1, 16);
+    row.lease_ms = hf__resp_number(&ends, server_ms) - server_ms;
+    row.since_ms = since_token(row.token, server_ms);
+    return add_row(query, &row, held.text + 17, held.len - 17);
+}
+
+/* The exclusive holder, in either form of the gate. */
+static int add_exclusive(struct hf__query *query, const char *name,
+                         const struct hf__resp_value *gate, int64_t left_ms,
+                         uint64_t counter, int64_t server_ms)
+{
+    hf_lock_info row = {.role = HF_HOLDER, .name = name, .since_ms = -1};
+    const char *text = gate->text;
+
+    if (gate->len > HF__RECORD_TEXTS && text[0] != '~') {
+        row.lease_ms = left_ms;
+        row.token = text[HF__RECORD_BOUND] == '='
+                        ? hf__redis_digits(text + HF__RECORD_TOKEN, 16)
+                        : counter;
+        return add_row(query, &row, text, gate->len);
+    }
+    if (gate->len < HF__SLOW_RECORD + HF__RECORD_TEXTS ||
+        text[HF__SLOW_MODE] != 'x')
+        return 0;
+    row.lease_ms =
+        (int64_t)hf__redis_digits(text + HF__SLOW_UNTIL, 13) - server_ms;
+    row.token = hf__redis_digits(text + HF__SLOW_OWN, 16);
+    if (row.token != 0)
+        row.since_ms = since_token(row.token, server_ms);
+    else
+        row.token = hf__redis_digits(text + HF__SLOW_LAST, 16);
+    if (row.lease_ms <= 0)
+        return 0; /* over, and nobody has looked since */
+    return add_row(query, &row, text + HF__SLOW_RECORD,
+                   gate->len - HF__SLOW_RECORD);
+}
+
+/* One element of the answer to LOOK. */
+static int add_lock(struct hf__query *query, const char *name,
+                    struct hf__resp *reply)
+{
+    struct hf__resp_value gate = hf__resp_next(reply);
+    struct hf__resp_value left = hf__resp_next(reply);
+    struct hf__resp_value counter = hf__resp_next(reply);
+    struct hf__resp_value clock = hf__resp_next(reply);
+    struct hf__resp_value list = hf__resp_next(reply);
+    int64_t server_ms = hf__resp_number(&clock, 0);
+    int rc;
+
+    rc = gate.type == HF__RESP_TEXT
+             ? add_exclusive(query, name, &gate, hf__resp_number(&left, -1),
+                             (uint64_t)hf__resp_number(&counter, 0), server_ms)
+             : 0;
+    for (uint32_t i = 0; i + 1 < list.count && rc == 0; i += 2)
+        rc = add_holder(query, name, reply, server_ms);
+    list = hf__resp_next(reply);
+    for (uint32_t i = 0; i < list.count && rc == 0; i++) {
+        struct hf__resp_value record = hf__resp_next(reply);
+        hf_lock_info row = {.role = HF_WAITER,
+                            .name = name,
+                            .since_ms = -1,
+                            .lease_ms = -1,
+                            .place = i + 1};
+
+        if (record.type == HF__RESP_TEXT)
+            rc = add_row(query, &row, record.text, record.len);
+    }
+    return rc;
+}
+
+/* ---- list -------------------------------------------------------------- */
+
+static int send_scan(struct hf__redis *redis, struct hf__query *query,
+                     uint64_t cursor, hf_error *err);
+
+static void list_done(struct hf__redis *redis, struct hf__query *query, int rc)
+{
+    hf__up_answer(&redis->base, query, rc, /* err= */ NULL);
+}
+
+/* Each lock of the answer carries its own key, first. */
+static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value head;
+    int rc = 0;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    head = hf__resp_next(reply);
+    if (head.type != HF__RESP_LIST) {
+        answer_refused(redis, query, &head);
+        return;
+    }
+    for (uint32_t i = 0; i < head.count && rc == 0; i++) {
+        struct hf__resp_value lock = hf__resp_next(reply);
+        struct hf__resp after = *reply;
+        struct hf__resp_value key;
+        char name[HF_NAME_MAX + 1];
+
+        hf__resp_skip(&after, &lock);
+        if (lock.count == 7) {
+            key = hf__resp_next(reply);
+            if (name_of_key(redis, &key, name, sizeof(name)))
+                rc = add_lock(query, name, reply);
+        }
+        *reply = after;
+    }
+    if (rc == 0 && call->ticket != 0) {
+        rc = send_scan(redis, query, call->ticket, /* err= */ NULL);
+        if (rc == 0)
+            return;
+    }
+    list_done(redis, query, rc);
+}
+
+/* Look at the @n gates among the keys of a page; @cursor: the next page. */
+static int send_look(struct hf__redis *redis, struct hf__query *query,
+                     struct hf__resp keys, uint32_t count, uint32_t n,
+                     uint64_t cursor)
+{
+    struct hf__redis_call call = {
+        .done = on_look, .query = query, .ticket = cursor};
+    size_t mark = hf__redis_eval_begin(redis, HF__REDIS_LOOK, n, 0);
+
+    while (count-- > 0) {
+        struct hf__resp_value key = hf__resp_next(&keys);
+        char name[HF_NAME_MAX + 1];
+
+        if (name_of_key(redis, &key, name, sizeof(name)))
+            hf__resp_arg(&redis->stream.out, key.text, key.len);
+    }
+    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
+static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value head;
+    struct hf__resp_value list;
+    struct hf__resp keys;
+    uint64_t cursor;
+    uint32_t n = 0;
+    int rc = 0;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    head = hf__resp_next(reply);
+    if (head.type != HF__RESP_LIST) {
+        answer_refused(redis, query, &head);
+        return;
+    }
+    head = hf__resp_next(reply);
+    cursor = head.type == HF__RESP_TEXT ? hf__redis_digits(head.text, head.len)
+                                        : 0;
+    list = hf__resp_next(reply);
+    keys = *reply;
+    for (uint32_t i = 0; i < list.count; i++) {
+        struct hf__resp_value key = hf__resp_next(reply);
+        char name[HF_NAME_MAX + 1];
+
+        n += name_of_key(redis, &key, name, sizeof(name));
+    }
+    if (n > 0)
+        rc = send_look(redis, query, keys, list.count, n, cursor);
+    else if (cursor != 0)
+        rc = send_scan(redis, query, cursor, /* err= */ NULL);
+    if (rc != 0 || (n == 0 && cursor == 0))
+        list_done(redis, query, rc);
+}
+
+static int send_scan(struct hf__redis *redis, struct hf__query *query,
+                     uint64_t cursor, hf_error *err)
+{
+    struct hf__redis_call call = {.done = on_scan, .query = query};
+    struct hf__buf *out = &redis->stream.out;
+    struct hf__buf *key = &redis->scratch;
+    char text[24];
+    size_t mark;
+
+    hf__redis_native.key(redis, query->prefix, strlen(query->prefix));
+    if (key->len > 0)
+        key->text[key->len - 1] = '*'; /* was the closing brace */
+    (void)snprintf(text, sizeof(text), "%" PRIu64, cursor);
+    mark = hf__redis_call_begin(redis, 6);
+    hf__resp_arg_text(out, "SCAN");
+    hf__resp_arg_text(out, text);
+    hf__resp_arg_text(out, "MATCH");
+    add_key(redis);
+    hf__resp_arg_text(out, "COUNT");
+    hf__resp_arg_text(out, "1000");
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+/* What plain shows of one key: the value may be anybody's. */
+static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
+                     struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value value;
+    hf_lock_info row = {.role = HF_HOLDER,
+                        .name = query->name,
+                        .since_ms = -1,
+                        .lease_ms = -1,
+                        .alive = 2};
+    char record[HF__RECORD_TEXTS + HF__REDIS_TEXTS];
+    char copy[HF__REDIS_TEXTS];
+    size_t head = HF__RECORD_TICKET + 1;
+    int rc = 0;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    value = hf__resp_next(reply);
+    if (value.type == HF__RESP_TEXT) {
+        size_t len = value.len < HF__REDIS_TEXTS - 1 ? value.len
+                                                     : HF__REDIS_TEXTS - 1;
+
+        if (len > head && value.text[HF__RECORD_TICKET] == ':') {
+            memset(record, '0', HF__RECORD_TEXTS);
+            memcpy(record + HF__RECORD_TEXTS, value.text + head, len - head);
+            hf__redis_record_read(record, HF__RECORD_TEXTS + len - head, copy,
+                                  &row);
+            row.mode = HF_EXCLUSIVE;
+            row.slots = 0;
+        } else {
+            memcpy(copy, value.text, len);
+            copy[len] = '\0';
+            row.owner = copy;
+        }
+        rc = hf__query_add_lock(query, &row);
+    }
+    hf__up_answer(&redis->base, query, rc, /* err= */ NULL);
+}
+
+static int plain_show(struct hf__redis *redis, struct hf__query *query,
+                      hf_error *err)
+{
+    struct hf__redis_call call = {.done = on_plain, .query = query};
+    size_t mark;
+    int rc = make_key(redis, query, &hf__redis_plain, err);
+
+    if (rc != 0)
+        return rc;
+    mark = hf__redis_call_begin(redis, 2);
+    hf__resp_arg_text(&redis->stream.out, "GET");
+    add_key(redis);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
+                   hf_error *err)
+{
+    struct hf__redis *redis = (struct hf__redis *)engine;
+    struct hf__redis_call call = {.done = on_look, .query = query};
+    size_t mark;
+    int rc;
+
+    if (!redis->up)
+        return not_up(redis, err);
+    if (redis->dialect == &hf__redis_plain)
+        return query->name
+                   ? plain_show(redis, query, err)
+                   : hf__fail(err, HF_EUNSUPPORTED,
+                              "dialect=plain cannot tell locks from other "
+                              "keys: ask for one name");
+    if (!query->name)
+        return send_scan(redis, query, 0, err);
+    rc = make_key(redis, query, &hf__redis_native, err);
+    if (rc != 0)
+        return rc;
+    mark = hf__redis_eval_begin(redis, HF__REDIS_LOOK, 1, 0);
+    add_key(redis);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+/* ---- tokens ------------------------------------------------------------ */
+
+static void on_checked(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value value;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    value = hf__resp_next(reply);
+    if (hf__resp_is(&value, "y"))
+        hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
+    else if (hf__resp_is(&value, "n"))
+        answer_text(redis, query, HF_ENOTFOUND, "nobody holds it");
+    else if (hf__resp_is(&value, "c"))
+        answer_text(redis, query, HF_ECONFLICT, "held under another token");
+    else if (hf__resp_is(&value, "u"))
+        answer_text(redis, query, HF_EUNSUPPORTED,
+                    "the server learns its token with the next renewal; ask "
+                    "again then");
+    else
+        answer_refused(redis, query, &value);
+}
+
+int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err)
+{
+    struct hf__redis *redis = (struct hf__redis *)engine;
+    struct hf__redis_call call = {.done = on_checked, .query = query};
+    size_t mark;
+    int rc;
+
+    if (redis->dialect == &hf__redis_plain)
+        return hf__fail(err, HF_EUNSUPPORTED, "dialect=plain has no tokens");
+    if (!redis->up)
+        return not_up(redis, err);
+    rc = make_key(redis, query, &hf__redis_native, err);
+    if (rc != 0)
+        return rc;
+    mark = hf__redis_eval_begin(redis, HF__REDIS_CHECK, 1, 1);
+    add_key(redis);
+    hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static void on_broken(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value value;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    value = hf__resp_next(reply);
+    if (value.type != HF__RESP_NUMBER)
+        answer_refused(redis, query, &value);
+    else if (value.number == 1)
+        hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
+    else if (value.number == 0)
+        answer_text(redis, query, HF_ENOTFOUND, "nobody holds it");
+    else
+        answer_text(redis, query, HF_ECONFLICT,
+                    "held under another token or by another owner");
+}
+
+int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
+                    hf_error *err)
+{
+    struct hf__redis *redis = (struct hf__redis *)engine;
+    struct hf__redis_call call = {.done = on_broken, .query = query};
+    bool plain = redis->dialect == &hf__redis_plain;
+    const char *owner = query->owner ? query->owner : "";
+    size_t mark;
+    int rc;
+
+    if (!redis->up)
+        return not_up(redis, err);
+    if (plain && query->token != 0)
+        return hf__fail(err, HF_ECONFLICT,
+                        "dialect=plain has no tokens: name the owner");
+    rc = make_key(redis, query, redis->dialect, err);
+    if (rc != 0)
+        return rc;
+    mark = hf__redis_eval_begin(
+        redis, plain ? HF__REDIS_PLAIN_BREAK : HF__REDIS_BREAK, 1,
+        plain ? 1 : 2);
+    add_key(redis);
+    if (!plain)
+        hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
+    hf__resp_arg_text(&redis->stream.out, owner);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+/* ---- versions ---------------------------------------------------------- */
+
+static int version_key(struct hf__redis *redis, const struct hf__query *query,
+                       hf_error *err)
+{
+    int rc = make_key(redis, query, &hf__redis_native, err);
+
+    if (rc == 0)
+        hf__buf_add(&redis->scratch, ":v");
+    return rc;
+}
+
+static void on_version(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value value;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    value = hf__resp_next(reply);
+    if (value.type == HF__RESP_ERROR) {
+        answer_refused(redis, query, &value);
+        return;
+    }
+    query->version = (uint64_t)hf__resp_number(&value, 0);
+    hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
+}
+
+int hf__redis_version_read(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err)
+{
+    struct hf__redis *redis = (struct hf__redis *)engine;
+    struct hf__redis_call call = {.done = on_version, .query = query};
+    size_t mark;
+    int rc;
+
+    if (!redis->up)
+        return not_up(redis, err);
+    rc = version_key(redis, query, err);
+    if (rc != 0)
+        return rc;
+    mark = hf__redis_call_begin(redis, 2);
+    hf__resp_arg_text(&redis->stream.out, "GET");
+    add_key(redis);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static void on_committed(struct hf__redis *redis,
+                         const struct hf__redis_call *call,
+                         struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value head;
+    struct hf__resp_value done;
+    struct hf__resp_value version;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    head = hf__resp_next(reply);
+    if (head.type != HF__RESP_LIST || head.count != 2) {
+        answer_refused(redis, query, &head);
+        return;
+    }
+    done = hf__resp_next(reply);
+    version = hf__resp_next(reply);
+    query->version = (uint64_t)hf__resp_number(&version, 0);
+    if (hf__resp_number(&done, 0) == 1)
+        hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
+    else
+        answer_text(redis, query, HF_ECONFLICT, "another version was committed");
+}
+
+int hf__redis_version_commit(struct hf__engine *engine,
+                             struct hf__query *query, hf_error *err)
+{
+    struct hf__redis *redis = (struct hf__redis *)engine;
+    struct hf__redis_call call = {.done = on_committed, .query = query};
+    size_t mark;
+    int rc;
+
+    if (!redis->up)
+        return not_up(redis, err);
+    rc = version_key(redis, query, err);
+    if (rc != 0)
+        return rc;
+    mark = hf__redis_eval_begin(redis, HF__REDIS_COMMIT, 1, 1);
+    add_key(redis);
+    hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
+    return hf__redis_call_end(redis, mark, &call, err);
+}

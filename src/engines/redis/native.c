@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * native.c - our own layout: first come first served, handed on by push.
+ *
+ * ASKING. A name that nobody contends for is taken without a script: SET NX
+ * and INCR of the token travel in one write. INCR alone could repeat a token
+ * after the server lost data, so it is used only on a name whose token a script
+ * has based on the server's clock on this same connection, at most five
+ * minutes ago: losing data breaks connections. Whatever goes wrong on that
+ * path (it is taken, the counter has gone) is sorted out by the script, which
+ * may be asked again and again for one ticket.
+ *
+ * WAITING. A waiter stands in line at the server. Who releases grants to the
+ * first one that lives, and pushes the grant to its connection. The waiter
+ * beats every third of its lease: that proves its life, and would find a grant
+ * whose push was lost. The first in line also looks when the holder's lease
+ * ends.
+ *
+ * A grant counts from when the last answered request of its ticket was SENT,
+ * also when it is pushed: the push does not say when it happened.
+ *
+ * LEAVING is one script for release, withdrawal and reaping.
+ *
+ * Failure: an error of the server that may have come half-way through a script
+ * is followed by LEAVE, and reported when that is done.
+ */
+#include <stdlib.h>
+
+#include "engines/redis/redis.h"
+#include "name.h"
+
+#define BASED_NS (300 * HF_SECOND)
+/* Smaller numbers were counted up from nothing. */
+#define TOKEN_MIN INT64_C(1000000000000000)
+
+static void key(struct hf__redis *redis, const char *name, size_t len)
+{
+    const char *prefix = redis->base.host->settings->prefix;
+    struct hf__buf *to = &redis->scratch;
+    char whole[128 + HF_NAME_MAX + 1];
+    char encoded[3 * sizeof(whole) + 1];
+    size_t prefix_len = strlen(prefix);
+    size_t n;
+
+    assert(prefix_len + len <= sizeof(whole));
+    memcpy(whole, prefix, prefix_len);
+    memcpy(whole + prefix_len, name, len);
+    n = hf__name_encode(whole, prefix_len + len, encoded, sizeof(encoded));
+    to->len = 0;
+    hf__buf_add(to, "hf:{");
+    hf__buf_append(to, encoded, n);
+    hf__buf_add(to, "}");
+}
+
+/* ---- reports ----------------------------------------------------------- */
+
+static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
+                    uint64_t token, int64_t sent_ns)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_name *name =
+        hf__redis_name(redis, ticket->name, ticket->name_len);
+    uint32_t reserve = ticket->reserve < 999 ? ticket->reserve : 999;
+    struct hf__grant grant = {
+        .token = token,
+        .tokens = reserve,
+        .lease_ms = ticket->ttl_ms,
+        .sent_ns = sent_ns,
+    };
+
+    mine->asking = false;
+    mine->waiting = false;
+    mine->watch_ns = 0;
+    mine->confirmed_ns = sent_ns;
+    if (name->token < token + reserve - 1)
+        name->token = token + reserve - 1;
+    hf__up_granted(&redis->base, ticket, &grant);
+}
+
+/* Certain: not held, and nothing is left. */
+static void failed(struct hf__redis *redis, struct hf__ticket *ticket,
+                   const hf_error *err)
+{
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_failed(&redis->base, ticket, err);
+}
+
+static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
+                 struct hf__resp *reply)
+{
+    struct hf__resp_value record;
+    char holder[160];
+
+    (void)hf__resp_next(reply); /* how long its lease lasts */
+    record = hf__resp_next(reply);
+    holder[0] = '\0';
+    if (record.type == HF__RESP_TEXT && record.len > HF__RECORD_TEXTS)
+        hf__redis_record_holder(record.text, record.len, holder,
+                                sizeof(holder));
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_busy(&redis->base, ticket, /* again_ns= */ 0,
+                holder[0] ? holder : NULL);
+}
+
+static void set_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                      int64_t ms, int64_t now_ns)
+{
+    mine->watch_ns = 0;
+    if (ms < 0 || ms > HF_DURATION_MAX)
+        return;
+    mine->watch_ns = now_ns + (ms + 1) * HF_MS;
+    hf__redis_wake(redis, mine->watch_ns);
+}
+
+static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
+                   int64_t watch_ms, int64_t sent_ns)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    mine->asking = false;
+    mine->waiting = true;
+    mine->confirmed_ns = sent_ns;
+    set_watch(redis, mine, watch_ms, hf__now());
+    hf__up_queued(&redis->base, ticket);
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply);
+
+static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                      hf__redis_reply_fn *done, void *data, hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {
+        .done = done, .ticket = ticket->id, .data = data};
+    size_t mark = hf__redis_script_begin(redis, HF__REDIS_LEAVE, 1, 2);
+    struct hf__buf *out = &redis->stream.out;
+
+    hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
+    hf__resp_arg(out, mine->record, HF__RECORD_TICKET);
+    /* A holder is known by its ticket; a waiter by the whole record. */
+    hf__resp_arg(out, mine->record, mine->releasing ? 0 : mine->record_len);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    hf__redis_explain_lost(redis, &err);
+    hf__up_unknown(&redis->base, ticket, &err);
+}
+
+static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+    bool releasing;
+
+    if (!ticket)
+        return;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, HF__REDIS_LEAVE) == 0 &&
+        send_leave(redis, ticket, on_left, NULL, /* err= */ NULL) == 0)
+        return;
+    if (value.type != HF__RESP_NUMBER) {
+        unknown(redis, ticket); /* the core tries again */
+        return;
+    }
+    releasing = hf__redis_ticket(redis, ticket)->releasing;
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_left(&redis->base, ticket,
+                releasing && value.number == 0 ? HF_ELOST : 0);
+}
+
+static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    mine->asking = false;
+    mine->waiting = false;
+    mine->watch_ns = 0;
+    mine->leaving = true;
+    mine->releasing = releasing;
+    return send_leave(redis, ticket, on_left, NULL, err);
+}
+
+/* The answer to a LEAVE after an error: now it is certain. */
+static void on_cleared(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    hf_error *why = call->data;
+
+    if (ticket && hf__redis_ticket(redis, ticket)->asking) {
+        if (reply)
+            failed(redis, ticket, why);
+        else
+            unknown(redis, ticket);
+    }
+    hf__free(why);
+}
+
+/* The server answered with an error: was anything done? */
+static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const struct hf__resp_value *value)
+{
+    hf_error err;
+    hf_error *copy;
+
+    if (hf__redis_explain(redis, value, &err)) {
+        failed(redis, ticket, &err);
+        return;
+    }
+    copy = hf__malloc(sizeof(*copy));
+    if (copy)
+        *copy = err;
+    if (!copy || send_leave(redis, ticket, on_cleared, copy,
+                            /* err= */ NULL) != 0) {
+        hf__free(copy);
+        hf__redis_ticket(redis, ticket)->asking = false;
+        hf__up_unknown(&redis->base, ticket, &err);
+    }
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void on_acquired(struct hf__redis *redis,
+                        const struct hf__redis_call *call,
+                        struct hf__resp *reply);
+
+static int send_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {.done = on_acquired, .ticket = ticket->id};
+    struct hf__buf *out = &redis->stream.out;
+    size_t mark;
+    int rc;
+
+    if (!ticket->nowait) {
+        rc = hf__redis_subscribe(redis, err);
+        if (rc != 0)
+            return rc;
+    }
+    mark = hf__redis_script_begin(redis, HF__REDIS_ACQUIRE, 1, 3);
+    hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
+    hf__resp_arg(out, mine->record, mine->record_len);
+    hf__resp_arg(out, ticket->nowait ? "0" : "1", 1);
+    hf__resp_arg(out, mine->tried ? "1" : "0", 1);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+/* Ask by the script, from inside an answer. */
+static void ask_on(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    if (send_acquire(redis, ticket, &err) != 0) {
+        hf__redis_ticket(redis, ticket)->asking = false;
+        hf__up_unknown(&redis->base, ticket, &err);
+    }
+}
+
+static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
+                     const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct hf__redis_name *name =
+        hf__redis_name(redis, ticket->name, ticket->name_len);
+    struct hf__resp_value letter = hf__resp_next(reply);
+    struct hf__resp_value number;
+
+    if (hf__resp_is(&letter, "b")) {
+        busy(redis, ticket, reply);
+        return;
+    }
+    number = hf__resp_next(reply);
+    if (hf__resp_is(&letter, "q")) {
+        name->contended = true;
+        queued(redis, ticket, hf__resp_number(&number, -1), call->sent_ns);
+        return;
+    }
+    name->contended = false;
+    name->based_ns = call->sent_ns;
+    granted(redis, ticket, (uint64_t)hf__resp_number(&number, 0),
+            call->sent_ns);
+}
+
+static void on_acquired(struct hf__redis *redis,
+                        const struct hf__redis_call *call,
+                        struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__redis_ticket *mine =
+        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__resp_value value;
+
+    if (!mine || !mine->asking)
+        return; /* withdrawn meanwhile */
+    if (!reply) {
+        mine->asking = false;
+        unknown(redis, ticket);
+        return;
+    }
+    value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value)) {
+        (void)hf__redis_script_load(redis, HF__REDIS_ACQUIRE);
+        ask_on(redis, ticket);
+    } else if (value.type != HF__RESP_LIST || value.count < 2) {
+        refused(redis, ticket, &value);
+    } else {
+        acquired(redis, ticket, call, reply);
+    }
+}
+
+/* ---- the way without a script ------------------------------------------ */
+
+static void on_counted(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__redis_ticket *mine =
+        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__resp_value value;
+
+    if (!mine || !mine->asking)
+        return;
+    if (!reply) {
+        mine->asking = false;
+        unknown(redis, ticket);
+        return;
+    }
+    value = hf__resp_next(reply);
+    if (!mine->tried && value.type == HF__RESP_NUMBER &&
+        value.number >= TOKEN_MIN) {
+        granted(redis, ticket,
+                (uint64_t)value.number - (ticket->reserve - 1), call->sent_ns);
+        return;
+    }
+    if (mine->tried)
+        hf__redis_name(redis, ticket->name, ticket->name_len)->contended = true;
+    mine->tried = true;
+    ask_on(redis, ticket);
+}
+
+/* The answer to SET NX; that to INCR follows. */
+static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
+                   struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value;
+
+    if (!ticket || !reply)
+        return;
+    value = hf__resp_next(reply);
+    hf__redis_ticket(redis, ticket)->tried = !hf__resp_is(&value, "OK");
+}
+
+static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {.ticket = ticket->id, .sent_ns = hf__now()};
+    struct hf__buf *out = &redis->stream.out;
+    const char *lock = hf__redis_ticket_key(mine);
+    size_t mark = hf__redis_call_begin(redis, 6);
+    int rc;
+
+    hf__resp_arg(out, "SET", 3);
+    hf__resp_arg(out, lock, mine->key_len);
+    hf__resp_arg(out, mine->record, mine->record_len);
+    hf__resp_arg(out, "NX", 2);
+    hf__resp_arg(out, "PX", 2);
+    hf__resp_arg_number(out, ticket->ttl_ms +
+                                 redis->base.host->settings->lock_delay_ms);
+    call.done = on_set;
+    rc = hf__redis_call_end(redis, mark, &call, err);
+    if (rc != 0)
+        return rc;
+
+    mark = hf__redis_call_begin(redis, 3);
+    hf__resp_arg(out, "INCRBY", 6);
+    hf__resp_arg_begin(out, mine->key_len + 2);
+    hf__buf_append(out, lock, mine->key_len);
+    hf__buf_append(out, ":t", 2);
+    hf__resp_arg_end(out);
+    hf__resp_arg_number(out, ticket->reserve);
+    call.done = on_counted;
+    rc = hf__redis_call_end(redis, mark, &call, err);
+    return rc == 0 ? 0 : send_acquire(redis, ticket, err);
+}
+
+static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
+                   hf_error *err)
+{
+    struct hf__redis_name *name =
+        hf__redis_name(redis, ticket->name, ticket->name_len);
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool known = mine->record != NULL;
+    bool quick;
+    int rc;
+
+    rc = hf__redis_ticket_know(redis, ticket, err);
+    if (rc != 0)
+        return rc;
+    if (!known) /* and never again: the line is searched for the record */
+        hf__redis_put_digits(mine->record + HF__RECORD_TOKEN, name->token, 16);
+    quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
+            !name->contended && name->based_ns != 0 && ticket->reserve < 999 &&
+            ticket->sent_ns - name->based_ns < BASED_NS;
+    mine->asking = true;
+    mine->waiting = false;
+    mine->tried = false;
+    rc = quick ? send_fast(redis, ticket, err)
+               : send_acquire(redis, ticket, err);
+    if (rc != 0)
+        mine->asking = false;
+    return rc;
+}
+
+/* ---- beats ------------------------------------------------------------- */
+
+struct beats {
+    size_t n;
+    uint64_t tickets[];
+};
+
+static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
+                   const struct hf__resp_value *said, int64_t sent_ns)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__grant grant = {
+        .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
+
+    if (mine->asking || mine->leaving || said->len == 0)
+        return;
+    if (said->text[0] == 'h' && mine->waiting) {
+        granted(redis, ticket,
+                hf__redis_digits(said->text + 1, said->len - 1), sent_ns);
+    } else if (said->text[0] == 'h' || (said->text[0] == 'w' && mine->waiting)) {
+        mine->confirmed_ns = sent_ns;
+        if (mine->waiting)
+            set_watch(redis, mine,
+                      said->text[1] == '-'
+                          ? -1
+                          : (int64_t)hf__redis_digits(said->text + 1,
+                                                      said->len - 1),
+                      hf__now());
+        hf__up_renewed(&redis->base, ticket, &grant);
+    } else {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+}
+
+static void on_beaten(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply);
+
+static int send_beats(struct hf__redis *redis, struct beats *beats,
+                      hf_error *err)
+{
+    struct hf__redis_call call = {.done = on_beaten, .data = beats};
+    uint32_t n = (uint32_t)beats->n;
+    struct hf__buf *out = &redis->stream.out;
+    size_t mark = hf__redis_script_begin(redis, HF__REDIS_BEAT, n, n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hf__redis_ticket *mine = hf__redis_ticket(
+            redis, hf__redis_ticket_find(redis, beats->tickets[i]));
+
+        hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct hf__ticket *ticket =
+            hf__redis_ticket_find(redis, beats->tickets[i]);
+        const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+        char token[16];
+
+        hf__redis_put_digits(token, mine->waiting ? 0 : ticket->token, 16);
+        hf__resp_arg_begin(out, HF__RECORD_HEAD + sizeof(token));
+        hf__buf_append(out, mine->record, HF__RECORD_HEAD);
+        hf__buf_append(out, token, sizeof(token));
+        hf__resp_arg_end(out);
+    }
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+/* The script was not there: ask again for those that are still here. */
+static void beat_again(struct hf__redis *redis, struct beats *beats)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < beats->n; i++) {
+        if (hf__redis_ticket_find(redis, beats->tickets[i]))
+            beats->tickets[n++] = beats->tickets[i];
+    }
+    beats->n = n;
+    (void)hf__redis_script_load(redis, HF__REDIS_BEAT);
+    if (n == 0 || send_beats(redis, beats, /* err= */ NULL) != 0)
+        hf__free(beats); /* silence: the core counts the time */
+}
+
+static void on_beaten(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct beats *beats = call->data;
+    struct hf__resp_value value = {0};
+
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value)) {
+        beat_again(redis, beats);
+        return;
+    }
+    for (size_t i = 0; i < beats->n && value.type == HF__RESP_LIST; i++) {
+        struct hf__ticket *ticket =
+            hf__redis_ticket_find(redis, beats->tickets[i]);
+        struct hf__resp_value said = hf__resp_next(reply);
+
+        if (said.type != HF__RESP_TEXT)
+            break;
+        if (ticket)
+            beaten(redis, ticket, &said, call->sent_ns);
+    }
+    hf__free(beats);
+}
+
+static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
+                 hf_error *err)
+{
+    while (n > 0) {
+        size_t some = n < HF__REDIS_BEATS ? n : HF__REDIS_BEATS;
+        struct beats *beats =
+            hf__malloc(sizeof(*beats) + some * sizeof(beats->tickets[0]));
+        int rc;
+
+        if (!beats)
+            return hf__fail(err, HF_ENOMEM, "out of memory");
+        beats->n = 0;
+        for (size_t i = 0; i < some; i++) {
+            if (hf__redis_ticket(redis, tickets[i])->record)
+                beats->tickets[beats->n++] = tickets[i]->id;
+        }
+        rc = beats->n > 0 ? send_beats(redis, beats, err) : HF_EINTERNAL;
+        if (rc != 0) {
+            hf__free(beats);
+            return rc;
+        }
+        tickets += some;
+        n -= some;
+    }
+    return 0;
+}
+
+/* ---- downgrade --------------------------------------------------------- */
+
+static void on_downgraded(struct hf__redis *redis,
+                          const struct hf__redis_call *call,
+                          struct hf__resp *reply);
+
+static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {
+        .done = on_downgraded, .ticket = ticket->id, .sent_ns = hf__now()};
+    struct hf__buf *out = &redis->stream.out;
+    size_t mark = hf__redis_script_begin(redis, HF__REDIS_DOWNGRADE, 1, 2);
+
+    mine->record[HF__RECORD_MODE] = 's';
+    hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
+    hf__resp_arg(out, mine->record, mine->record_len);
+    hf__resp_arg_number(out, (int64_t)ticket->token);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static void on_downgraded(struct hf__redis *redis,
+                          const struct hf__redis_call *call,
+                          struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
+
+    if (!ticket || hf__redis_ticket(redis, ticket)->leaving)
+        return;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, HF__REDIS_DOWNGRADE) == 0 &&
+        downgrade(redis, ticket, /* err= */ NULL) == 0)
+        return;
+    if (value.type != HF__RESP_NUMBER) {
+        unknown(redis, ticket);
+    } else if (value.number == 1) {
+        ticket->mode = HF_SHARED;
+        grant.lease_ms = ticket->ttl_ms;
+        hf__up_renewed(&redis->base, ticket, &grant);
+    } else {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+}
+
+/* ---- pushes ------------------------------------------------------------ */
+
+/* "g" ticket token: granted. "b" ticket: somebody broke it. */
+void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len)
+{
+    struct hf__ticket *ticket;
+    struct hf__redis_ticket *mine;
+    char number[13];
+
+    if (len < 13)
+        return;
+    memcpy(number, text + 1, 12);
+    number[12] = '\0';
+    ticket = hf__redis_ticket_find(redis, strtoull(number, NULL, 16));
+    if (!ticket)
+        return;
+    mine = hf__redis_ticket(redis, ticket);
+    if (text[0] == 'g' && mine->waiting && len == 29) {
+        granted(redis, ticket, hf__redis_digits(text + 13, 16),
+                mine->confirmed_ns);
+    } else if (text[0] == 'b' && !mine->waiting && !mine->asking &&
+               !mine->leaving) {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_BROKEN);
+    }
+}
+
+const struct hf__redis_dialect hf__redis_native = {
+    .name = "native",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
+            HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
+            HF_CAP_CHECK_TOKEN,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .downgrade = downgrade,
+    .key = key,
+};

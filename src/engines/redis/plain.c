@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plain.c - the lock that everybody has: SET key value NX PX.
+ *
+ * redsync, node-redlock, redis-py, Spring and others see the same lock: the key
+ * is prefix and name as they are, the value a text that only its owner knows,
+ * and release and renewal compare it. Nobody stands in line, nobody is woken,
+ * there is no token: while a caller waits, the core asks again by its retry
+ * policy.
+ *
+ * Our value begins with 128 random bits and the number of the ticket; behind
+ * them it says who we are, for people. SET NX GET answers with the value that
+ * is in the way, so one trip also tells who holds it, or that it is ourselves:
+ * an answer that was lost.
+ */
+#include "engines/redis/redis.h"
+
+/* The value lies at the end of the record's head, which plain does not use:
+ * ticket, colon, texts. */
+enum { VALUE_AT = HF__RECORD_TEXTS - HF__RECORD_TICKET - 1 };
+
+static void key(struct hf__redis *redis, const char *name, size_t len)
+{
+    struct hf__buf *to = &redis->scratch;
+
+    to->len = 0;
+    hf__buf_add(to, redis->base.host->settings->prefix);
+    hf__buf_append(to, name, len);
+}
+
+static const char *value_of(const struct hf__redis_ticket *mine)
+{
+    return mine->record + VALUE_AT;
+}
+
+static size_t value_len(const struct hf__redis_ticket *mine)
+{
+    return mine->record_len - VALUE_AT;
+}
+
+static int know(struct hf__redis *redis, struct hf__ticket *ticket,
+                hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    int rc;
+
+    if (mine->record)
+        return 0;
+    rc = hf__redis_ticket_know(redis, ticket, err);
+    if (rc != 0)
+        return rc;
+    memcpy(mine->record + VALUE_AT, mine->record, HF__RECORD_TICKET);
+    mine->record[HF__RECORD_TEXTS - 1] = ':';
+    return 0;
+}
+
+static int64_t lease_ms(const struct hf__redis *redis,
+                        const struct hf__ticket *ticket)
+{
+    return ticket->ttl_ms + redis->base.host->settings->lock_delay_ms;
+}
+
+static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    hf__redis_explain_lost(redis, &err);
+    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__up_unknown(&redis->base, ticket, &err);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
+                    hf_error *err);
+static int send_beats(struct hf__redis *redis, struct hf__ticket **tickets,
+                      size_t n, hf_error *err);
+
+static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
+                    int64_t sent_ns)
+{
+    struct hf__grant grant = {
+        .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
+
+    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__up_granted(&redis->base, ticket, &grant);
+}
+
+static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
+                 const struct hf__resp_value *value)
+{
+    size_t head = HF__RECORD_TICKET + 1;
+    char record[HF__RECORD_TEXTS + HF__REDIS_TEXTS];
+    char holder[160];
+    bool ours = value->len > head && value->len < HF__REDIS_TEXTS &&
+                value->text[HF__RECORD_TICKET] == ':';
+
+    if (ours) {
+        memset(record, '0', HF__RECORD_TEXTS);
+        memcpy(record + HF__RECORD_TEXTS, value->text + head,
+               value->len - head);
+        hf__redis_record_holder(record, HF__RECORD_TEXTS + value->len - head,
+                                holder, sizeof(holder));
+    }
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_busy(&redis->base, ticket, /* again_ns= */ 0, ours ? holder : NULL);
+}
+
+static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
+                   struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__redis_ticket *mine =
+        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__resp_value value;
+    hf_error err;
+
+    if (!mine || !mine->asking)
+        return;
+    if (!reply) {
+        unknown(redis, ticket);
+        return;
+    }
+    value = hf__resp_next(reply);
+    if (value.type == HF__RESP_NULL) {
+        granted(redis, ticket, call->sent_ns);
+    } else if (value.type == HF__RESP_TEXT && value.len == value_len(mine) &&
+               memcmp(value.text, value_of(mine), value.len) == 0) {
+        /* Ours already: its lease began when we do not know. */
+        if (send_beats(redis, &ticket, 1, &err) != 0)
+            unknown(redis, ticket);
+    } else if (value.type == HF__RESP_TEXT) {
+        busy(redis, ticket, &value);
+    } else {
+        (void)hf__redis_explain(redis, &value, &err);
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_failed(&redis->base, ticket, &err);
+    }
+}
+
+static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
+                    hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {.done = on_set, .ticket = ticket->id};
+    struct hf__buf *out = &redis->stream.out;
+    size_t mark = hf__redis_call_begin(redis, 7);
+
+    hf__resp_arg(out, "SET", 3);
+    hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
+    hf__resp_arg(out, value_of(mine), value_len(mine));
+    hf__resp_arg(out, "NX", 2);
+    hf__resp_arg(out, "GET", 3);
+    hf__resp_arg(out, "PX", 2);
+    hf__resp_arg_number(out, lease_ms(redis, ticket));
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
+                   hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    int rc = know(redis, ticket, err);
+
+    if (rc != 0)
+        return rc;
+    mine->asking = true;
+    rc = send_set(redis, ticket, err);
+    if (rc != 0)
+        mine->asking = false;
+    return rc;
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply);
+
+static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                      hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {.done = on_left, .ticket = ticket->id};
+    size_t mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_LEAVE, 1, 1);
+
+    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine),
+                 mine->key_len);
+    hf__resp_arg(&redis->stream.out, value_of(mine), value_len(mine));
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+    bool releasing;
+
+    if (!ticket)
+        return;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, HF__REDIS_PLAIN_LEAVE) == 0 &&
+        send_leave(redis, ticket, /* err= */ NULL) == 0)
+        return;
+    if (value.type != HF__RESP_NUMBER) {
+        unknown(redis, ticket);
+        return;
+    }
+    releasing = hf__redis_ticket(redis, ticket)->releasing;
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_left(&redis->base, ticket,
+                releasing && value.number == 0 ? HF_ELOST : 0);
+}
+
+static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    mine->asking = false;
+    mine->leaving = true;
+    mine->releasing = releasing;
+    return send_leave(redis, ticket, err);
+}
+
+/* ---- renewing ---------------------------------------------------------- */
+
+struct beats {
+    size_t n;
+    uint64_t tickets[];
+};
+
+static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
+                   bool ours, int64_t sent_ns)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__grant grant = {
+        .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
+
+    if (mine->leaving)
+        return;
+    if (mine->asking && ours) {
+        granted(redis, ticket, sent_ns);
+    } else if (mine->asking) {
+        if (send_set(redis, ticket, /* err= */ NULL) != 0)
+            unknown(redis, ticket);
+    } else if (ours) {
+        hf__up_renewed(&redis->base, ticket, &grant);
+    } else {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+}
+
+/* Nobody knows: who asked hears so, who renews counts the time. */
+static void not_beaten(struct hf__redis *redis, const struct beats *beats)
+{
+    for (size_t i = 0; i < beats->n; i++) {
+        struct hf__ticket *ticket =
+            hf__redis_ticket_find(redis, beats->tickets[i]);
+
+        if (ticket && hf__redis_ticket(redis, ticket)->asking)
+            unknown(redis, ticket);
+    }
+}
+
+static void beat_again(struct hf__redis *redis, const struct beats *beats)
+{
+    struct hf__ticket *tickets[HF__REDIS_BEATS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < beats->n; i++) {
+        tickets[n] = hf__redis_ticket_find(redis, beats->tickets[i]);
+        n += tickets[n] != NULL;
+    }
+    (void)hf__redis_script_load(redis, HF__REDIS_PLAIN_BEAT);
+    if (n > 0 && send_beats(redis, tickets, n, /* err= */ NULL) != 0)
+        not_beaten(redis, beats);
+}
+
+static void on_beaten(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct beats *beats = call->data;
+    struct hf__resp_value value = {0};
+
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value))
+        beat_again(redis, beats);
+    else if (value.type != HF__RESP_LIST || value.count != beats->n)
+        not_beaten(redis, beats);
+    for (size_t i = 0; value.type == HF__RESP_LIST && i < value.count &&
+                       value.count == beats->n;
+         i++) {
+        struct hf__ticket *ticket =
+            hf__redis_ticket_find(redis, beats->tickets[i]);
+        struct hf__resp_value said = hf__resp_next(reply);
+
+        if (ticket)
+            beaten(redis, ticket, hf__resp_number(&said, 0) == 1,
+                   call->sent_ns);
+    }
+    hf__free(beats);
+}
+
+static int send_beats(struct hf__redis *redis, struct hf__ticket **tickets,
+                      size_t n, hf_error *err)
+{
+    struct beats *beats =
+        hf__malloc(sizeof(*beats) + n * sizeof(beats->tickets[0]));
+    struct hf__redis_call call = {.done = on_beaten, .data = beats};
+    struct hf__buf *out = &redis->stream.out;
+    size_t mark;
+    int rc;
+
+    if (!beats)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    beats->n = n;
+    mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_BEAT, (uint32_t)n,
+                                  2 * (uint32_t)n);
+    for (size_t i = 0; i < n; i++) {
+        const struct hf__redis_ticket *mine =
+            hf__redis_ticket(redis, tickets[i]);
+
+        beats->tickets[i] = tickets[i]->id;
+        hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct hf__redis_ticket *mine =
+            hf__redis_ticket(redis, tickets[i]);
+
+        hf__resp_arg(out, value_of(mine), value_len(mine));
+        hf__resp_arg_number(out, lease_ms(redis, tickets[i]));
+    }
+    rc = hf__redis_call_end(redis, mark, &call, err);
+    if (rc != 0)
+        hf__free(beats);
+    return rc;
+}
+
+static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
+                 hf_error *err)
+{
+    for (size_t i = 0; i < n; i += HF__REDIS_BEATS) {
+        size_t some = n - i < HF__REDIS_BEATS ? n - i : HF__REDIS_BEATS;
+        int rc = send_beats(redis, tickets + i, some, err);
+
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+const struct hf__redis_dialect hf__redis_plain = {
+    .name = "plain",
+    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS | HF_CAP_BREAK,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .downgrade = NULL,
+    .key = key,
+};

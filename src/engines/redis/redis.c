@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis.c - the engine for one Redis server: redis://, rediss://, redis+unix://
+ *
+ * The table of the engine, and what all its parts share: the URL taken apart,
+ * and one timer. The timer is due when the oldest call is overdue, when
+ * connecting has taken too long, or when the first waiter in a line should
+ * look; it is started for the earliest and finds out what it was for.
+ *
+ * Failure: a call that is not answered within io_timeout ends the connection:
+ * whatever becomes of it, nothing after it can be known either.
+ */
+#include "engines/redis/redis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "net/tls.h"
+
+static struct hf__redis *redis_of(struct hf__engine *engine)
+{
+    return (struct hf__redis *)engine;
+}
+
+/* ---- the timer --------------------------------------------------------- */
+
+void hf__redis_wake(struct hf__redis *redis, int64_t due_ns)
+{
+    const struct hf__engine_host *host = redis->base.host;
+
+    if (hf__timer_running(&redis->timer) && redis->timer.due_ns <= due_ns)
+        return;
+    host->timer(host, &redis->timer, due_ns);
+}
+
+static void overdue(struct hf__redis *redis, const char *what, int64_t ms)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: %s within %lld ms", redis->peer,
+                   what, (long long)ms);
+    hf__redis_fail(redis, &err);
+}
+
+/* Is an answer overdue? If not, when would it be; HF_NEVER for none. */
+static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
+{
+    const struct hf__settings *settings = redis->base.host->settings;
+    int64_t due_ns;
+
+    if (redis->stream.state == HF__STREAM_IDLE)
+        return HF_NEVER;
+    if (!redis->up) {
+        due_ns = redis->connect_ns + hf__ms_to_ns(settings->connect_timeout_ms);
+        if (now_ns < due_ns)
+            return due_ns;
+        overdue(redis, "no connection", settings->connect_timeout_ms);
+        return HF_NEVER;
+    }
+    if (redis->calls_n == 0)
+        return HF_NEVER;
+    due_ns = redis->calls[redis->calls_first].sent_ns +
+             hf__ms_to_ns(settings->io_timeout_ms);
+    if (now_ns < due_ns)
+        return due_ns;
+    overdue(redis, "no answer", settings->io_timeout_ms);
+    return HF_NEVER;
+}
+
+/* Beat for who is first in line and whose holder's lease has ended; returns
+ * when the next one is due. */
+static int64_t check_watches(struct hf__redis *redis, int64_t now_ns)
+{
+    struct hf__ticket *due[HF__REDIS_BEATS];
+    int64_t next_ns = HF_NEVER;
+    size_t n = 0;
+
+    for (size_t i = 0; i < HF__REDIS_BUCKETS; i++) {
+        struct hf__ticket *ticket = redis->tickets[i];
+
+        for (; ticket; ticket = hf__redis_ticket(redis, ticket)->next) {
+            struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+            if (mine->watch_ns != 0 && mine->watch_ns <= now_ns &&
+                n < HF_COUNT_OF(due)) {
+                mine->watch_ns = 0;
+                due[n++] = ticket;
+            } else if (mine->watch_ns != 0 && mine->watch_ns < next_ns) {
+                next_ns = mine->watch_ns;
+            }
+        }
+    }
+    if (n > 0 && redis->up)
+        (void)redis->dialect->renew(redis, due, n, /* err= */ NULL);
+    return next_ns;
+}
+
+static void timer_fire(struct hf__timer *timer)
+{
+    struct hf__redis *redis = HF_CONTAINER_OF(timer, struct hf__redis, timer);
+    int64_t now_ns = hf__now();
+    int64_t due_ns = check_calls(redis, now_ns);
+    int64_t watch_ns = check_watches(redis, now_ns);
+
+    if (watch_ns < due_ns)
+        due_ns = watch_ns;
+    if (due_ns != HF_NEVER)
+        hf__redis_wake(redis, due_ns);
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static int choose_dialect(struct hf__redis *redis, hf_error *err)
+{
+    const char *dialect = redis->base.host->settings->dialect;
+
+    if (dialect[0] == '\0' || strcmp(dialect, "native") == 0)
+        redis->dialect = &hf__redis_native;
+    else if (strcmp(dialect, "plain") == 0)
+        redis->dialect = &hf__redis_plain;
+    else
+        return hf__fail(err, HF_ECONFIG,
+                        "dialect=%s: redis has native and plain", dialect);
+    redis->base.caps = redis->dialect->caps;
+    return 0;
+}
+
+static int read_db(struct hf__redis *redis, const char *path, hf_error *err)
+{
+    char *end;
+
+    if (path[0] == '\0' || strcmp(path, "/") == 0)
+        return 0;
+    redis->db = strtoll(path + 1, &end, 10);
+    if (path[1] < '0' || path[1] > '9' || *end != '\0' || redis->db > 65535)
+        return hf__fail(err, HF_ECONFIG,
+                        "the path of a redis:// URL is the number of a "
+                        "database, as in redis://host/0");
+    return 0;
+}
+
+static int read_host(struct hf__redis *redis, hf_error *err)
+{
+    const struct hf__url *url = redis->base.host->url;
+    struct hf__stream_peer *peer = &redis->stream.peer;
+
+    if (url->n_hosts > 1)
+        return hf__fail(err, HF_ECONFIG,
+                        "%s:// is one server; several hosts are given",
+                        url->scheme);
+    peer->host = url->n_hosts == 1 ? url->hosts[0].host : "127.0.0.1";
+    peer->port = url->n_hosts == 1 && url->hosts[0].port != 0
+                     ? url->hosts[0].port
+                     : 6379;
+    (void)snprintf(redis->peer, sizeof(redis->peer), "redis %s:%d", peer->host,
+                   peer->port);
+    return read_db(redis, url->path, err);
+}
+
+static int read_url(struct hf__redis *redis, hf_error *err)
+{
+    const struct hf__url *url = redis->base.host->url;
+    const struct hf__settings *settings = redis->base.host->settings;
+    struct hf__tls_options options = {
+        .ca = settings->tls_ca,
+        .cert = settings->tls_cert,
+        .key = settings->tls_key,
+        .verify = settings->tls_verify != 0,
+    };
+    int rc;
+
+    if (strcmp(url->scheme, "redis+unix") == 0) {
+        if (url->n_hosts > 0 || url->path[0] == '\0')
+            return hf__fail(err, HF_ECONFIG,
+                            "write the path of the socket after three "
+                            "slashes: redis+unix:///run/redis.sock");
+        redis->stream.peer.path = url->path;
+        (void)snprintf(redis->peer, sizeof(redis->peer), "redis %.250s",
+                       url->path);
+        return 0;
+    }
+    rc = read_host(redis, err);
+    if (rc != 0 || strcmp(url->scheme, "rediss") != 0)
+        return rc;
+    rc = hf__tls_context_new(&options, &redis->tls, err);
+    redis->stream.peer.tls = redis->tls;
+    return rc;
+}
+
+static int redis_open(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__redis *redis = redis_of(engine);
+    int rc;
+
+    redis->timer.fire = timer_fire;
+    redis->stream.loop = engine->host->loop;
+    redis->stream.io.fd = -1;
+    hf__text_copy(redis->identity, sizeof(redis->identity),
+                  engine->host->identity_hex);
+    if (engine->host->settings->sync_replicas > 0)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "sync_replicas: redis:// asks one server only");
+    rc = choose_dialect(redis, err);
+    if (rc == 0)
+        rc = read_url(redis, err);
+    if (rc != 0)
+        return rc;
+    if (hf__redis_scripts_init(&redis->scripts) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    if (hf__world->random(redis->hash_key, sizeof(redis->hash_key)) != 0)
+        return hf__fail(err, HF_EINTERNAL, "the kernel gives no random numbers");
+    return 0;
+}
+
+static int redis_connect(struct hf__engine *engine, hf_error *err)
+{
+    return hf__redis_connect(redis_of(engine), err);
+}
+
+/* Calls that nobody will answer: their memory. */
+static void drop_calls(struct hf__redis *redis)
+{
+    for (uint32_t i = 0; i < redis->calls_n; i++)
+        hf__free(redis->calls[(redis->calls_first + i) &
+                              (redis->calls_size - 1)]
+                     .data);
+    redis->calls_n = 0;
+    redis->base.under_way = 0;
+    hf__free(redis->calls);
+    redis->calls = NULL;
+}
+
+static void redis_close(struct hf__engine *engine, bool forked)
+{
+    struct hf__redis *redis = redis_of(engine);
+
+    hf__redis_disconnect(redis, forked);
+    if (forked)
+        return;
+    hf__timer_stop(engine->host->loop, &redis->timer);
+    drop_calls(redis);
+    hf__redis_ticket_forget_all(redis);
+    hf__redis_scripts_release(&redis->scripts);
+    hf__tls_context_free(redis->tls);
+    redis->tls = NULL;
+    hf__buf_release(&redis->scratch);
+}
+
+/* ---- calls ------------------------------------------------------------- */
+
+static int not_up(struct hf__redis *redis, hf_error *err)
+{
+    return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
+}
+
+static int redis_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    struct hf__redis *redis = redis_of(engine);
+
+    return redis->up ? redis->dialect->acquire(redis, ticket, err)
+                     : not_up(redis, err);
+}
+
+/* A ticket that is not known here was never asked for, or its end has been
+ * reported: there is nothing to leave. */
+static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__redis *redis = redis_of(engine);
+
+    if (!hf__redis_ticket(redis, ticket)->record) {
+        hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    return redis->up ? redis->dialect->leave(redis, ticket, releasing, err)
+                     : not_up(redis, err);
+}
+
+static int redis_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
+                          hf_error *err)
+{
+    return leave(engine, ticket, /* releasing= */ false, err);
+}
+
+static int redis_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    return leave(engine, ticket, /* releasing= */ true, err);
+}
+
+static int redis_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                       size_t n, hf_error *err)
+{
+    struct hf__redis *redis = redis_of(engine);
+
+    return redis->up ? redis->dialect->renew(redis, tickets, n, err)
+                     : not_up(redis, err);
+}
+
+static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
+                           hf_error *err)
+{
+    struct hf__redis *redis = redis_of(engine);
+
+    if (!redis->dialect->downgrade)
+        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
+                        redis->dialect->name);
+    return redis->up ? redis->dialect->downgrade(redis, ticket, err)
+                     : not_up(redis, err);
+}
+
+static void redis_flush(struct hf__engine *engine)
+{
+    hf__stream_flush(&redis_of(engine)->stream);
+}
+
+const struct hf__engine_ops hf__engine_redis = {
+    .name = "redis",
+    .schemes = "redis rediss redis+unix",
+    .dialects = "native plain",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
+            HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
+            HF_CAP_CHECK_TOKEN,
+    .flags = HF__BEATS_WAITERS | HF__RESERVES_TOKENS,
+    .size = sizeof(struct hf__redis),
+    .ticket_size = sizeof(struct hf__redis_ticket),
+    .open = redis_open,
+    .connect = redis_connect,
+    .close = redis_close,
+    .acquire = redis_acquire,
+    .withdraw = redis_withdraw,
+    .release = redis_release,
+    .renew = redis_renew,
+    .downgrade = redis_downgrade,
+    .list = hf__redis_list,
+    .check_token = hf__redis_check_token,
+    .break_lock = hf__redis_break,
+    .version_read = hf__redis_version_read,
+    .version_commit = hf__redis_version_commit,
+    .doctor = hf__redis_doctor,
+    .flush = redis_flush,
+};

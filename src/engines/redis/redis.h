@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis.h - the parts of the Redis engine to each other.
+ *
+ *   redis.c       the engine's table: open, connect, close, timers
+ *   connection.c  one connection: greeting, calls and their answers in order
+ *   tickets.c     which tickets the server may know; records and keys
+ *   native.c      our own layout        plain.c  SET NX PX, as others have it
+ *   inspect.c     list, check, break, versions      doctor.c
+ */
+#ifndef HF_REDIS_REDIS_H
+#define HF_REDIS_REDIS_H
+
+#include "engine.h"
+#include "engines/redis/resp.h"
+#include "engines/redis/scripts.h"
+#include "net/stream.h"
+
+struct hf__redis;
+struct hf__redis_call;
+
+/* The answer to a call. @reply is NULL when the connection was lost before it
+ * came. The call's @data is the callee's to free. */
+typedef void hf__redis_reply_fn(struct hf__redis *redis,
+                                const struct hf__redis_call *call,
+                                struct hf__resp *reply);
+
+struct hf__redis_call {
+    hf__redis_reply_fn *done;
+    uint64_t ticket;  /* its id; 0: none. A pointer might outlive it */
+    struct hf__query *query; /* lives until it is answered */
+    void *data;       /* freed with hf__free() if nobody answers any more */
+    int64_t sent_ns;
+    bool pushed;      /* SUBSCRIBE: a push is the answer, or an error */
+};
+
+/* How the two layouts differ. */
+struct hf__redis_dialect {
+    const char *name;
+    uint64_t caps;
+    int (*acquire)(struct hf__redis *redis, struct hf__ticket *ticket,
+                   hf_error *err);
+    /* Release and withdraw: @releasing. */
+    int (*leave)(struct hf__redis *redis, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err);
+    int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets,
+                 size_t n, hf_error *err);
+    int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
+                     hf_error *err); /* NULL: cannot */
+    /* The key of the lock, into redis->scratch. */
+    void (*key)(struct hf__redis *redis, const char *name, size_t len);
+};
+
+extern const struct hf__redis_dialect hf__redis_native;
+extern const struct hf__redis_dialect hf__redis_plain;
+
+/* Our bytes of every ticket. */
+struct hf__redis_ticket {
+    struct hf__ticket *next; /* in redis->tickets */
+    char *record;            /* and the key behind it; NULL: not known here */
+    uint32_t record_len;
+    uint32_t key_len;
+    int64_t confirmed_ns;    /* when the last answered request was sent */
+    int64_t watch_ns;        /* in line, and first: look again then */
+    bool asking;             /* an acquire has not been reported yet */
+    bool waiting;            /* in line */
+    bool leaving;            /* withdraw() or release() was called */
+    bool releasing;          /* it was release() */
+    bool tried;              /* a fast attempt of this acquire failed */
+};
+
+enum { HF__REDIS_BUCKETS = 1024, HF__REDIS_NAMES = 1024, HF__REDIS_BEATS = 100 };
+
+/* What this connection knows about a name: native.c. */
+struct hf__redis_name {
+    uint64_t hash;
+    int64_t based_ns; /* acquire() has based its token then */
+    uint64_t token;   /* the last one we saw */
+    bool contended;
+};
+
+struct hf__redis {
+    struct hf__engine base;
+    const struct hf__redis_dialect *dialect;
+    struct hf__redis_scripts scripts;
+
+    /* connection.c */
+    struct hf__stream stream;
+    struct hf__resp_scan scan;
+    struct hf__redis_call *calls; /* a ring */
+    uint32_t calls_size;
+    uint32_t calls_first;
+    uint32_t calls_n;
+    bool up;
+    bool greeting;
+    bool subscribed;
+    bool in_received;        /* the stream is being read */
+    bool may_close;          /* … and a failure waits for the end of it */
+    hf_error fatal;          /* what that failure is */
+    int64_t connect_ns;      /* when connecting began */
+    int64_t connection_id;   /* the server's number for this connection */
+    int64_t old_id;          /* of the one before, to be ended */
+    char run_id[41];         /* of the server */
+    char old_run_id[41];
+    char version[24];        /* of the server */
+    int64_t db;
+    struct hf__tls_context *tls;
+    char peer[280];          /* for people: "redis db1:6379" */
+
+    struct hf__timer timer;  /* answers overdue, and watches */
+
+    /* tickets.c */
+    struct hf__ticket *tickets[HF__REDIS_BUCKETS];
+    uint32_t tickets_n;
+    uint64_t hash_key[2];
+    struct hf__redis_name names[HF__REDIS_NAMES];
+    struct hf__buf scratch;
+    char identity[33];
+};
+
+/* ---- connection.c ------------------------------------------------------ */
+
+int hf__redis_connect(struct hf__redis *redis, hf_error *err);
+/* Forget the connection; nothing is reported. */
+void hf__redis_disconnect(struct hf__redis *redis, bool forked);
+/* The connection cannot be trusted any more: report what was under way. */
+void hf__redis_fail(struct hf__redis *redis, const hf_error *err);
+/* Begin a command: @arguments of it follow, by hf__resp_arg*() into
+ * redis->stream.out, then hf__redis_call_end(). */
+size_t hf__redis_call_begin(struct hf__redis *redis, uint32_t arguments);
+/* @mark is what _begin() returned. HF_ENOMEM takes the command back. */
+int hf__redis_call_end(struct hf__redis *redis, size_t mark,
+                       const struct hf__redis_call *call, hf_error *err);
+/* Begin EVALSHA of @script with @keys keys and @arguments arguments. */
+size_t hf__redis_script_begin(struct hf__redis *redis, int script,
+                              uint32_t keys, uint32_t arguments);
+/* The same by EVAL, for what is asked rarely. */
+size_t hf__redis_eval_begin(struct hf__redis *redis, int script, uint32_t keys,
+                            uint32_t arguments);
+/* Give the server the text of @script. */
+int hf__redis_script_load(struct hf__redis *redis, int script);
+/* Make sure that grants are heard: SUBSCRIBE once per connection. */
+int hf__redis_subscribe(struct hf__redis *redis, hf_error *err);
+/* Is the answer "no such script"? */
+bool hf__redis_is_noscript(const struct hf__resp_value *value);
+/* Fill @err from an error of the server; @what comes before it. True if it is
+ * certain that nothing was done. */
+bool hf__redis_explain(struct hf__redis *redis,
+                       const struct hf__resp_value *value, hf_error *err);
+void hf__redis_explain_lost(struct hf__redis *redis, hf_error *err);
+/* The value of "key:value" in the text of INFO; "" if it is not there. */
+void hf__redis_read_info(const struct hf__resp_value *info, const char *key,
+                         char *to, size_t size);
+/* A push message to our inbox: native.c. */
+void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len);
+
+/* ---- redis.c ----------------------------------------------------------- */
+
+/* Be woken no later than @due_ns. */
+void hf__redis_wake(struct hf__redis *redis, int64_t due_ns);
+
+/* ---- tickets.c --------------------------------------------------------- */
+
+static inline struct hf__redis_ticket *
+hf__redis_ticket(const struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    return hf__engine_ticket(&redis->base, ticket);
+}
+/* Know @ticket from now on, with record and key. */
+int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
+                          hf_error *err);
+/* The ticket with @id; NULL if it is not known (any more). */
+struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
+                                         uint64_t id);
+/* It may be gone after the next report. */
+void hf__redis_ticket_forget(struct hf__redis *redis,
+                             struct hf__ticket *ticket);
+void hf__redis_ticket_forget_all(struct hf__redis *redis);
+static inline const char *
+hf__redis_ticket_key(const struct hf__redis_ticket *mine)
+{
+    return mine->record + mine->record_len;
+}
+/* What the texts of a record say; @info's pointers go into @copy. */
+enum { HF__REDIS_TEXTS = 1024 };
+void hf__redis_record_read(const char *record, size_t len,
+                           char copy[HF__REDIS_TEXTS], hf_lock_info *info);
+/* "db1:4211, \"vacuum\"" for error texts. */
+void hf__redis_record_holder(const char *record, size_t len, char *to,
+                             size_t size);
+/* 16 digits at @text. */
+uint64_t hf__redis_digits(const char *text, size_t len);
+void hf__redis_put_digits(char *to, uint64_t number, size_t width);
+
+/* The one place for a name's memory; may be another name's: compare hash. */
+struct hf__redis_name *hf__redis_name(struct hf__redis *redis,
+                                      const char *name, size_t len);
+
+/* ---- inspect.c, doctor.c ----------------------------------------------- */
+
+int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
+                   hf_error *err);
+int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err);
+int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
+                    hf_error *err);
+int hf__redis_version_read(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err);
+int hf__redis_version_commit(struct hf__engine *engine,
+                             struct hf__query *query, hf_error *err);
+int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
+                     hf_error *err);
+
+#endif

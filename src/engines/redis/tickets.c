@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tickets.c - which tickets the server may know, and how they are written.
+ *
+ * A ticket is known from its first acquire until the report that ends it. Calls
+ * and pushes name it by its number, which is looked up here, because the core
+ * may have given the ticket back in the meantime.
+ *
+ * A record is what the server keeps of a ticket: a head of fixed places
+ * (scripts.h), then host, process, owner and note in lines. It is composed once
+ * and kept, since a waiter is taken out of the line by comparing the whole.
+ *
+ * Keys contain names only in their percent-encoded form (name.h), so a name
+ * cannot close the braces that keep a lock's keys together.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/redis/redis.h"
+#include "name.h"
+
+void hf__redis_put_digits(char *to, uint64_t number, size_t width)
+{
+    while (width-- > 0) {
+        to[width] = (char)('0' + number % 10);
+        number /= 10;
+    }
+}
+
+uint64_t hf__redis_digits(const char *text, size_t len)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        number = number * 10 + (uint64_t)(text[i] - '0');
+    }
+    return number;
+}
+
+/* ---- records ----------------------------------------------------------- */
+
+static void put_hex(char *to, uint64_t number, size_t width)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    while (width-- > 0) {
+        to[width] = digits[number & 15];
+        number >>= 4;
+    }
+}
+
+static void put_head(const struct hf__redis *redis,
+                     const struct hf__ticket *ticket, char *to)
+{
+    static const char modes[] = {
+        [HF_EXCLUSIVE] = 'x', [HF_SHARED] = 's', [HF_SLOT] = 'n'};
+    const struct hf__settings *settings = redis->base.host->settings;
+
+    memcpy(to, redis->identity, 32);
+    put_hex(to + 32, ticket->id, 12);
+    to[HF__RECORD_MODE] = modes[ticket->mode];
+    hf__redis_put_digits(to + HF__RECORD_SLOTS, (uint64_t)ticket->slots, 5);
+    hf__redis_put_digits(to + HF__RECORD_TTL, (uint64_t)ticket->ttl_ms, 13);
+    hf__redis_put_digits(to + HF__RECORD_DELAY,
+                         (uint64_t)settings->lock_delay_ms, 7);
+    hf__redis_put_digits(to + HF__RECORD_RESERVE,
+                         ticket->reserve < 999 ? ticket->reserve : 999, 3);
+    hf__redis_put_digits(to + HF__RECORD_ASKED,
+                         (uint64_t)(hf__world->wall_us() / 1000), 13);
+    to[HF__RECORD_BOUND] = '>';
+    hf__redis_put_digits(to + HF__RECORD_TOKEN, 0, 16);
+}
+
+int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
+                          hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    const struct hf__engine_host *host = redis->base.host;
+    struct hf__buf *key = &redis->scratch;
+    char texts[HF__REDIS_TEXTS];
+    struct hf__ticket **bucket;
+    int len;
+
+    if (mine->record)
+        return 0;
+    redis->dialect->key(redis, ticket->name, ticket->name_len);
+    len = snprintf(texts, sizeof(texts), "%s\n%" PRId64 "\n%s\n%s", host->host,
+                   host->pid, ticket->owner, ticket->note);
+    if (len < 0 || (size_t)len >= sizeof(texts))
+        len = 0; /* cannot be: host, owner and note are bounded */
+    if (!hf__buf_failed(key))
+        mine->record = hf__malloc(HF__RECORD_TEXTS + (size_t)len + key->len);
+    if (!mine->record) {
+        hf__buf_release(key);
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    put_head(redis, ticket, mine->record);
+    memcpy(mine->record + HF__RECORD_TEXTS, texts, (size_t)len);
+    mine->record_len = HF__RECORD_TEXTS + (uint32_t)len;
+    memcpy(mine->record + mine->record_len, key->text, key->len);
+    mine->key_len = (uint32_t)key->len;
+
+    bucket = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
+    mine->next = *bucket;
+    *bucket = ticket;
+    redis->tickets_n++;
+    return 0;
+}
+
+/* Read up to a newline, and step over it. */
+static const char *next_line(char **at)
+{
+    char *line = *at;
+    char *end = strchr(line, '\n');
+
+    if (end) {
+        *end = '\0';
+        *at = end + 1;
+    } else {
+        *at = line + strlen(line);
+    }
+    return line;
+}
+
+void hf__redis_record_read(const char *record, size_t len,
+                           char copy[HF__REDIS_TEXTS], hf_lock_info *info)
+{
+    size_t texts = len > HF__RECORD_TEXTS ? len - HF__RECORD_TEXTS : 0;
+    char *at = copy;
+
+    if (texts >= HF__REDIS_TEXTS)
+        texts = HF__REDIS_TEXTS - 1;
+    if (texts > 0)
+        memcpy(copy, record + HF__RECORD_TEXTS, texts);
+    copy[texts] = '\0';
+    info->host = next_line(&at);
+    info->pid = strtoll(next_line(&at), NULL, 10);
+    info->owner = next_line(&at);
+    info->note = next_line(&at);
+    info->alive = 2;
+    if (len < HF__RECORD_TEXTS)
+        return;
+    info->mode = record[HF__RECORD_MODE] == 'x'   ? HF_EXCLUSIVE
+                 : record[HF__RECORD_MODE] == 's' ? HF_SHARED
+                                                  : HF_SLOT;
+    if (info->mode == HF_SLOT)
+        info->slots = (int32_t)hf__redis_digits(record + HF__RECORD_SLOTS, 5);
+}
+
+void hf__redis_record_holder(const char *record, size_t len, char *to,
+                             size_t size)
+{
+    char copy[HF__REDIS_TEXTS];
+    hf_lock_info info = {0};
+
+    hf__redis_record_read(record, len, copy, &info);
+    (void)snprintf(to, size, "%s:%" PRId64 " (%s)%s%s%s", info.host, info.pid,
+                   info.owner, info.note[0] ? ", \"" : "", info.note,
+                   info.note[0] ? "\"" : "");
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
+                                         uint64_t id)
+{
+    struct hf__ticket *ticket = redis->tickets[id % HF__REDIS_BUCKETS];
+
+    while (ticket && ticket->id != id)
+        ticket = hf__redis_ticket(redis, ticket)->next;
+    return ticket;
+}
+
+void hf__redis_ticket_forget(struct hf__redis *redis,
+                             struct hf__ticket *ticket)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__ticket **at = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
+
+    if (!mine->record)
+        return;
+    while (*at != ticket)
+        at = &hf__redis_ticket(redis, *at)->next;
+    *at = mine->next;
+    redis->tickets_n--;
+    hf__free(mine->record);
+    memset(mine, 0, sizeof(*mine));
+}
+
+void hf__redis_ticket_forget_all(struct hf__redis *redis)
+{
+    for (size_t i = 0; i < HF__REDIS_BUCKETS; i++) {
+        while (redis->tickets[i])
+            hf__redis_ticket_forget(redis, redis->tickets[i]);
+    }
+}
+
+struct hf__redis_name *hf__redis_name(struct hf__redis *redis,
+                                      const char *name, size_t len)
+{
+    uint64_t hash = hf__name_hash(name, len, redis->hash_key);
+    struct hf__redis_name *place = &redis->names[hash % HF__REDIS_NAMES];
+
+    if (place->hash != hash) {
+        memset(place, 0, sizeof(*place));
+        place->hash = hash;
+    }
+    return place;
+}

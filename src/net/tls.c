@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tls.c - OpenSSL, with the three things that its defaults leave out.
+ *
+ * It verifies: the chain against the given or the system's certificates, and
+ * the name or address that the URL says. It never raises SIGPIPE and is no
+ * point at which a thread can be cancelled: bytes pass through a BIO of our own
+ * that uses MSG_NOSIGNAL. And it explains: the reason a certificate was refused
+ * is what the user reads.
+ *
+ * Failure: what concerns certificates is HF_EAUTH, which is not tried again by
+ * itself; everything else is a connection that broke.
+ */
+#include "net/tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include "net/stream.h"
+
+struct hf__tls_context {
+    SSL_CTX *ssl;
+    BIO_METHOD *method;
+};
+
+struct hf__tls {
+    SSL *ssl;
+    int fd;
+    int saved_errno;
+    unsigned long reason; /* OpenSSL's, of the last failure */
+};
+
+/* ---- our bytes --------------------------------------------------------- */
+
+static int bio_result(BIO *bio, struct hf__tls *tls, ssize_t n, int retry)
+{
+    if (n >= 0)
+        return (int)n;
+    if (errno == EAGAIN || errno == EINTR)
+        BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+    else
+        tls->saved_errno = errno;
+    return -1;
+}
+
+static int bio_read(BIO *bio, char *to, int size)
+{
+    struct hf__tls *tls = BIO_get_data(bio);
+
+    BIO_clear_retry_flags(bio);
+    return bio_result(bio, tls, hf__net_recv(tls->fd, to, (size_t)size),
+                      BIO_FLAGS_READ);
+}
+
+static int bio_write(BIO *bio, const char *from, int len)
+{
+    struct hf__tls *tls = BIO_get_data(bio);
+
+    BIO_clear_retry_flags(bio);
+    return bio_result(bio, tls, hf__net_send(tls->fd, from, (size_t)len),
+                      BIO_FLAGS_WRITE);
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio;
+    (void)number;
+    (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *make_method(void)
+{
+    BIO_METHOD *method = BIO_meth_new(
+        BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast socket");
+
+    if (method && BIO_meth_set_read(method, bio_read) == 1 &&
+        BIO_meth_set_write(method, bio_write) == 1 &&
+        BIO_meth_set_ctrl(method, bio_control) == 1)
+        return method;
+    BIO_meth_free(method);
+    return NULL;
+}
+
+/* ---- certificates ------------------------------------------------------ */
+
+static int bad_file(const char *key, const char *path, hf_error *err)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = ERR_reason_error_string(code);
+
+    (void)hf__fail(err, HF_ECONFIG, "%s: cannot use %s: %s", key, path,
+                   reason ? reason : "not in PEM format");
+    ERR_clear_error();
+    return HF_ECONFIG;
+}
+
+static int load(SSL_CTX *ssl, const struct hf__tls_options *options,
+                hf_error *err)
+{
+    if (options->ca[0] == '\0')
+        (void)SSL_CTX_set_default_verify_paths(ssl); /* verify will tell */
+    else if (SSL_CTX_load_verify_locations(ssl, options->ca, NULL) != 1)
+        return bad_file("tls.ca", options->ca, err);
+    if (options->cert[0] == '\0')
+        return 0;
+    if (SSL_CTX_use_certificate_chain_file(ssl, options->cert) != 1)
+        return bad_file("tls.cert", options->cert, err);
+    if (SSL_CTX_use_PrivateKey_file(ssl, options->key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(ssl) != 1)
+        return bad_file("tls.key", options->key, err);
+    return 0;
+}
+
+int hf__tls_context_new(const struct hf__tls_options *options,
+                        struct hf__tls_context **ret_context, hf_error *err)
+{
+    struct hf__tls_context *context = hf__calloc(1, sizeof(*context));
+    int rc;
+
+    if (!context)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    ERR_clear_error();
+    context->ssl = SSL_CTX_new(TLS_client_method());
+    context->method = make_method();
+    if (!context->ssl || !context->method ||
+        SSL_CTX_set_min_proto_version(context->ssl, TLS1_2_VERSION) != 1) {
+        hf__tls_context_free(context);
+        return hf__fail(err, HF_ENOMEM, "out of memory for TLS");
+    }
+    (void)SSL_CTX_set_mode(context->ssl,
+                           SSL_MODE_ENABLE_PARTIAL_WRITE |
+                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_verify(context->ssl,
+                       options->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+                       NULL);
+    rc = load(context->ssl, options, err);
+    if (rc != 0) {
+        hf__tls_context_free(context);
+        return rc;
+    }
+    *ret_context = context;
+    return 0;
+}
+
+void hf__tls_context_free(struct hf__tls_context *context)
+{
+    if (!context)
+        return;
+    SSL_CTX_free(context->ssl);
+    BIO_meth_free(context->method);
+    hf__free(context);
+}
+
+/* ---- connections ------------------------------------------------------- */
+
+/* Whom the certificate must name. */
+static bool set_peer(SSL *ssl, const char *host)
+{
+    unsigned char address[16];
+
+    if (inet_pton(AF_INET, host, address) == 1 ||
+        inet_pton(AF_INET6, host, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+    return SSL_set1_host(ssl, host) == 1 &&
+           SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,
+                struct hf__tls **ret_tls, hf_error *err)
+{
+    struct hf__tls *tls = hf__calloc(1, sizeof(*tls));
+    BIO *bio;
+
+    if (!tls)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    tls->fd = fd;
+    tls->ssl = SSL_new(context->ssl);
+    bio = BIO_new(context->method);
+    if (!tls->ssl || !bio || !set_peer(tls->ssl, host)) {
+        BIO_free(bio);
+        hf__tls_free(tls);
+        return hf__fail(err, HF_ENOMEM, "out of memory for TLS");
+    }
+    BIO_set_data(bio, tls);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(tls->ssl, bio, bio);
+    SSL_set_connect_state(tls->ssl);
+    *ret_tls = tls;
+    return 0;
+}
+
+void hf__tls_free(struct hf__tls *tls)
+{
+    if (!tls)
+        return;
+    SSL_free(tls->ssl);
+    hf__free(tls);
+}
+
+static int outcome(struct hf__tls *tls, int n)
+{
+    switch (SSL_get_error(tls->ssl, n)) {
+    case SSL_ERROR_NONE:
+        return n;
+    case SSL_ERROR_WANT_READ:
+        return HF__TLS_WANT_READ;
+    case SSL_ERROR_WANT_WRITE:
+        return HF__TLS_WANT_WRITE;
+    case SSL_ERROR_ZERO_RETURN:
+        return HF__TLS_CLOSED;
+    default:
+        tls->reason = ERR_peek_last_error();
+        ERR_clear_error();
+        return HF__TLS_FAILED;
+    }
+}
+
+int hf__tls_handshake(struct hf__tls *tls)
+{
+    ERR_clear_error();
+    return outcome(tls, SSL_do_handshake(tls->ssl));
+}
+
+int hf__tls_read(struct hf__tls *tls, void *to, size_t size)
+{
+    ERR_clear_error();
+    return outcome(tls, SSL_read(tls->ssl, to, (int)size));
+}
+
+int hf__tls_write(struct hf__tls *tls, const void *from, size_t len)
+{
+    ERR_clear_error();
+    return outcome(tls, SSL_write(tls->ssl, from, (int)len));
+}
+
+bool hf__tls_pending(const struct hf__tls *tls)
+{
+    return SSL_pending(tls->ssl) > 0;
+}
+
+/* Does the server want a certificate that we did not show, or another one? */
+static bool about_our_certificate(unsigned long code)
+{
+    switch (ERR_GET_REASON(code)) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+        return ERR_GET_LIB(code) == ERR_LIB_SSL;
+    default:
+        return false;
+    }
+}
+
+int hf__tls_explain(struct hf__tls *tls, hf_error *err)
+{
+    long verdict = SSL_get_verify_result(tls->ssl);
+    const char *reason = ERR_reason_error_string(tls->reason);
+
+    if (verdict != X509_V_OK)
+        return hf__fail_engine(err, HF_EAUTH, (int)verdict,
+                               "the server's certificate is refused: %s. "
+                               "tls.ca names the certificates to trust",
+                               X509_verify_cert_error_string(verdict));
+    if (about_our_certificate(tls->reason))
+        return hf__fail(err, HF_EAUTH,
+                        "the server refuses our certificate (%s): set "
+                        "tls.cert and tls.key",
+                        reason ? reason : "no reason given");
+    if (tls->saved_errno != 0)
+        return hf__fail_engine(err, HF_EUNAVAILABLE, tls->saved_errno,
+                               "TLS: %s", strerror(tls->saved_errno));
+    return hf__fail(err, HF_EUNAVAILABLE, "TLS: %s",
+                    reason ? reason : "the connection was cut");
+}
