@@ -72,7 +72,8 @@ static void undo_deferred(void)
     }
 }
 
-static void remark(const char *what, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void
+remark(const char *what, const char *format, va_list args)
 {
     char text[512];
 
