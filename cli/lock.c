@@ -94,15 +94,41 @@ static int check_modes(void)
     return 0;
 }
 
-/* The wait that the configuration asks for, where no option does. */
+/* wait= in the query of @url. */
+static bool wait_of_url(const char *url, int64_t *ret_ms)
+{
+    static const char key[] = "wait=";
+    const char *at = url ? strchr(url, '?') : NULL;
+    char value[32];
+
+    while (at) {
+        at++;
+        if (strncmp(at, key, strlen(key)) == 0) {
+            at += strlen(key);
+            snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, "&"), at);
+            return options_duration(value, ret_ms);
+        }
+        at = strchr(at, '&');
+    }
+    return false;
+}
+
+/* The wait that the configuration asks for, where no option does. The library
+ * applies its own only to callers without options, so look where it looks. */
 static int64_t configured_wait(void)
 {
-    const char *text = cli.config ? hf_config_get(cli.config, "wait") : NULL;
+    const char *set = cli.config ? hf_config_get(cli.config, "wait") : NULL;
+    const char *variable = secure_getenv("HOLDFAST_WAIT");
     int64_t wait_ms;
 
-    if (!text || !options_duration(text, &wait_ms))
-        return HF_FOREVER;
-    return wait_ms;
+    if (set && cli_was_set("wait") && options_duration(set, &wait_ms))
+        return wait_ms;
+    if (wait_of_url(cli.url ? cli.url : secure_getenv("HOLDFAST_URL"),
+                    &wait_ms))
+        return wait_ms;
+    if (variable && options_duration(variable, &wait_ms))
+        return wait_ms;
+    return set && options_duration(set, &wait_ms) ? wait_ms : HF_FOREVER;
 }
 
 int lock_prepare(hf_opts *opts)
@@ -110,6 +136,8 @@ int lock_prepare(hf_opts *opts)
     hf_error err = {0};
     int rc = check_modes();
 
+    if (rc == 0)
+        rc = cli_load_config();
     if (rc != 0)
         return rc;
     if (hf_name_check(lock.name, strlen(lock.name), &err) != 0)

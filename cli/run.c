@@ -288,12 +288,15 @@ static int run_main(const struct verb *verb, int argc, char **argv)
     lock.silent = options.skip_ok;
 
     signals_begin();
-    rc = lock_prepare(&opts);
-    if (rc == 0)
-        rc = open_report(&report);
+    rc = open_report(&report);
     if (rc != 0)
         return rc;
-    return write_report(&report, run(&opts, words.argv, &report));
+    rc = lock_prepare(&opts);
+    if (rc == 0)
+        rc = run(&opts, words.argv, &report);
+    else
+        report.outcome = outcome_of(0, rc);
+    return write_report(&report, rc);
 }
 
 const struct verb verb_run = {

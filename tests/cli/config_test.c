@@ -78,6 +78,22 @@ TEST(config, profile_says_where_and_how)
     FINISH(78, "-c", "/no/such/file", "ls");
 }
 
+TEST(config, wait_comes_from_option_url_environment_or_file)
+{
+    const char *path = config("wait = 10ms\n");
+    struct command *first =
+        COMMAND("run", "x", "--", "sh", "-c", "echo in; cat");
+    char url[512];
+
+    command_expect(first, "in\n");
+    FINISH(75, "-c", path, "run", "x", "--", "true");
+    FINISH(75, "run", "x", "-o", "wait=10ms", "--", "true");
+    snprintf(url, sizeof(url), "%s?ttl=9s&wait=10ms", command_url());
+    FINISH(75, "run", "x", "-u", url, "--", "true");
+    command_variable("HOLDFAST_WAIT", "10ms");
+    FINISH(75, "run", "x", "--", "true");
+}
+
 TEST(config, lock_section_is_for_matching_names)
 {
     const char *path = config("[lock nightly-*]\nttl = 5s\nnote = by night\n");

@@ -276,7 +276,7 @@ static void end_by_signal_while_running(int signo)
 {
     struct command *run = COMMAND("run", "x", "--", "sh", "-c",
                                   "echo pid=$$; sleep 100 & echo bg=$!; "
-                                  "sleep 100");
+                                  "exec sleep 100");
     pid_t child = (pid_t)command_number(run, "pid=");
     pid_t other = (pid_t)command_number(run, "bg=");
 
