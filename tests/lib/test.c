@@ -19,6 +19,14 @@
 
 enum { DEFERRED_MAX = 256, TIMEOUT_SECONDS = 60 };
 
+/* The thread sanitizer asks for it: tests fork, and their children start
+ * threads. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
 struct deferred {
     test_defer_fn *undo;
     void *arg;

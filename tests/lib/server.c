@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.c - a real server for a test, on a free port.
+ *
+ * That a port answers does not prove that our server does: another may have
+ * taken the port first. So the listening socket's inode (/proc/net/tcp) has to
+ * be among the descriptors of the process that we started.
+ */
+#include "server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "tempdir.h"
+#include "test.h"
+
+enum { ARGS_MAX = 64, START_MS = 10000, STOP_MS = 5000, PORT_TRIES = 5 };
+
+struct server {
+    pid_t pid; /* 0: not running */
+    int port;
+    const char *dir;
+    const char *const *argv;
+};
+
+/* ---- ports ------------------------------------------------------------------- */
+
+int server_free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+        FAIL("no free port: %s", strerror(errno));
+    (void)close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* The inode of the socket that listens on @port; 0: nobody does. */
+static unsigned long listener_inode(const char *table, int port)
+{
+    FILE *file = fopen(table, "re");
+    unsigned long found = 0;
+    char line[512];
+
+    if (!file)
+        return 0;
+    while (!found && fgets(line, sizeof(line), file)) {
+        unsigned local_port;
+        unsigned state;
+        unsigned long inode;
+
+        if (sscanf(line,
+                   " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s "
+                   "%*d %*d %lu",
+                   &local_port, &state, &inode) == 3 &&
+            state == 0x0a && (int)local_port == port)
+            found = inode;
+    }
+    (void)fclose(file);
+    return found;
+}
+
+static bool has_socket(pid_t pid, unsigned long inode)
+{
+    char wanted[64];
+    char path[300];
+    struct dirent *entry;
+    bool found = false;
+    DIR *dir;
+
+    (void)snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    dir = opendir(path);
+    while (dir && !found && (entry = readdir(dir)) != NULL) {
+        char target[64] = "";
+
+        (void)snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid,
+                       entry->d_name);
+        if (readlink(path, target, sizeof(target) - 1) > 0)
+            found = strcmp(target, wanted) == 0;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return found;
+}
+
+static bool listens(const struct server *server)
+{
+    unsigned long inode = listener_inode("/proc/net/tcp", server->port);
+
+    if (inode == 0)
+        inode = listener_inode("/proc/net/tcp6", server->port);
+    return inode != 0 && has_socket(server->pid, inode);
+}
+
+bool server_is_installed(const char *name)
+{
+    char dirs[4096];
+    char *rest = dirs;
+    const char *path = getenv("PATH");
+
+    (void)snprintf(dirs, sizeof(dirs), "%s", path ? path : "/usr/bin:/bin");
+    for (char *dir = strsep(&rest, ":"); dir; dir = strsep(&rest, ":")) {
+        char file[4200];
+
+        (void)snprintf(file, sizeof(file), "%s/%s", dir, name);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- starting ----------------------------------------------------------------- */
+
+/* @text with "{port}" and "{dir}" replaced; a leak in a process that execs. */
+static char *fill_in(const struct server *server, const char *text)
+{
+    char *filled = NULL;
+    size_t len;
+    FILE *out = open_memstream(&filled, &len);
+
+    if (!out)
+        return NULL;
+    while (*text) {
+        if (strncmp(text, "{port}", 6) == 0) {
+            (void)fprintf(out, "%d", server->port);
+            text += 6;
+        } else if (strncmp(text, "{dir}", 5) == 0) {
+            (void)fputs(server->dir, out);
+            text += 5;
+        } else {
+            (void)fputc(*text++, out);
+        }
+    }
+    (void)fclose(out);
+    return filled;
+}
+
+__attribute__((noreturn)) static void become(const struct server *server,
+                                             pid_t parent)
+{
+    char log[512];
+    char *argv[ARGS_MAX + 1];
+    int n = 0;
+    int fd;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(126);
+    (void)snprintf(log, sizeof(log), "%s/server.log", server->dir);
+    fd = open(log, O_CREAT | O_WRONLY | O_APPEND, 0600);
+    (void)dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    (void)dup2(fd, STDOUT_FILENO);
+    (void)dup2(fd, STDERR_FILENO);
+    for (; server->argv[n] && n < ARGS_MAX; n++)
+        argv[n] = fill_in(server, server->argv[n]);
+    argv[n] = NULL;
+    (void)execvp(argv[0], argv);
+    dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+static void show_log(const struct server *server)
+{
+    char path[512];
+    char line[512];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/server.log", server->dir);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        test_note("%.*s", (int)strcspn(line, "\n"), line);
+    if (file)
+        (void)fclose(file);
+}
+
+static bool is_alive(struct server *server)
+{
+    if (server->pid != 0 && waitpid(server->pid, NULL, WNOHANG) == server->pid)
+        server->pid = 0;
+    return server->pid != 0;
+}
+
+/* True if it listens; false if it ended or takes too long. */
+static bool launch(struct server *server)
+{
+    int64_t until = clock_ms() + START_MS;
+    pid_t parent = getpid();
+
+    (void)fflush(stdout);
+    server->pid = fork();
+    if (server->pid < 0)
+        FAIL("fork: %s", strerror(errno));
+    if (server->pid == 0)
+        become(server, parent);
+    while (is_alive(server) && clock_ms() < until) {
+        if (listens(server))
+            return true;
+        event_breathe();
+    }
+    server_kill(server);
+    return false;
+}
+
+static void end_server(void *arg)
+{
+    struct server *server = arg;
+
+    server_kill(server);
+    free(server);
+}
+
+struct server *server_start(const char *const *argv)
+{
+    struct server *server = calloc(1, sizeof(*server));
+
+    if (!server)
+        FAIL("out of memory");
+    server->dir = tempdir_new();
+    (void)chmod(server->dir, 0755); /* some servers change their user */
+    server->argv = argv;
+    test_defer(end_server, server);
+    for (int i = 0; i < PORT_TRIES; i++) {
+        server->port = server_free_port();
+        if (launch(server))
+            return server;
+    }
+    show_log(server);
+    FAIL("%s does not start", argv[0]);
+}
+
+int server_port(const struct server *server)
+{
+    return server->port;
+}
+
+const char *server_dir(const struct server *server)
+{
+    return server->dir;
+}
+
+pid_t server_pid(const struct server *server)
+{
+    return server->pid;
+}
+
+/* ---- ending -------------------------------------------------------------------- */
+
+void server_kill(struct server *server)
+{
+    if (server->pid == 0)
+        return;
+    (void)kill(server->pid, SIGKILL);
+    while (waitpid(server->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    server->pid = 0;
+}
+
+void server_stop(struct server *server)
+{
+    int64_t until = clock_ms() + STOP_MS;
+
+    if (server->pid != 0)
+        (void)kill(server->pid, SIGTERM);
+    while (is_alive(server) && clock_ms() < until)
+        event_breathe();
+    server_kill(server);
+}
+
+void server_restart(struct server *server)
+{
+    if (server->pid != 0)
+        FAIL("the server runs already");
+    if (!launch(server)) {
+        show_log(server);
+        FAIL("%s does not start again", server->argv[0]);
+    }
+}
+
+void server_pause(struct server *server)
+{
+    (void)kill(server->pid, SIGSTOP);
+    while (waitpid(server->pid, NULL, WUNTRACED) < 0 && errno == EINTR)
+        ;
+}
+
+void server_resume(struct server *server)
+{
+    (void)kill(server->pid, SIGCONT);
+}
