@@ -432,8 +432,6 @@ static void tear_down(hf_client *client)
         hf__list_remove(link);
         hf__free(HF_CONTAINER_OF(link, hf_hold, link));
     }
-    hf__free(client->spare_gate);
-    client->spare_gate = NULL;
     hf__teller_release(&client->teller);
     hf__loop_release(&client->loop);
 }

@@ -87,6 +87,8 @@ struct hf_client {
     uint32_t gates_count;
     uint64_t gate_key[2];
     uint64_t next_ticket;
+    uint64_t named_serial; /* the thread whose name is in named_text */
+    char named_text[24];
     struct hf__list leaving;  /* tickets that the reaper takes back */
     struct hf__list requests; /* asynchronous ones, unfinished */
     struct hf__list queries;  /* questions under way */
@@ -97,7 +99,7 @@ struct hf_client {
     /* Memory kept for the next acquire. */
     struct hf__list spare_tickets;
     struct hf__list spare_holds;
-    struct hf__gate *spare_gate;
+    struct hf__gate *idle_gate; /* still in the table: likely asked for again */
     uint32_t spare_tickets_n;
     uint32_t spare_holds_n;
 

@@ -77,14 +77,10 @@ static void idle_fire(struct hf__timer *timer);
 static struct hf__gate *gate_new(hf_client *client, const char *name,
                                  size_t name_len, uint64_t hash)
 {
-    struct hf__gate *gate = client->spare_gate;
+    struct hf__gate *gate = hf__calloc(1, sizeof(*gate));
 
-    client->spare_gate = NULL;
-    if (!gate)
-        gate = hf__malloc(sizeof(*gate));
     if (!gate)
         return NULL;
-    memset(gate, 0, sizeof(*gate));
     gate->name = name_len < HF__SMALL_NAME ? gate->small_name
                                            : hf__malloc(name_len + 1);
     if (!gate->name || hf__client_timer_user(client) != 0) {
@@ -117,10 +113,19 @@ static void gate_free(struct hf__gate *gate)
     hf__client_timer_user_gone(client);
     if (gate->name != gate->small_name)
         hf__free(gate->name);
-    if (client->spare_gate)
-        hf__free(gate);
-    else
-        client->spare_gate = gate;
+    hf__free(gate);
+}
+
+/* Nobody needs the gate. The last such one stays, because a program that locks
+ * one name over and over would make it anew each time. */
+static void gate_rest(struct hf__gate *gate)
+{
+    hf_client *client = gate->client;
+    struct hf__gate *before = client->idle_gate;
+
+    client->idle_gate = gate;
+    if (before && before != gate)
+        gate_free(before);
 }
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -154,8 +159,11 @@ static struct hf__gate *find_or_make(hf_client *client, const char *name,
 
     for (; gate; gate = gate->next) {
         if (gate->hash == hash && gate->name_len == name_len &&
-            memcmp(gate->name, name, name_len) == 0)
+            memcmp(gate->name, name, name_len) == 0) {
+            if (client->idle_gate == gate)
+                client->idle_gate = NULL;
             return gate;
+        }
     }
     gate = gate_new(client, name, name_len, hash);
     if (!gate)
@@ -191,6 +199,7 @@ void hf__gate_release_all(hf_client *client)
     hf__free(client->gates);
     client->gates = NULL;
     client->gates_size = 0;
+    client->idle_gate = NULL;
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -359,7 +368,7 @@ void hf__gate_unpin(struct hf__gate *gate)
         advance(gate);
     gate->pins--;
     if (!needed(gate))
-        gate_free(gate);
+        gate_rest(gate);
 }
 
 /* ---- asking and giving up ----------------------------------------------- */

@@ -15,6 +15,18 @@
 
 #include "error.h"
 
+/* Little-endian on every machine: some tables outlive the process. */
+static inline uint64_t load(const unsigned char *s)
+{
+    uint64_t word;
+
+    memcpy(&word, s, sizeof(word));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
 /* The length of the well-formed character at @s, 0 if there is none. The
  * table of Unicode 15, section 3.9 ("D92"), by first byte. */
 static size_t utf8_length(const unsigned char *s, size_t left)
@@ -53,12 +65,30 @@ static bool is_control(const unsigned char *s)
     return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
 }
 
+/* How many bytes at the start are printable ASCII, eight at a time. A byte is
+ * not if its top bit is set, or is set by adding 1 (DEL), or by taking away
+ * 0x20 (controls); a borrow or carry that spills over only makes it look
+ * closer. */
+static size_t plain_start(const unsigned char *s, size_t len)
+{
+    static const uint64_t ones = UINT64_C(0x0101010101010101);
+    size_t i = 0;
+
+    for (; len - i >= 8; i += 8) {
+        uint64_t word = load(s + i);
+
+        if ((word | (word + ones) | (word - ones * 0x20)) & ones * 0x80)
+            break;
+    }
+    return i;
+}
+
 static int check_bytes(const char *what, const unsigned char *s, size_t len,
                        hf_error *err)
 {
     size_t step;
 
-    for (size_t i = 0; i < len; i += step) {
+    for (size_t i = plain_start(s, len); i < len; i += step) {
         step = 1;
         if (HF_LIKELY(s[i] >= 0x20 && s[i] < 0x7f))
             continue;
@@ -185,18 +215,6 @@ static inline void sip_round(uint64_t v[4])
     v[1] = rotate(v[1], 17) ^ v[2];
     v[3] = rotate(v[3], 21) ^ v[0];
     v[2] = rotate(v[2], 32);
-}
-
-/* Little-endian on every machine: some tables outlive the process. */
-static inline uint64_t load(const unsigned char *s)
-{
-    uint64_t word;
-
-    memcpy(&word, s, sizeof(word));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
 }
 
 static inline uint64_t load_tail(const unsigned char *s, size_t len)

@@ -58,6 +58,8 @@ void hf__teller_hush(hf_client *client, struct hf__tale *tale)
 {
     struct hf__teller *teller = &client->teller;
 
+    if (HF_LIKELY(!tale->listed && teller->telling != tale))
+        return;
     if (tale->listed) {
         hf__list_remove(&tale->link);
         tale->listed = false;

@@ -70,21 +70,15 @@ static struct hf__ticket *take_spare(hf_client *client)
     return HF_CONTAINER_OF(link, struct hf__ticket, link);
 }
 
-/* "thread 17", without the cost of printf. */
-static void name_thread(char text[24], uint64_t serial)
+/* "thread 17"; mostly the one that asked last. */
+static void name_thread(hf_client *client, uint64_t serial, char text[24])
 {
-    char digits[20];
-    size_t n = 0;
-
-    do {
-        digits[n++] = (char)('0' + serial % 10);
-        serial /= 10;
-    } while (serial > 0 && n < 12);
-    memcpy(text, "thread ", 7);
-    text += 7;
-    while (n > 0)
-        *text++ = digits[--n];
-    *text = '\0';
+    if (HF_UNLIKELY(client->named_serial != serial)) {
+        (void)snprintf(client->named_text, sizeof(client->named_text),
+                       "thread %llu", (unsigned long long)serial % 1000000000000);
+        client->named_serial = serial;
+    }
+    memcpy(text, client->named_text, sizeof(client->named_text));
 }
 
 int hf__ticket_set_owner(struct hf__ticket *ticket,
@@ -101,7 +95,8 @@ int hf__ticket_set_owner(struct hf__ticket *ticket,
             return HF_ENOMEM;
     }
     if (!request->owner)
-        name_thread(ticket->owner_text, request->owner_serial);
+        name_thread(request->client, request->owner_serial,
+                    ticket->owner_text);
     else
         memcpy(apart ? texts : ticket->owner_text, request->owner, owner_len);
     if (note_len > 0)

@@ -113,13 +113,11 @@ static uint32_t sift_down(struct hf__loop *loop, uint32_t place, int64_t due_ns)
     }
 }
 
-int hf__loop_reserve(struct hf__loop *loop, uint32_t timers)
+int hf__loop_grow(struct hf__loop *loop, uint32_t timers)
 {
     uint32_t size = loop->heap_size ? loop->heap_size : 16;
     struct hf__timer **heap;
 
-    if (timers < loop->heap_size)
-        return 0;
     while (size <= timers)
         size *= 2;
     heap = hf__realloc(loop->heap, size * sizeof(struct hf__timer *));

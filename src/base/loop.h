@@ -66,7 +66,12 @@ void hf__loop_abandon(struct hf__loop *loop);
 
 /* Room for one more timer, so that hf__timer_start() cannot fail. Balanced by
  * nothing: the heap only grows. 0 or HF_ENOMEM. */
-int hf__loop_reserve(struct hf__loop *loop, uint32_t timers);
+int hf__loop_grow(struct hf__loop *loop, uint32_t timers);
+static inline int hf__loop_reserve(struct hf__loop *loop, uint32_t timers)
+{
+    return HF_LIKELY(timers < loop->heap_size) ? 0
+                                               : hf__loop_grow(loop, timers);
+}
 /* Start, or move, @timer. Needs room (hf__loop_reserve). */
 void hf__timer_start(struct hf__loop *loop, struct hf__timer *timer,
                      int64_t due_ns);

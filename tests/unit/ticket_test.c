@@ -119,7 +119,7 @@ TEST(ticket, a_refusal_is_told_and_leaves_nothing)
     ASSERT_HAS(ask.err.text, "acquire 'jobs'");
     ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
     core_end(&ask);
-    ASSERT_EQ(client->gates_count, 0);
+    ASSERT_NOT_NULL(client->idle_gate);
 }
 
 TEST(ticket, a_failure_reported_later_is_told_too)
@@ -176,9 +176,9 @@ TEST(reaper, withdraws_until_the_engine_has_confirmed)
     core_unknown(core_last(CORE_WITHDRAW));
     core_advance_ms(100);
     ASSERT_EQ(core_count(CORE_WITHDRAW), 3);
-    ASSERT_EQ(client->gates_count, 1);
+    ASSERT_NULL(client->idle_gate);
     core_left(core_last(CORE_WITHDRAW), 0);
-    ASSERT_EQ(client->gates_count, 0);
+    ASSERT_NOT_NULL(client->idle_gate);
     ASSERT_EQ(client->metrics.reaped, 1);
     core_end(&ask);
 }
