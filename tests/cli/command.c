@@ -444,6 +444,11 @@ bool process_lives(pid_t pid)
     return state && strlen(state) > 2 && state[2] != 'Z' && state[2] != 'X';
 }
 
+bool process_exists(pid_t pid)
+{
+    return kill(pid, 0) == 0;
+}
+
 bool process_ends(pid_t pid, int ms)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);

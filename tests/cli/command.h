@@ -64,6 +64,8 @@ struct command *command_finish(const char *const *arguments, int wanted);
 
 /* True as soon as @pid has ended; false if it still lives after @ms. */
 bool process_ends(pid_t pid, int ms);
+/* True until somebody has seen its end. */
+bool process_exists(pid_t pid);
 /* True while @pid lives. */
 bool process_lives(pid_t pid);
 /* Milliseconds, for what has to be quick. */

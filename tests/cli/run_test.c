@@ -336,6 +336,49 @@ TEST(run, ends_at_once_when_interrupted_while_waiting)
     end_by_signal_while_waiting(SIGQUIT);
 }
 
+static const char *faulty(const char *script)
+{
+    static char url[512];
+
+    snprintf(url, sizeof(url), "fault+%s?fault=%s", command_url(), script);
+    return url;
+}
+
+TEST(run, second_interrupt_does_not_wait_for_the_release)
+{
+    struct command *run =
+        COMMAND("-u", faulty("release:delay=1h"), "-o", "io_timeout=1h", "run",
+                "x", "--", "sh", "-c", "echo pid=$$; exec sleep 100");
+    pid_t child = (pid_t)command_number(run, "pid=");
+
+    command_signal(run, SIGINT);
+    ASSERT_TRUE(process_ends(child, 5000));
+    /* It has to be seen as ended before we ask again. */
+    while (process_exists(child))
+        continue;
+    command_signal(run, SIGINT);
+    ASSERT_EQ(command_wait(run), 130);
+}
+
+TEST(run, second_interrupt_does_not_wait_for_the_withdrawal)
+{
+    struct command *first =
+        COMMAND("run", "x", "--", "sh", "-c", "echo in; cat");
+    struct command *second;
+
+    command_expect(first, "in\n");
+    second = COMMAND("-u", faulty("withdraw:delay=1h"), "-o", "io_timeout=1h",
+                     "run", "x", "--", "true");
+    while (
+        !strstr(command_out(FINISH(0, "show", "x", "--json")), "\"waiters\":1"))
+        continue;
+    /* Two at once may arrive as one. */
+    do
+        command_signal(second, SIGINT);
+    while (!process_ends(command_pid(second), 20));
+    ASSERT_EQ(command_wait(second), 130);
+}
+
 TEST(run, leaves_background_work_of_a_good_command_alone)
 {
     struct command *run = COMMAND("run", "x", "--", "sh", "-c",
