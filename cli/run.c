@@ -11,7 +11,8 @@
  * is CLI_LOST all the same: somebody else may have worked at the same time.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,8 @@ static int let_go(struct watch *watch, int code)
     }
     if (rc != 0 && rc != HF_ELOST)
         talk_say("released, but not confirmed: %s", text_safe(err.text));
+    else if (rc == 0 && cli.verbose > 0)
+        talk_say("released \"%s\"", text_safe(lock.name));
     return code;
 }
 
@@ -219,6 +222,15 @@ static void on_event(hf_hold *hold, int state, void *ctx)
     (void)ctx;
 }
 
+static void say_granted(const struct report *report)
+{
+    char age[TEXT_AGE];
+
+    if (cli.verbose > 0)
+        talk_say("got \"%s\" after %s, token %" PRIu64, text_safe(lock.name),
+                 text_age(report->granted - report->asked, age), report->token);
+}
+
 static int acquire(struct watch *watch, hf_opts *opts, struct report *report)
 {
     int rc = 0;
@@ -239,6 +251,7 @@ static int acquire(struct watch *watch, hf_opts *opts, struct report *report)
     if (code == 0 && rc == 0) {
         report->granted = lock_now_ms();
         report->token = hf_token(watch->hold);
+        say_granted(report);
         return 0;
     }
     report->outcome = outcome_of(rc, code);
