@@ -14,6 +14,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* The analyzer's versions are for callers. */
+#undef hf__fail
+#undef hf__fail_engine
+
 /* Longer than any text that fits, so that only hf__text_copy() cuts. */
 enum { SCRATCH = 512 };
 

@@ -367,9 +367,11 @@ int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx, hf_error *err)
         return HF_ENOMEM;
     rc = hf__query_ask(client, offsetof(struct hf__engine_ops, doctor), &query,
                        err);
-    rows = rc == 0 ? query->rows : NULL;
-    for (size_t i = 0; rows && i < rows->n && rc == 0; i++)
-        rc = each(&rows->at[i]->is.finding, ctx);
+    if (rc == 0) {
+        rows = query->rows;
+        for (size_t i = 0; i < rows->n && rc == 0; i++)
+            rc = each(&rows->at[i]->is.finding, ctx);
+    }
     hf__query_free(query);
     return rc;
 }

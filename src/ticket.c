@@ -89,7 +89,7 @@ int hf__ticket_set_owner(struct hf__ticket *ticket,
     size_t apart = owner_len > sizeof(ticket->owner_text) ? owner_len : 0;
     char *texts = NULL;
 
-    if (apart + note_len > 0) {
+    if (apart > 0 || note_len > 0) {
         texts = hf__malloc(apart + note_len);
         if (!texts)
             return HF_ENOMEM;

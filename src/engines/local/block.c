@@ -167,8 +167,8 @@ static bool claim_segment(struct hf__store *store, uint32_t segment,
 static void scan(struct hf__store *store, unsigned size_class)
 {
     struct hf__table *table = &store->table;
-    uint32_t segments = table->units / HF__TABLE_UNITS;
     uint32_t *cursor = &store->stock.cursor[size_class];
+    uint32_t segments;
 
     if (!hf__table_reach(table, 0))
         return;
