@@ -259,15 +259,21 @@ void hf__local_attend(struct hf__engine *engine)
         hf__life_arm(&local->life, true);
 }
 
+/* A kick is meant for the one in wait(), or about to be there. Another thread's
+ * attend() reads the inbox that the kick has changed, and makes a watch that
+ * knows it already; so there is a flag that only wait() takes away. It is set
+ * before the inbox is changed, and looked at after the watch was copied. */
 void hf__local_wait(struct hf__engine *engine, int64_t until_ns)
 {
     struct hf__local *local = (struct hf__local *)engine;
     _Atomic uint32_t *bell = atomic_load(&local->bell);
+    uint32_t seen = atomic_load(&local->nobody_seen);
 
-    if (bell == &local->nobody)
-        hf__world->park(bell, atomic_load(&local->nobody_seen), until_ns);
-    else
-        hf__watch_sleep(&local->watch, &local->store, until_ns);
+    if (bell != &local->nobody)
+        hf__watch_sleep(&local->watch, &local->store, &local->kicked,
+                        until_ns);
+    else if (!atomic_exchange(&local->kicked, false))
+        hf__world->park(bell, seen, until_ns);
 }
 
 void hf__local_kick(struct hf__engine *engine)
@@ -275,6 +281,7 @@ void hf__local_kick(struct hf__engine *engine)
     struct hf__local *local = (struct hf__local *)engine;
     _Atomic uint32_t *bell = atomic_load(&local->bell);
 
+    atomic_store(&local->kicked, true);
     (void)atomic_fetch_add(bell, 1);
     if (bell == &local->nobody)
         hf__world->unpark(bell);

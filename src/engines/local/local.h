@@ -27,6 +27,7 @@ struct hf__local {
     _Atomic(_Atomic uint32_t *) bell;
     _Atomic uint32_t nobody;
     _Atomic uint32_t nobody_seen;
+    _Atomic bool kicked;
     /* Mappings of stores that were deleted under us. A thread may still sleep
      * on one, so they stay until the end; more than a few are not kept. */
     struct hf__table graves[HF__LOCAL_GRAVES];

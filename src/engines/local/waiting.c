@@ -196,7 +196,7 @@ void hf__watch_sleep_on(const struct hf__watch *watch, int64_t until_ns)
 }
 
 void hf__watch_sleep(struct hf__watch *watch, const struct hf__store *store,
-                     int64_t until_ns)
+                     _Atomic bool *kicked, int64_t until_ns)
 {
     struct hf__watch copy;
 
@@ -208,6 +208,7 @@ void hf__watch_sleep(struct hf__watch *watch, const struct hf__store *store,
     if (copy.until_ns < until_ns)
         until_ns = copy.until_ns;
     (void)atomic_fetch_add(&store->slot->sleeping, 1);
-    hf__watch_sleep_on(&copy, until_ns);
+    if (!atomic_exchange(kicked, false))
+        hf__watch_sleep_on(&copy, until_ns);
     (void)atomic_fetch_sub(&store->slot->sleeping, 1);
 }

@@ -40,9 +40,10 @@ void hf__watch_until(struct hf__watch *watch, const struct hf__store *store,
 /* The kernel wakes one sleeper per dead client's word: wake the others. True
  * if a watched client has died. */
 bool hf__watch_pass_on(const struct hf__watch *watch);
-/* Sleep on a copy of @watch, until @until_ns at most. */
+/* Sleep on a copy of @watch, until @until_ns at most; not at all if *kicked,
+ * which is taken away. */
 void hf__watch_sleep(struct hf__watch *watch, const struct hf__store *store,
-                     int64_t until_ns);
+                     _Atomic bool *kicked, int64_t until_ns);
 /* The same on a watch that nobody else uses. */
 void hf__watch_sleep_on(const struct hf__watch *watch, int64_t until_ns);
 /* Find out whether the kernel has futex_waitv, and what came of it. */
