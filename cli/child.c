@@ -224,6 +224,11 @@ void child_guard_until(struct child *child, int64_t deadline_ms)
         guard_until(child->guard, deadline_ms);
 }
 
+bool child_guard_fired(const struct child *child)
+{
+    return child->guard && guard_fired(child->guard);
+}
+
 void child_finish(struct child *child)
 {
     child->had_tty = child->has_tty;

@@ -41,6 +41,8 @@ bool child_family_lives(const struct child *child);
 void child_guard(struct child *child);
 /* The guard kills the group when CLOCK_BOOTTIME says @deadline_ms; -1: not. */
 void child_guard_until(struct child *child, int64_t deadline_ms);
+/* True if the guard killed it, which it does only when the lock is lost. */
+bool child_guard_fired(const struct child *child);
 /* Take the terminal back, end the guard. The child has ended. */
 void child_finish(struct child *child);
 

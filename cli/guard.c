@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -27,6 +28,7 @@
 /* The page that we share. */
 struct guard {
     _Atomic int64_t deadline_ms;
+    _Atomic bool fired;
 };
 
 static int64_t now_ms(void)
@@ -48,8 +50,8 @@ static void sleep_for(int64_t ms)
     (void)sigtimedwait(&all, NULL, &timeout); /* whoever woke us, we look */
 }
 
-__attribute__((noreturn)) static void watch(const struct guard *guard,
-                                            pid_t group, pid_t parent)
+__attribute__((noreturn)) static void watch(struct guard *guard, pid_t group,
+                                            pid_t parent)
 {
     static const int64_t nap_ms = 3600 * 1000;
 
@@ -61,6 +63,7 @@ __attribute__((noreturn)) static void watch(const struct guard *guard,
             break;
         sleep_for(left_ms < nap_ms ? left_ms : nap_ms);
     }
+    atomic_store(&guard->fired, true);
     kill(-group, SIGKILL);
     _exit(0);
 }
@@ -99,6 +102,11 @@ pid_t guard_start(pid_t group, struct guard **ret_guard)
 void guard_until(struct guard *guard, int64_t deadline_ms)
 {
     atomic_store(&guard->deadline_ms, deadline_ms);
+}
+
+bool guard_fired(const struct guard *guard)
+{
+    return atomic_load(&guard->fired);
 }
 
 void guard_stop(struct guard *guard, pid_t pid)

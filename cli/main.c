@@ -74,6 +74,10 @@ static const char *next_step(int code)
         return "see what each engine can do: holdfast engines";
     case HF_EUNKNOWN:
         return "try again; what was asked is being taken back";
+    case HF_ENOSPACE:
+        return "release locks, or give the engine more room: holdfast doctor";
+    case HF_EINVAL:
+        return "see: man holdfast";
     case HF_EINTERNAL:
         return "please report this, with the output of -vv";
     default:

@@ -135,6 +135,19 @@ static bool is_plain_word(const char *text)
                                  "0123456789_-./:@%+=,") == strlen(text);
 }
 
+static bool is_visible(const char *text)
+{
+    while (*text) {
+        uint32_t code;
+        size_t len = text_decode(text, &code);
+
+        if (len == 0 || IN_RANGES(code, unseen))
+            return false;
+        text += len;
+    }
+    return true;
+}
+
 const char *text_shell(const char *text)
 {
     if (is_plain_word(text))
@@ -153,9 +166,8 @@ const char *text_shell(const char *text)
     quoted[used++] = '\'';
     quoted[used] = '\0';
 
-    /* Bytes that must not be shown cannot be typed back either. */
-    const char *safe = text_safe(quoted);
-    return strcmp(safe, quoted) == 0 || strchr(text, '\\') ? quoted : safe;
+    /* What must not be shown cannot be typed back either. */
+    return is_visible(text) ? quoted : text_safe(quoted);
 }
 
 size_t text_width(const char *text)

@@ -7,12 +7,14 @@
  * ours without another renewal, and every renewal pushes it out. So:
  *
  *     … renewed … renewed … silence ──────┬──────────────────┬─────────
- *                                 remaining = kill-after   deadline
+ *                                   left = kill-after     left = 0
  *                                        TERM               KILL
  *
- * both to the whole group. A renewal that comes in time cancels nothing but the
- * plan; one that comes after TERM comes too late. kill-after is at most a third
- * of the lease, because a healthy hold may have only two thirds left.
+ * both to the whole group, where what is left is that time less a reserve: on a
+ * busy machine we may be woken late, and a killed process takes a moment to go.
+ * A renewal that comes in time cancels nothing but the plan; one that comes
+ * after TERM comes too late. kill-after is at most a third of the lease,
+ * because a healthy hold may have only two thirds left.
  *
  * Where the lock is gone at once (broken by somebody, session ended), there is
  * no time left for TERM, and the child is killed.
@@ -39,6 +41,7 @@ enum { RUNNING, ASKED, KILLED };
 
 /* A child that lives longer than this gets a guard. */
 enum { GUARD_AFTER_MS = 20 };
+enum { RESERVE_MS = 100 };
 /* How often to look for what is left of a family that was killed. */
 enum { LOOK_AGAIN_MS = 20, GIVE_UP_MS = 2000 };
 
@@ -101,38 +104,52 @@ static void say_lost(const struct watch *watch, const char *what)
                  : "; stopping the command");
 }
 
-static void lose(struct watch *watch, int64_t remaining_ms)
+/* How long the child may go on without another renewal; -1: for ever. */
+static int64_t left_ms(const struct watch *watch)
+{
+    int64_t remaining_ms = hf_remaining_ms(watch->hold);
+    int state = hf_check(watch->hold);
+
+    if (state == HF_LOST || state == HF_RELEASED)
+        return 0;
+    if (remaining_ms < 0)
+        return -1;
+    return remaining_ms > watch->reserve_ms ? remaining_ms - watch->reserve_ms
+                                            : 0;
+}
+
+/* With how much left the child is asked to end. */
+static int64_t grace_ms(const struct watch *watch)
+{
+    return watch_settings.on_lost == WATCH_TERM ? watch->kill_after_ms : 0;
+}
+
+static void lose(struct watch *watch, int64_t left)
 {
     watch->outcome = WATCH_LOST;
-    say_lost(watch, remaining_ms > 0 ? "about to lose" : "lost");
+    say_lost(watch,
+             hf_remaining_ms(watch->hold) > 0 ? "about to lose" : "lost");
     if (watch_settings.on_lost == WATCH_WARN)
         return;
-    if (remaining_ms <= 0)
+    if (left <= 0)
         kill_all(watch);
     else
-        ask(watch, remaining_ms);
+        ask(watch, left);
 }
 
 static void check_hold(struct watch *watch)
 {
-    int64_t remaining_ms = hf_remaining_ms(watch->hold);
-    int state = hf_check(watch->hold);
-    bool lost = state == HF_LOST || state == HF_RELEASED;
-    int64_t grace_ms =
-        watch_settings.on_lost == WATCH_TERM ? watch->kill_after_ms : 0;
+    int64_t left = left_ms(watch);
 
-    if (lost)
-        remaining_ms = 0;
     if (watch_settings.on_lost != WATCH_WARN)
-        child_guard_until(&watch->child,
-                          remaining_ms < 0 ? -1 : lock_now_ms() + remaining_ms);
+        child_guard_until(&watch->child, left < 0 ? -1 : lock_now_ms() + left);
     if (watch->outcome != WATCH_DONE) {
-        if (lost && watch->stage == ASKED)
+        if (left == 0 && watch->stage == ASKED)
             kill_all(watch);
         return;
     }
-    if (remaining_ms >= 0 && remaining_ms <= grace_ms)
-        lose(watch, remaining_ms);
+    if (left >= 0 && left <= grace_ms(watch))
+        lose(watch, left);
 }
 
 static void check_max_hold(struct watch *watch)
@@ -183,15 +200,13 @@ static int64_t until(int64_t instant)
  * guard has to hear of it from here, well before the deadline that it knows. */
 static int64_t next_look_at_hold(const struct watch *watch)
 {
-    int64_t remaining_ms = hf_remaining_ms(watch->hold);
-    int64_t grace_ms =
-        watch_settings.on_lost == WATCH_TERM ? watch->kill_after_ms : 0;
-    int64_t wait_ms = remaining_ms - grace_ms;
+    int64_t left = left_ms(watch);
+    int64_t wait_ms = left - grace_ms(watch);
 
-    if (remaining_ms < 0)
+    if (left < 0)
         return -1;
-    if (grace_ms == 0 && hf_check(watch->hold) == HF_HELD)
-        wait_ms = remaining_ms / 2;
+    if (wait_ms > left / 2 && hf_check(watch->hold) == HF_HELD)
+        wait_ms = left / 2;
     return wait_ms > 0 ? wait_ms : 0;
 }
 
@@ -249,14 +264,16 @@ static bool rest_is_gone(struct watch *watch)
            lock_now_ms() - watch->kill_at > GIVE_UP_MS;
 }
 
-/* A third of the lease, or what the option says if that is less. */
-static int64_t affordable_grace(const hf_hold *hold)
+/* kill-after is what the option says, or a third of the lease; the reserve a
+ * twentieth, or a tenth of a second. */
+static void plan(struct watch *watch)
 {
-    int64_t ttl_ms = lock_ttl_ms(hold);
+    int64_t ttl_ms = lock_ttl_ms(watch->hold);
 
-    if (ttl_ms > 0 && ttl_ms / 3 < watch_settings.kill_after_ms)
-        return ttl_ms / 3;
-    return watch_settings.kill_after_ms;
+    watch->kill_after_ms = watch_settings.kill_after_ms;
+    watch->reserve_ms = ttl_ms / 20 < RESERVE_MS ? ttl_ms / 20 : RESERVE_MS;
+    if (ttl_ms > 0 && ttl_ms / 3 - watch->reserve_ms < watch->kill_after_ms)
+        watch->kill_after_ms = ttl_ms / 3 - watch->reserve_ms;
 }
 
 void watch_child(struct watch *watch)
@@ -265,13 +282,15 @@ void watch_child(struct watch *watch)
     watch->stage = RUNNING;
     watch->told = false;
     watch->started = lock_now_ms();
-    watch->kill_after_ms = affordable_grace(watch->hold);
+    plan(watch);
 
     for (;;) {
         if (signals_wait(watch->event_fd, next_look(watch)))
             (void)hf_dispatch(watch->client); /* we look for ourselves */
         forward_signals(watch);
         child_reap(&watch->child);
+        if (watch->outcome == WATCH_DONE && child_guard_fired(&watch->child))
+            lose(watch, /* left= */ 0);
         if (watch->child.ended && rest_is_gone(watch))
             break;
         check_clock(watch);

@@ -30,6 +30,7 @@ struct watch {
     int64_t started;
     int64_t kill_at;
     int64_t kill_after_ms;
+    int64_t reserve_ms;
     bool told; /* a signal was passed on that should end it */
 };
 

@@ -162,6 +162,19 @@ static void type_command(struct terminal *terminal, const char *prompt,
     command_type(terminal->shell, "\n");
 }
 
+/* The page has no line for what a reader sees without one: that the first
+ * terminal is silent, and holds the lock. */
+static void await_holder(const char *line)
+{
+    char name[64];
+
+    if (!strstr(line, "-- sleep") ||
+        sscanf(line, "holdfast run %63s", name) != 1)
+        return;
+    while (command_wait(COMMAND("test", name)) == 0)
+        continue;
+}
+
 static void perform(struct terminal *terminal, const char *prompt,
                     const char *line)
 {
@@ -169,6 +182,7 @@ static void perform(struct terminal *terminal, const char *prompt,
         command_type(terminal->shell, "\003");
     else if (line[0] != '^')
         type_command(terminal, prompt, line);
+    await_holder(line);
 }
 
 /* One line of a console block; returns the terminal it speaks of. */

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pieces_test.c - the small parts of the command, by themselves: durations,
+ * escapes, columns, JSON, secrets, histograms.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/histogram.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/secret.h"
+#include "cli/text.h"
+#include "test.h"
+
+/* What the pieces want from main.c. */
+struct cli cli;
+
+int cli_usage(const char *format, ...)
+{
+    (void)format;
+    return CLI_USAGE;
+}
+
+int cli_set(const char *key, const char *value)
+{
+    (void)key;
+    (void)value;
+    return 0;
+}
+
+static int64_t duration(const char *text)
+{
+    int64_t ms = -99;
+
+    return options_duration(text, &ms) ? ms : -99;
+}
+
+TEST(options, durations_have_units_or_are_seconds)
+{
+    ASSERT_EQ(duration("250ms"), 250);
+    ASSERT_EQ(duration("30s"), 30000);
+    ASSERT_EQ(duration("5m"), 300000);
+    ASSERT_EQ(duration("2h"), 7200000);
+    ASSERT_EQ(duration("1d"), 86400000);
+    ASSERT_EQ(duration("1.5"), 1500);
+    ASSERT_EQ(duration(".25"), 250);
+    ASSERT_EQ(duration("0"), 0);
+    ASSERT_EQ(duration("0.0001"), 1);
+    ASSERT_EQ(duration("forever"), HF_FOREVER);
+}
+
+TEST(options, nonsense_is_no_duration)
+{
+    static const char *const texts[] = {
+        "",    "s", "-1",  "+1",  "5 s",  "5sec", "1e99",
+        "nan", ".", "inf", "0x5", "5m5s", " 5",   "1000000000d"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (duration(texts[i]) != -99)
+            FAIL("\"%s\" is taken as %lld", texts[i],
+                 (long long)duration(texts[i]));
+}
+
+TEST(options, numbers_are_plain_and_in_range)
+{
+    uint64_t number = 0;
+
+    ASSERT_TRUE(options_number("0", 10, &number));
+    ASSERT_TRUE(options_number("10", 10, &number));
+    ASSERT_EQ(number, 10);
+    ASSERT_FALSE(options_number("11", 10, &number));
+    ASSERT_FALSE(options_number("-1", 10, &number));
+    ASSERT_FALSE(options_number("", 10, &number));
+    ASSERT_FALSE(options_number("1x", 10, &number));
+    ASSERT_FALSE(options_number("99999999999999999999", UINT64_MAX, &number));
+}
+
+TEST(options, nearest_name_is_near)
+{
+    static const char *const names[] = {"nonblock", "wait", "slots"};
+
+    ASSERT_STREQ(options_nearest("non-block", names, 3), "nonblock");
+    ASSERT_STREQ(options_nearest("wiat", names, 3), "wait");
+    ASSERT_NULL(options_nearest("zzz", names, 3));
+}
+
+TEST(text, what_moves_a_cursor_is_escaped)
+{
+    ASSERT_STREQ(text_safe("plain"), "plain");
+    ASSERT_STREQ(text_safe("caf\xc3\xa9"), "caf\xc3\xa9");
+    ASSERT_STREQ(text_safe("a\033[31mb"), "a\\x1b[31mb");
+    ASSERT_STREQ(text_safe("a\nb\x7f"), "a\\x0ab\\x7f");
+    ASSERT_STREQ(text_safe("\xc2\x9b"), "\\u{9b}");
+    ASSERT_STREQ(text_safe("\xe2\x80\xae"), "\\u{202e}");
+    ASSERT_STREQ(text_safe("a\\b"), "a\\\\b");
+}
+
+TEST(text, broken_utf8_is_escaped_byte_by_byte)
+{
+    ASSERT_STREQ(text_safe("\xff"), "\\xff");
+    ASSERT_STREQ(text_safe("\xc3"), "\\xc3");
+    ASSERT_STREQ(text_safe("\xc0\x80"), "\\xc0\\x80");
+    ASSERT_STREQ(text_safe("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+    ASSERT_STREQ(text_safe("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+}
+
+TEST(text, escape_is_cut_at_its_size)
+{
+    char to[6];
+
+    ASSERT_STREQ(text_escape("abcdefgh", to, sizeof(to)), "abcde");
+    ASSERT_STREQ(text_escape("ab\x01\x02", to, sizeof(to)), "ab");
+}
+
+TEST(text, width_counts_columns)
+{
+    ASSERT_EQ(text_width("abc"), 3);
+    ASSERT_EQ(text_width("\xc3\xa9"), 1);
+    ASSERT_EQ(text_width("\xe9\x94\x81"), 2);
+    ASSERT_EQ(text_width("e\xcc\x81"), 1);
+}
+
+TEST(text, ages_are_short)
+{
+    char to[TEXT_AGE];
+
+    ASSERT_STREQ(text_age(-1, to), "-");
+    ASSERT_STREQ(text_age(0, to), "0ms");
+    ASSERT_STREQ(text_age(999, to), "999ms");
+    ASSERT_STREQ(text_age(4250, to), "4.2s");
+    ASSERT_STREQ(text_age(59999, to), "59s");
+    ASSERT_STREQ(text_age(192000, to), "3m12s");
+    ASSERT_STREQ(text_age(3 * 3600000 + 180000, to), "3h03m");
+    ASSERT_STREQ(text_age(2 * 86400000 + 4 * 3600000, to), "2d04h");
+}
+
+TEST(text, shell_words_can_be_typed_back)
+{
+    ASSERT_STREQ(text_shell("deploy/web"), "deploy/web");
+    ASSERT_STREQ(text_shell("two words"), "'two words'");
+    ASSERT_STREQ(text_shell("it's"), "'it'\\''s'");
+    ASSERT_STREQ(text_shell(""), "''");
+    ASSERT_STREQ(text_shell("$(rm)"), "'$(rm)'");
+}
+
+/* What @print writes. */
+static const char *written(void (*print)(FILE *to))
+{
+    static char text[4096];
+    FILE *to = fmemopen(text, sizeof(text), "w");
+
+    ASSERT_NOT_NULL(to);
+    print(to);
+    fclose(to);
+    return text;
+}
+
+static void print_table(FILE *to)
+{
+    struct table table = {.columns = 3, .right = {false, true}};
+    static const char *const cells[] = {
+        "NAME", "N", "NOTE", "a", "1", "x y", "\xe9\x94\x81long", "1000", ""};
+
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
+        table_add(&table, cells[i]);
+    table_print(&table, to);
+    table_release(&table);
+}
+
+TEST(text, columns_line_up)
+{
+    ASSERT_STREQ(written(print_table), "NAME       N  NOTE\n"
+                                       "a          1  x y\n"
+                                       "\xe9\x94\x81long  1000  \n");
+}
+
+static void print_json(FILE *to)
+{
+    struct json json = {.to = to};
+
+    json_open(&json, NULL, '{');
+    json_text(&json, "a", "q\" b\\ n\n e\x1b x\xff \xe9\x94\x81");
+    json_open(&json, "list", '[');
+    json_number(&json, NULL, -5);
+    json_token(&json, NULL, UINT64_C(9223372036854775807));
+    json_close(&json, ']');
+    json_words(&json, "words", " one two ");
+    json_fraction(&json, "f", 1.5);
+    json_fraction(&json, "nothing", 1.0 / 0.0);
+    json_bool(&json, "yes", true);
+    json_end(&json);
+}
+
+TEST(json, lines_are_always_well_formed)
+{
+    ASSERT_STREQ(written(print_json),
+                 "{\"a\":\"q\\\" b\\\\ n\\n e\\u001b x\xef\xbf\xbd "
+                 "\xe9\x94\x81\",\"list\":[-5,\"9223372036854775807\"],"
+                 "\"words\":[\"one\",\"two\"],\"f\":1.500,\"nothing\":null,"
+                 "\"yes\":true}\n");
+}
+
+static const char *wiped(const char *text)
+{
+    static char copy[256];
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    secret_wipe(copy);
+    return copy;
+}
+
+TEST(secret, is_wiped_from_urls_and_pairs)
+{
+    ASSERT_STREQ(wiped("redis://me:pw@h/0"), "redis://me:**@h/0");
+    ASSERT_STREQ(wiped("redis://me:p@w@h/0"), "redis://me:***@h/0");
+    ASSERT_STREQ(wiped("redis://:pw@h"), "redis://:**@h");
+    ASSERT_STREQ(wiped("redis://h/0?password=pw&ttl=5s"),
+                 "redis://h/0?password=**&ttl=5s");
+    ASSERT_STREQ(wiped("password=pw"), "password=**");
+    ASSERT_STREQ(wiped("password_file=/etc/pw"), "password_file=/etc/pw");
+    ASSERT_STREQ(wiped("local:///a:b@c"), "local:///a:b@c");
+    ASSERT_STREQ(wiped("redis://host:6379/0"), "redis://host:6379/0");
+    ASSERT_TRUE(secret_has("redis://me:pw@h"));
+    ASSERT_FALSE(secret_has("redis://me@h?ttl=5s"));
+}
+
+TEST(secret, variables_with_secrets_are_not_passed_on)
+{
+    ASSERT_TRUE(secret_variable("HOLDFAST_URL=redis://me:pw@h"));
+    ASSERT_TRUE(secret_variable("HOLDFAST_PASSWORD=pw"));
+    ASSERT_FALSE(secret_variable("HOLDFAST_URL=local:"));
+    ASSERT_FALSE(secret_variable("HOLDFAST_PASSWORD_FILE=/x"));
+    ASSERT_FALSE(secret_variable("URL=redis://me:pw@h"));
+}
+
+TEST(histogram, tells_quantiles_within_a_few_percent)
+{
+    struct histogram *histogram = calloc(1, sizeof(*histogram));
+
+    ASSERT_NOT_NULL(histogram);
+    for (uint64_t ns = 1; ns <= 1000000; ns++)
+        histogram_add(histogram, ns);
+    ASSERT_GE(histogram_us(histogram, 0.5), 485);
+    ASSERT_LE(histogram_us(histogram, 0.5), 515);
+    ASSERT_GE(histogram_us(histogram, 0.99), 960);
+    ASSERT_LE(histogram_us(histogram, 0.99), 1020);
+    histogram_merge(histogram, histogram);
+    ASSERT_EQ(histogram->total, 2000000);
+    histogram_add(histogram, 0);
+    histogram_add(histogram, UINT64_MAX);
+    free(histogram);
+}
