@@ -12,6 +12,7 @@
 
 struct ticket {
     struct ask ask;
+    struct ticket *next; /* of the same side */
     struct hf__ticket base;
     char name[HF_NAME_MAX + 1];
     /* The engine's bytes follow. */
@@ -144,6 +145,12 @@ void side_free(void *arg)
         side->engine->ops->close(side->engine, /* forked= */ false);
     hf__free(side->engine);
     side->engine = NULL;
+    while (side->tickets) {
+        struct ticket *next = side->tickets->next;
+
+        free(side->tickets);
+        side->tickets = next;
+    }
     hf__loop_release(&side->loop);
     hf__url_free(side->url);
     free(side);
@@ -211,7 +218,8 @@ struct ask *side_ask_with(struct side *side, const char *name, int mode,
     struct ticket *ticket = calloc(1, size);
 
     ASSERT_NOT_NULL(ticket);
-    test_defer(free, ticket);
+    ticket->next = side->tickets;
+    side->tickets = ticket;
     ticket->ask.ticket = &ticket->base;
     (void)snprintf(ticket->name, sizeof(ticket->name), "%s", name);
     ticket->base.id = ++side->next_id;

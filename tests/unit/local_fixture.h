@@ -31,6 +31,8 @@ struct ask {
     struct hf__ticket *ticket;
 };
 
+struct ticket;
+
 struct side {
     struct hf__engine *engine;
     struct hf__local *local;
@@ -39,6 +41,7 @@ struct side {
     struct hf__url *url;
     struct hf__loop loop;
     uint64_t next_id;
+    struct ticket *tickets;
     bool up;
     int downs;
     hf_error down_err;
@@ -53,7 +56,7 @@ struct side *side_prepare(const char *url);
 int side_connect(struct side *side, hf_error *err);
 void side_free(void *side);
 
-/* Ask for @name; the ticket lives until the test is over. */
+/* Ask for @name; the ticket lives as long as its side. */
 struct ask *side_ask(struct side *side, const char *name, int mode, int slots);
 /* The same with a lease, a range, and whether to wait. */
 struct ask *side_ask_with(struct side *side, const char *name, int mode,

@@ -207,7 +207,8 @@ static int grow(struct hf__store *store, unsigned size_class, hf_error *err)
 
 /* Blocks that dead clients had, in their hands or under their tickets; if
  * anybody may have died since the last one looked. */
-static void inherit(struct hf__store *store, unsigned size_class)
+static void inherit(struct hf__store *store, unsigned size_class,
+                    unsigned wanted)
 {
     struct hf__table_header *header = store->table.header;
     uint64_t deaths = hf__life_deaths(&store->table);
@@ -216,7 +217,7 @@ static void inherit(struct hf__store *store, unsigned size_class)
         atomic_load(&header->purged) == deaths)
         return;
     scan(store, size_class);
-    if (store->stock.n[size_class] == 0) {
+    if (store->stock.n[size_class] < wanted) {
         hf__block_purge(store);
         atomic_store(&header->purged, deaths);
         scan(store, size_class);
@@ -238,7 +239,7 @@ static int fill(struct hf__store *store, unsigned size_class, unsigned wanted,
         return 0;
     if (stock->purging)
         return HF_ENOSPACE;
-    inherit(store, size_class);
+    inherit(store, size_class, wanted);
     while (stock->n[size_class] < wanted) {
         rc = grow(store, size_class, err);
         scan(store, size_class);
