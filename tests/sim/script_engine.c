@@ -438,14 +438,12 @@ static void script_wait(struct hf__engine *engine, int64_t until_ns)
     if (!self->first && !self->kicked && now_ns < until_ns)
         sim_wait_for(self, until_ns);
     self->waited_in = false;
+    self->kicked = false; /* here, not in attend(): that may be another's */
 }
 
 static void script_attend(struct hf__engine *engine)
 {
-    struct sim_engine *self = self_of(engine);
-
-    self->kicked = false;
-    read_inbox(self);
+    read_inbox(self_of(engine));
 }
 
 static void script_kick(struct hf__engine *engine)
