@@ -8,10 +8,15 @@
  * and so the run also proves that it excludes: two holders at once would be
  * counted as errors. Only hand-overs between different processes count.
  *
+ * A lock that nobody waits for is not handed over, and a process that has just
+ * released can take it again many times before another one is awake. So the
+ * holder lets the others come to the door before it releases.
+ *
  * The processes are forked before any client is opened, because a client does
  * not survive a fork.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -35,11 +40,18 @@ struct page {
     _Atomic int ready;
     _Atomic int go; /* 1: begin, 2: stop */
     _Atomic int inside;
+    _Atomic int at_the_door;      /* how many have called acquire */
     _Atomic int last;             /* who released */
     _Atomic uint64_t released_ns; /* when it called release */
     char name[64];
     struct part parts[];
 };
+
+static void await_others(struct page *page)
+{
+    while (atomic_load(&page->at_the_door) == 0 && atomic_load(&page->go) == 1)
+        sched_yield();
+}
 
 static void take_turns(struct page *page, int me, hf_client *client)
 {
@@ -48,12 +60,16 @@ static void take_turns(struct page *page, int me, hf_client *client)
     hf_hold *hold;
 
     while (atomic_load(&page->go) == 1) {
-        if (hf_acquire(client, page->name, NULL, &hold, &err) != 0) {
+        atomic_fetch_add(&page->at_the_door, 1);
+
+        int rc = hf_acquire(client, page->name, NULL, &hold, &err);
+        uint64_t now = bench_now_ns();
+
+        atomic_fetch_sub(&page->at_the_door, 1);
+        if (rc != 0) {
             bench_error(&part->figures, &err);
             continue;
         }
-
-        uint64_t now = bench_now_ns();
         if (atomic_exchange(&page->inside, 1) != 0) {
             snprintf(err.text, sizeof(err.text), "two holders at once");
             bench_error(&part->figures, &err);
@@ -64,6 +80,7 @@ static void take_turns(struct page *page, int me, hf_client *client)
                           now - atomic_load(&page->released_ns));
         atomic_store(&page->last, me);
         atomic_store(&page->inside, 0);
+        await_others(page);
         atomic_store(&page->released_ns, bench_now_ns());
         if (hf_release(hold, &err) != 0)
             bench_error(&part->figures, &err);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "json.h"
 #include "options.h"
 #include "talk.h"
 #include "text.h"
@@ -27,7 +28,7 @@ static const char help[] =
     "      --token N         of: holdfast show NAME\n"
     "      --owner OWNER     instead, where the engine has no tokens\n"
     "      --confirm=NAME    do not ask\n"
-    "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE, -q\n\n"
+    "  --json, -u URL, -c FILE, --profile NAME, -o KEY=VALUE, -q\n\n"
     "Exit: 0 broken; 1 the token is old, or nobody holds it: nothing "
     "changed.\n";
 
@@ -146,6 +147,22 @@ static int refuse(const char *name, const struct target *target)
     return CLI_NO;
 }
 
+static void tell(const char *name, uint64_t token)
+{
+    struct json json = {.to = stdout};
+
+    if (!cli.json) {
+        if (talk_wanted())
+            talk_say("broke \"%s\"", text_safe(name));
+        return;
+    }
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "broken");
+    json_text(&json, "name", name);
+    json_token(&json, "token", token);
+    json_end(&json);
+}
+
 static int break_lock(hf_client *client, const char *name,
                       struct target *target)
 {
@@ -168,8 +185,7 @@ static int break_lock(hf_client *client, const char *name,
     }
     if (rc != 0)
         return cli_fail(&err);
-    if (talk_wanted())
-        talk_say("broke \"%s\"", text_safe(name));
+    tell(name, target->token);
     return CLI_DONE;
 }
 

@@ -164,7 +164,10 @@ TEST(look, break_takes_the_lock_from_the_holder_with_that_token)
     breaking = FINISH(1, "break", "x", "--token", "1", "--confirm=x");
     ASSERT_HAS(command_err(breaking), "another token");
     FINISH(75, "test", "x");
-    breaking = FINISH(0, "break", "x", "--token", token_of(run), "--confirm=x");
+    breaking = FINISH(0, "break", "x", "--token", token_of(run), "--confirm=x",
+                      "--json");
+    ASSERT_HAS(command_out(breaking),
+               "{\"event\":\"broken\",\"name\":\"x\",\"token\":\"");
     ASSERT_HAS(command_err(breaking), "ALIVE");
     ASSERT_HAS(command_err(breaking), "why not");
     FINISH(0, "run", "-w", "10", "x", "--", "true");
