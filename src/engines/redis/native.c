@@ -33,6 +33,9 @@
 /* Smaller numbers were counted up from nothing. */
 #define TOKEN_MIN INT64_C(1000000000000000)
 
+/* After so many grants at once, nobody seems to contend any more. */
+enum { QUIET = 8 };
+
 static void key(struct hf__redis *redis, const char *name, size_t len)
 {
     const char *prefix = redis->base.host->settings->prefix;
@@ -283,11 +286,12 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
     }
     number = hf__resp_next(reply);
     if (hf__resp_is(&letter, "q")) {
-        name->contended = true;
+        name->contended = QUIET;
         queued(redis, ticket, hf__resp_number(&number, -1), call->sent_ns);
         return;
     }
-    name->contended = false;
+    if (name->contended > 0)
+        name->contended--;
     name->based_ns = call->sent_ns;
     granted(redis, ticket, (uint64_t)hf__resp_number(&number, 0),
             call->sent_ns);
@@ -346,7 +350,8 @@ static void on_counted(struct hf__redis *redis,
         return;
     }
     if (mine->tried)
-        hf__redis_name(redis, ticket->name, ticket->name_len)->contended = true;
+        hf__redis_name(redis, ticket->name, ticket->name_len)->contended =
+            QUIET;
     mine->tried = true;
     ask_on(redis, ticket);
 }
@@ -414,7 +419,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     if (!known) /* and never again: the line is searched for the record */
         hf__redis_put_digits(mine->record + HF__RECORD_TOKEN, name->token, 16);
     quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
-            !name->contended && name->based_ns != 0 && ticket->reserve < 999 &&
+            name->contended == 0 && name->based_ns != 0 && ticket->reserve < 999 &&
             ticket->sent_ns - name->based_ns < BASED_NS;
     mine->asking = true;
     mine->waiting = false;

@@ -76,7 +76,7 @@ struct hf__redis_name {
     uint64_t hash;
     int64_t based_ns; /* acquire() has based its token then */
     uint64_t token;   /* the last one we saw */
-    bool contended;
+    uint32_t contended; /* grants at once until it counts as quiet again */
 };
 
 struct hf__redis {

@@ -16,9 +16,10 @@
  * refused as a whole when memory is short (no flag), and what frees memory or
  * keeps a promise is never refused (allow-oom).
  *
- * LEAVE begins with the two cases that matter for speed, in straight lines and
- * before any function is made: nobody waits, and one exclusive holder hands on
- * to the next.
+ * ACQUIRE and LEAVE begin with the cases that matter for speed, in straight
+ * lines and before any function is made: it is free; an exclusive holder is
+ * there, and we stand in line behind it; nobody waits; one exclusive holder
+ * hands on to the next.
  *
  * Numbers: Lua prints 14 digits of a number unless told otherwise, which
  * destroys a token; hence fmt('%.0f').
@@ -144,8 +145,61 @@ static const char common[] =
     "end\n";
 
 /* KEYS: the gate. ARGV: record, wait, a fast attempt failed before.
- * Answers: g token | q watch | b ms record. */
-static const char acquire[] =
+ * Answers: g token | q watch | b ms record. While the holder is exclusive,
+ * R has nobody but waiters: HSET tells whether we stand in line already. */
+static const char acquire_quick[] =
+    "local r,L=ARGV[1],KEYS[1]\n"
+    "local call,sub,fmt=redis.call,string.sub,string.format\n"
+    "local v=call('GET',L)\n"
+    "local now=call('TIME')\n"
+    "now=now[1]*1000000+now[2]\n"
+    "if not v then\n"
+    "  if sub(r,45,45)=='x' then\n"
+    "    local k=(call('GET',L..':t') or 0)+1\n"
+    "    if k<now then k=now end\n"
+    "    call('SET',L,sub(r,1,86)..'='..fmt('%016.0f',k)..sub(r,104),\n"
+    "      'PX',sub(r,51,63)+sub(r,64,70))\n"
+    "    call('SET',L..':t',fmt('%.0f',k+sub(r,71,73)-1),'PX',600000)\n"
+    "    return {'g',fmt('%.0f',k)}\n"
+    "  end\n"
+    "elseif ARGV[2]=='1' then\n"
+    "  local ms=math.floor(now/1000)\n"
+    "  local me=sub(r,1,44)\n"
+    "  local slow=sub(v,1,1)=='~'\n"
+    "  local till=0\n"
+    "  if not slow then\n"
+    "    if sub(v,1,44)~=me then till=ms+call('PTTL',L) end\n"
+    "  elseif sub(v,2,2)=='x' and sub(v,48,91)~=me then\n"
+    "    till=tonumber(sub(v,3,15))\n"
+    "  end\n"
+    "  if till>ms then\n"
+    "    local ttl=tonumber(sub(r,51,63))\n"
+    "    local keep=call('PTTL',L)\n"
+    "    local need=2*ttl+sub(r,64,70)\n"
+    "    if not slow then\n"
+    "      local last=tonumber(call('GET',L..':t') or 0)\n"
+    "      if last<now then last=now end\n"
+    "      call('DEL',L..':t')\n"
+    "      if keep<need then keep=need end\n"
+    "      call('SET',L,'~x'..fmt('%013.0f%016.0f',till,last)..\n"
+    "        (sub(v,87,87)=='=' and sub(v,88,103) or '0000000000000000')..v,\n"
+    "        'PX',keep)\n"
+    "    else\n"
+    "      if ARGV[3]=='1' then call('DEL',L..':t') end\n"
+    "      if keep<need then keep=need call('PEXPIRE',L,keep) end\n"
+    "    end\n"
+    "    local n=0\n"
+    "    if call('HSET',L..':r',me,'w'..fmt('%013.0f',ms+ttl))==1 then\n"
+    "      n=call('RPUSH',L..':q',r)\n"
+    "    elseif sub(call('LINDEX',L..':q',0) or '',1,44)==me then\n"
+    "      n=1\n"
+    "    end\n"
+    "    call('PEXPIRE',L..':r',keep)\n"
+    "    call('PEXPIRE',L..':q',keep)\n"
+    "    return {'q',n==1 and till-ms or -1}\n"
+    "  end\n"
+    "end\n";
+static const char acquire_rest[] =
     "open(KEYS[1])\n"
     "local r,wait,fast=ARGV[1],ARGV[2]=='1',ARGV[3]=='1'\n"
     "local me,mode=sub(r,1,44),sub(r,45,45)\n"
@@ -493,7 +547,7 @@ struct parts {
 };
 
 static const struct parts parts[HF__REDIS_SCRIPTS] = {
-    [HF__REDIS_ACQUIRE] = {NOT_WHEN_FULL, "", true, acquire},
+    [HF__REDIS_ACQUIRE] = {NOT_WHEN_FULL, acquire_quick, true, acquire_rest},
     [HF__REDIS_LEAVE] = {ANY_TIME, leave_quick, true, leave_rest},
     [HF__REDIS_BEAT] = {ANY_TIME, "", true, beat},
     [HF__REDIS_DOWNGRADE] = {ANY_TIME, "", true, downgrade},
