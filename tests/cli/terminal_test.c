@@ -145,6 +145,45 @@ TEST(terminal, background_command_that_reads_stops_until_fg)
     expect_code(bash, "code=0.");
 }
 
+TEST(terminal, command_may_be_a_shell_with_jobs_of_its_own)
+{
+    struct command *bash = shell();
+
+    type(bash, "PS1='inner> ' $H run x -- bash --norc --noprofile -i");
+    command_expect(bash, "\033[?2004hinner> ");
+    type(bash, "sh -c 'echo wor''king; exec sleep 100'");
+    command_expect(bash, "working");
+    command_type(bash, CTRL_Z);
+    command_expect(bash, "Stopped");
+    command_expect(bash, "inner> ");
+    type(bash, "fg");
+    command_expect(bash, "exec sleep 100");
+    command_type(bash, CTRL_C);
+    command_expect(bash, "inner> ");
+    FINISH(75, "test", "x");
+    type(bash, "exit 4");
+    expect_code(bash, "code=4.");
+    FINISH(0, "test", "x");
+}
+
+TEST(terminal, script_around_the_command_stops_and_continues_with_it)
+{
+    struct command *bash = shell();
+
+    type(bash, "sh -c '$H run x -- sh -c \"echo in\"\"side; read a; "
+               "echo got \\$a\"; echo script we''nt on'");
+    command_expect(bash, "inside");
+    command_type(bash, CTRL_Z);
+    command_expect(bash, "Stopped");
+    command_expect(bash, "ready> ");
+    type(bash, "fg");
+    command_expect(bash, "run x -- sh");
+    command_type(bash, "keys\n");
+    command_expect(bash, "got keys");
+    command_expect(bash, "script went on");
+    expect_code(bash, "code=0.");
+}
+
 TEST(terminal, pager_behind_the_command_keeps_the_terminal)
 {
     struct command *bash = shell();

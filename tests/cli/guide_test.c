@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guide_test.c - the examples of docs/guide/ are shell, and do what they say.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "test.h"
+
+static const char *const pages[] = {"cron",        "deploy", "fencing",
+                                    "first-steps", "leader", "workers"};
+
+/* The text of all ```sh blocks of a page, into the file PAGE.sh. */
+static const char *extract(const char *page)
+{
+    static char path[512];
+    char source[512];
+    char *text;
+    char *code = calloc(1, 65536);
+    bool inside = false;
+
+    snprintf(source, sizeof(source), HOLDFAST_SOURCE "/docs/guide/%s.md", page);
+    snprintf(path, sizeof(path), "%s/%s.sh", command_dir(), page);
+    text = strdup(file_text(source));
+    ASSERT_TRUE(code && text);
+    for (char *line = text; line;) {
+        char *next = strchr(line, '\n');
+
+        if (next)
+            *next++ = '\0';
+        if (strncmp(line, "```", 3) == 0)
+            inside = strcmp(line, "```sh") == 0;
+        else if (inside)
+            strcat(strcat(code, line), "\n");
+        line = next;
+    }
+    file_write(path, code);
+    free(code);
+    free(text);
+    return path;
+}
+
+TEST(guide, examples_are_shell)
+{
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        struct command *shell = PROGRAM("sh", "-n", extract(pages[i]));
+
+        if (command_wait(shell) != 0)
+            FAIL("%s.md: %s", pages[i], command_err(shell));
+    }
+}
+
+TEST(guide, fenced_file_refuses_an_older_token)
+{
+    char script[1024];
+    struct command *shell;
+
+    snprintf(script, sizeof(script),
+             ". %s; cd %s\n"
+             "say() { echo \"$2\" | HOLDFAST_TOKEN=$1 fenced_write data; "
+             "echo $?; }\n"
+             "say 5 five; say 4 four; cat data; say 5 again; say 6 six; "
+             "cat data",
+             extract("fencing"), command_dir());
+    shell = PROGRAM("sh", "-c", script);
+    ASSERT_EQ(command_wait(shell), 0);
+    ASSERT_STREQ(command_out(shell), "0\n79\nfive\n0\n0\nsix\n");
+}
+
+TEST(guide, links_lead_somewhere)
+{
+    char text[65536];
+
+    snprintf(text, sizeof(text), "%s",
+             file_text(HOLDFAST_SOURCE "/docs/guide/first-steps.md"));
+    for (char *at = strstr(text, "]("); at; at = strstr(at + 1, "](")) {
+        char path[512];
+
+        snprintf(path, sizeof(path), HOLDFAST_SOURCE "/docs/guide/%.*s",
+                 (int)strcspn(at + 2, ")"), at + 2);
+        file_text(path);
+    }
+}
