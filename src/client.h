@@ -100,6 +100,7 @@ struct hf_client {
     struct hf__list spare_tickets;
     struct hf__list spare_holds;
     struct hf__gate *idle_gate; /* still in the table: likely asked for again */
+    bool walking;               /* hf__gate_each(): an idle gate goes at once */
     uint32_t spare_tickets_n;
     uint32_t spare_holds_n;
 

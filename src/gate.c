@@ -123,6 +123,10 @@ static void gate_rest(struct hf__gate *gate)
     hf_client *client = gate->client;
     struct hf__gate *before = client->idle_gate;
 
+    if (client->walking) {
+        gate_free(gate);
+        return;
+    }
     client->idle_gate = gate;
     if (before && before != gate)
         gate_free(before);
@@ -178,6 +182,10 @@ static struct hf__gate *find_or_make(hf_client *client, const char *name,
 
 void hf__gate_each(hf_client *client, void (*each)(struct hf__gate *))
 {
+    /* @each may end the gate it is called for, and no other one. */
+    if (client->idle_gate)
+        gate_free(HF_STEAL(client->idle_gate));
+    client->walking = true;
     for (uint32_t i = 0; i < client->gates_size; i++) {
         struct hf__gate *gate = client->gates[i];
 
@@ -188,6 +196,7 @@ void hf__gate_each(hf_client *client, void (*each)(struct hf__gate *))
             gate = next;
         }
     }
+    client->walking = false;
 }
 
 void hf__gate_release_all(hf_client *client)

@@ -301,3 +301,27 @@ TEST(many, is_lost_when_one_member_is)
     ASSERT_RC(hf_release(hold, &err), HF_ELOST, &err);
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
 }
+
+TEST(shutdown, ends_every_gate_that_it_meets)
+{
+    struct core_ask asks[40];
+    hf_client *client = core_open("");
+    char name[16];
+    hf_error err;
+
+    core_auto();
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(name, sizeof(name), "name %d", i);
+        core_ask(&asks[i], name, 0, NULL);
+        ASSERT_EQ(asks[i].rc, 0);
+    }
+    core_end(&asks[7]); /* its gate stays, idle, among the others */
+    ASSERT_OK(hf_shutdown(client, 1000, &err), &err);
+    ASSERT_EQ(client->gates_count, 0);
+    ASSERT_EQ(core_count(CORE_RELEASE), 40);
+    for (int i = 0; i < 40; i++) {
+        if (i != 7)
+            ASSERT_EQ(hf_check(asks[i].hold), HF_RELEASED);
+        core_end(&asks[i]);
+    }
+}
