@@ -8,7 +8,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-build=${HOLDFAST_BUILD:-$here/../build}
+build=${BENCH_BUILD:-$here/../build}
 seconds=${1:-3}
 directory=$(mktemp -d "${XDG_RUNTIME_DIR:-/dev/shm}/holdfast-bench-XXXXXX")
 trap 'rm -rf "$directory"' EXIT
