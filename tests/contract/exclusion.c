@@ -37,9 +37,8 @@ static void unmap(void *arg)
 
 static struct shared *shared_new(void)
 {
-    struct shared *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     ASSERT_TRUE(shared != MAP_FAILED);
     test_defer(unmap, shared);
@@ -227,9 +226,9 @@ TEST(exclusion, threads_are_served_in_the_order_they_came)
     hold = contract_acquire(job.client, job.name);
     for (int i = 0; i < WAITERS; i++) {
         turns[i] = (struct turn){&job, &started, i};
-        ASSERT_EQ(pthread_create(&threads[i], NULL, stand_in_local_line,
-                                 &turns[i]),
-                  0);
+        ASSERT_EQ(
+            pthread_create(&threads[i], NULL, stand_in_local_line, &turns[i]),
+            0);
         EVENTUALLY(contract_metric(job.client, "holdfast_waiting{") == i + 1);
     }
     contract_release(hold);

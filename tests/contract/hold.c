@@ -109,8 +109,8 @@ static void *try_as(void *arg)
 
     opts.wait_ms = 0;
     opts.owner = other->owner;
-    other->rc = hf_acquire(other->client, other->name, &opts, &other->hold,
-                           NULL);
+    other->rc =
+        hf_acquire(other->client, other->name, &opts, &other->hold, NULL);
     return NULL;
 }
 
@@ -229,13 +229,13 @@ TEST(hold, a_block_holds_it_and_every_way_out_releases)
     int entered = 0;
     int rc = -1;
 
-    HF_WITH_LOCK (client, name, NULL, &rc) {
+    HF_WITH_LOCK(client, name, NULL, &rc) {
         entered++;
         ASSERT_EQ(rc, 0);
         ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
     }
     ASSERT_EQ(rc, 0);
-    HF_WITH_LOCK (client, name, NULL, &rc) {
+    HF_WITH_LOCK(client, name, NULL, &rc) {
         entered++;
         break;
     }
@@ -254,7 +254,7 @@ TEST(hold, a_block_without_the_lock_is_not_entered)
     int rc = 0;
 
     opts.wait_ms = 0;
-    HF_WITH_LOCK (client, name, &opts, &rc)
+    HF_WITH_LOCK(client, name, &opts, &rc)
         FAIL("the block was entered");
     ASSERT_EQ(rc, HF_EBUSY);
     contract_release(hold);

@@ -49,9 +49,8 @@ static void *rival_thread(void *arg)
 static void assert_lost_in_time(hf_hold *hold, const char *name,
                                 struct event *events, int lost_is)
 {
-    struct rival rival = {.client = contract_open(NULL),
-                          .name = name,
-                          .got = EVENT_INIT};
+    struct rival rival = {
+        .client = contract_open(NULL), .name = name, .got = EVENT_INIT};
     uint64_t token = hf_token(hold);
     pthread_t thread;
 
@@ -140,8 +139,8 @@ TEST(lease, lost_answers_make_jeopardy_and_then_loss)
     hf_hold *hold;
 
     NEEDS(HF_CAP_LEASED);
-    client = contract_open_url(
-        contract_wrapped_url("fault", "fault=renew:cut"));
+    client =
+        contract_open_url(contract_wrapped_url("fault", "fault=renew:cut"));
     hold = acquire(client, name, 0, 0, &events);
     event_await(&events, 1, 5000);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
@@ -157,8 +156,8 @@ TEST(lease, jeopardy_ends_when_a_renewal_is_confirmed)
     hf_hold *hold;
 
     NEEDS(HF_CAP_LEASED);
-    client = contract_open_url(
-        contract_wrapped_url("fault", "fault=renew:cut@1-3"));
+    client =
+        contract_open_url(contract_wrapped_url("fault", "fault=renew:cut@1-3"));
     hold = acquire(client, contract_name("jobs"), 0, 0, &events);
     event_await(&events, 2, 5000);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);

@@ -382,6 +382,13 @@ TEST(fork, the_child_may_open_a_client_of_its_own)
     int status;
     pid_t pid;
 
+    if (test_under_tsan()) {
+        test_not_tested("%s: the thread sanitizer cannot start threads in the "
+                        "child",
+                        test_name());
+        contract_release(hold);
+        return;
+    }
     (void)fflush(stdout);
     pid = fork();
     ASSERT_GE(pid, 0);

@@ -260,8 +260,7 @@ TEST(version, grows_and_knows_a_conflict)
     ASSERT_GT(next, 0);
     ASSERT_OK(hf_version_read(two, name, &version, &err), &err);
     ASSERT_EQ(version, next);
-    ASSERT_RC(hf_version_commit(two, name, 0, &next, &err), HF_ECONFLICT,
-              &err);
+    ASSERT_RC(hf_version_commit(two, name, 0, &next, &err), HF_ECONFLICT, &err);
     ASSERT_EQ(next, version);
     ASSERT_OK(hf_version_commit(two, name, version, &next, &err), &err);
     ASSERT_GT(next, version);

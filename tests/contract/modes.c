@@ -68,8 +68,7 @@ static void *write_thread(void *arg)
 
 TEST(modes, a_waiting_writer_is_not_starved_by_readers)
 {
-    struct writer writer = {.name = contract_name("book"),
-                            .done = EVENT_INIT};
+    struct writer writer = {.name = contract_name("book"), .done = EVENT_INIT};
     hf_client *readers = contract_open(NULL);
     hf_hold *first;
     pthread_t thread;
@@ -218,9 +217,9 @@ TEST(multi, several_names_are_one_hold)
     for (size_t i = 0; i < 3; i++) {
         ASSERT_EQ(contract_try(rival, names[i], HF_EXCLUSIVE, 0), HF_EBUSY);
         if (contract_can(HF_CAP_CHECK_TOKEN))
-            ASSERT_OK(hf_check_token(rival, names[i], hf_token_at(hold, i),
-                                     &err),
-                      &err);
+            ASSERT_OK(
+                hf_check_token(rival, names[i], hf_token_at(hold, i), &err),
+                &err);
     }
     ASSERT_EQ(hf_token_at(hold, 3), 0);
     contract_release(hold);
@@ -280,9 +279,9 @@ static void *take_pairs(void *arg)
         hf_hold *hold;
         hf_error err;
 
-        ASSERT_OK(hf_acquire_many(pair->client, pair->names, 2, NULL, &hold,
-                                  &err),
-                  &err);
+        ASSERT_OK(
+            hf_acquire_many(pair->client, pair->names, 2, NULL, &hold, &err),
+            &err);
         contract_release(hold);
     }
     return NULL;

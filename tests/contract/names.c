@@ -56,7 +56,8 @@ TEST(names, utf8_is_checked)
         "\xc0\xaf",         /* overlong */
         "\xed\xa0\x80",     /* a surrogate */
         "\xf4\x90\x80\x80", /* beyond Unicode */
-        "\xff",       "a\x80z",
+        "\xff",
+        "a\x80z",
         "\xc2\x85", /* a control character: NEL */
         "\x7f",
     };
@@ -69,14 +70,57 @@ TEST(names, utf8_is_checked)
 
 /* Names that somebody's encoding, case or path might take for one. */
 static const char *const alike[] = {
-    "a",      "A",      " a",      "a ",     "a.",        ".a",    "..",
-    "a/",     "a//",    "/a",      "./a",    "../a",      "a%",    "a%2f",
-    "a%2F",   "a%252f", "a/b",     "a:b",    "a,b",       "a b",   "a+b",
-    "{a}",    "a{b}",   "*",       "a*",     "a?",        "[a]",   "a\\",
-    "a'",     "a\"",    "a;",      "a--",    "a`",        "$a",    "a#b",
-    "\xc3\xa4",         "a\xcc\x88",         "a\xe2\x80\x8b",      "\xd0\xb0",
-    "aa",     "ab",     "a-b",     "a_b",    "CON",       "nul",   "0",
-    "00",     "-1",     "--help",  "%s%n",   "\xf0\x9f\x94\x92",
+    "a",
+    "A",
+    " a",
+    "a ",
+    "a.",
+    ".a",
+    "..",
+    "a/",
+    "a//",
+    "/a",
+    "./a",
+    "../a",
+    "a%",
+    "a%2f",
+    "a%2F",
+    "a%252f",
+    "a/b",
+    "a:b",
+    "a,b",
+    "a b",
+    "a+b",
+    "{a}",
+    "a{b}",
+    "*",
+    "a*",
+    "a?",
+    "[a]",
+    "a\\",
+    "a'",
+    "a\"",
+    "a;",
+    "a--",
+    "a`",
+    "$a",
+    "a#b",
+    "\xc3\xa4",
+    "a\xcc\x88",
+    "a\xe2\x80\x8b",
+    "\xd0\xb0",
+    "aa",
+    "ab",
+    "a-b",
+    "a_b",
+    "CON",
+    "nul",
+    "0",
+    "00",
+    "-1",
+    "--help",
+    "%s%n",
+    "\xf0\x9f\x94\x92",
 };
 enum { ALIKE = sizeof(alike) / sizeof(alike[0]) };
 
@@ -162,9 +206,9 @@ TEST(names, wrong_options_are_refused_with_a_hint)
     ASSERT_RC(open_rc(contract_url("release=maybe"), &err), HF_ECONFIG, &err);
     ASSERT_RC(open_rc(contract_url("require=telepathy"), &err), HF_ECONFIG,
               &err);
-    ASSERT_RC(open_rc(contract_wrapped_url("fault", "fault=acquire:explode"),
-                      &err),
-              HF_ECONFIG, &err);
+    ASSERT_RC(
+        open_rc(contract_wrapped_url("fault", "fault=acquire:explode"), &err),
+        HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "character 9");
 }
 
@@ -180,8 +224,8 @@ TEST(names, a_required_capability_is_there_or_the_open_fails)
         if (!name)
             continue;
         (void)snprintf(query, sizeof(query), "require=%s", name);
-        ASSERT_RC(open_rc(contract_url(query), &err),
-                  can ? 0 : HF_EUNSUPPORTED, &err);
+        ASSERT_RC(open_rc(contract_url(query), &err), can ? 0 : HF_EUNSUPPORTED,
+                  &err);
         if (!can)
             ASSERT_HAS(err.text, name);
     }

@@ -55,8 +55,8 @@ static bool await(struct event *event, int count, int64_t wait_ms)
 void event_await(struct event *event, int count, int64_t wait_ms)
 {
     if (!await(event, count, wait_ms))
-        FAIL("it happened %d times, not %d, within %lld ms",
-             event_count(event), count, (long long)wait_ms);
+        FAIL("it happened %d times, not %d, within %lld ms", event_count(event),
+             count, (long long)wait_ms);
 }
 
 int event_count(struct event *event)

@@ -60,8 +60,7 @@ static void release(void *memory, void *ctx)
 
 void heap_install(void)
 {
-    static const hf_allocator allocator = {allocate, reallocate, release,
-                                           NULL};
+    static const hf_allocator allocator = {allocate, reallocate, release, NULL};
 
     hf_set_allocator(&allocator);
 }

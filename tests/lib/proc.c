@@ -107,9 +107,8 @@ static void end_child(void *arg)
     free(proc);
 }
 
-__attribute__((noreturn)) static void run_child(struct proc *self,
-                                                pid_t parent, proc_fn *run,
-                                                void *arg)
+__attribute__((noreturn)) static void run_child(struct proc *self, pid_t parent,
+                                                proc_fn *run, void *arg)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)

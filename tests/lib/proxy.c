@@ -41,7 +41,7 @@ struct half {
 };
 
 struct link {
-    int fds[2];           /* the client's and the server's socket; -1: free */
+    int fds[2];            /* the client's and the server's socket; -1: free */
     struct half halves[2]; /* by direction */
 };
 
@@ -164,8 +164,8 @@ static void damage(struct proxy *proxy, struct piece *piece)
 static void take_in(struct proxy *proxy, struct link *link, int direction)
 {
     struct half *half = &link->halves[direction];
-    size_t most = proxy->slice > 0 && proxy->slice < PIECE ? proxy->slice
-                                                            : PIECE;
+    size_t most =
+        proxy->slice > 0 && proxy->slice < PIECE ? proxy->slice : PIECE;
     struct piece *piece = malloc(sizeof(*piece) + most);
     ssize_t n = piece ? read(link->fds[direction], piece->bytes, most) : -1;
 

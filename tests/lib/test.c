@@ -19,14 +19,6 @@
 
 enum { DEFERRED_MAX = 256, TIMEOUT_SECONDS = 60 };
 
-/* The thread sanitizer asks for it: tests fork, and their children start
- * threads. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-    return "die_after_fork=0";
-}
-
 struct deferred {
     test_defer_fn *undo;
     void *arg;
@@ -57,6 +49,17 @@ const char *test_name(void)
     return text;
 }
 
+bool test_under_tsan(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+    return __has_feature(thread_sanitizer);
+#else
+    return false;
+#endif
+}
+
 void test_defer(test_defer_fn *undo, void *arg)
 {
     if (n_deferred == DEFERRED_MAX)
@@ -80,8 +83,9 @@ static void undo_deferred(void)
     }
 }
 
-__attribute__((format(printf, 2, 0))) static void
-remark(const char *what, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void remark(const char *what,
+                                                         const char *format,
+                                                         va_list args)
 {
     char text[512];
 
@@ -276,8 +280,7 @@ int test_main(int argc, char **argv)
             failed++;
     }
     if (n_not_tested > 0)
-        (void)printf("# %u expectations not tested, see above\n",
-                     n_not_tested);
+        (void)printf("# %u expectations not tested, see above\n", n_not_tested);
     (void)printf("%u passed, %u failed\n", passed, failed);
     return failed > 0 || passed == 0 ? 1 : 0;
 }

@@ -44,8 +44,8 @@ void test_register(struct test_case *test);
 #define TEST_DEFINE(suite_, name_, forked_)                                    \
     static void test_##suite_##_##name_(void);                                 \
     static struct test_case test_case_##suite_##_##name_ = {                   \
-        #suite_, #name_, __FILE__, __LINE__, forked_,                          \
-        test_##suite_##_##name_, NULL};                                        \
+        #suite_, #name_, __FILE__, __LINE__, forked_, test_##suite_##_##name_, \
+        NULL};                                                                 \
     __attribute__((constructor)) static void test_add_##suite_##_##name_(void) \
     {                                                                          \
         test_register(&test_case_##suite_##_##name_);                          \
@@ -67,6 +67,8 @@ void test_not_tested(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 /* "suite.name" of the running test. */
 const char *test_name(void);
+/* Is this the thread sanitizer, which cannot follow every fork? */
+bool test_under_tsan(void);
 /* Forget what was deferred: in a child process, which shares none of it. */
 void test_forked(void);
 
@@ -74,8 +76,8 @@ void test_forked(void);
  * assertion ends the process with this status. */
 enum { TEST_FAILED_STATUS = 99 };
 
-__attribute__((noreturn, format(printf, 3, 4))) void
-test_fail(const char *file, int line, const char *format, ...);
+__attribute__((noreturn, format(printf, 3, 4))) void test_fail(
+    const char *file, int line, const char *format, ...);
 void test_compare(const char *file, int line, const char *text, bool good,
                   const char *op, intmax_t a, intmax_t b);
 void test_compare_texts(const char *file, int line, const char *text,
@@ -146,8 +148,7 @@ void test_rc(const char *file, int line, const char *text, int rc, int wanted,
     test_contains(__FILE__, __LINE__, #whole " has " #part, whole, part)
 /* The call answers 0, or @code; otherwise the error's text is shown. @err may
  * be NULL. */
-#define ASSERT_OK(call, err)                                                   \
-    test_rc(__FILE__, __LINE__, #call, (call), 0, err)
+#define ASSERT_OK(call, err) test_rc(__FILE__, __LINE__, #call, (call), 0, err)
 #define ASSERT_RC(call, code, err)                                             \
     test_rc(__FILE__, __LINE__, #call, (call), code, err)
 

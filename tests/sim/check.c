@@ -192,8 +192,8 @@ static void check_pair(const struct claim *a, const struct claim *b)
                    "%d, token %llu) and machine %d (owner %llu, mode %d, "
                    "token %llu)",
                    name, machine_number(a), (unsigned long long)a->owner,
-                   a->mode, (unsigned long long)a->tokens[0],
-                   machine_number(b), (unsigned long long)b->owner, b->mode,
+                   a->mode, (unsigned long long)a->tokens[0], machine_number(b),
+                   (unsigned long long)b->owner, b->mode,
                    (unsigned long long)b->tokens[0]);
 }
 
@@ -208,8 +208,8 @@ static void check_slots(const struct claim *claim, struct claim *const *live,
         count += live[i]->mode == HF_SLOT && live[i]->owner != claim->owner &&
                  live[i]->names[0] == claim->names[0] && !is_reentry(live[i]);
     if (claim->mode == HF_SLOT && count > claim->slots)
-        check_fail("lock %d has %d holders, and only %d slots",
-                   claim->names[0], count, claim->slots);
+        check_fail("lock %d has %d holders, and only %d slots", claim->names[0],
+                   count, claim->slots);
 }
 
 static void check_truth(const struct claim *claim)

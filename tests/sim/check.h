@@ -34,7 +34,7 @@ struct claim {
     uint64_t tokens[CLAIM_NAMES];
     bool wants_told; /* LOST is to be told by on_event */
     bool told;
-    bool lost;       /* hf_check() has said so */
+    bool lost; /* hf_check() has said so */
     int64_t lost_ns;
 };
 

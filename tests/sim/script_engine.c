@@ -42,13 +42,13 @@ struct sim_ticket {
     struct hf__list link;
     struct hf__ticket *ticket; /* NULL: not used yet */
     uint32_t next_seq;
-    uint32_t seq;           /* of the request under way; 0: none */
-    uint8_t op;             /* its kind */
-    uint32_t acquire_seq;   /* of the last acquire */
-    uint32_t renew_seq;     /* of the renewal under way; 0: none */
-    int64_t sent_ns;        /* of the request under way */
+    uint32_t seq;         /* of the request under way; 0: none */
+    uint8_t op;           /* its kind */
+    uint32_t acquire_seq; /* of the last acquire */
+    uint32_t renew_seq;   /* of the renewal under way; 0: none */
+    int64_t sent_ns;      /* of the request under way */
     int64_t renew_sent_ns;
-    int64_t answered_ns;    /* when the last answered request was sent */
+    int64_t answered_ns; /* when the last answered request was sent */
     bool granted;
     bool queued;
     bool overtaken; /* a push came before the answer to the acquire */
@@ -75,8 +75,7 @@ static struct sim_ticket *mine_of(struct sim_engine *self,
 
 static struct sim_ticket *find_ticket(struct sim_engine *self, uint64_t id)
 {
-    HF_LIST_EACH(&self->tickets, link)
-    {
+    HF_LIST_EACH(&self->tickets, link) {
         struct sim_ticket *mine =
             HF_CONTAINER_OF(link, struct sim_ticket, link);
 
@@ -137,31 +136,31 @@ static int request(struct hf__engine *engine, struct hf__ticket *ticket,
 }
 
 static int script_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
-                       hf_error *err)
+                          hf_error *err)
 {
     return request(engine, ticket, SIM_ACQUIRE, err);
 }
 
 static int script_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
-                        hf_error *err)
+                           hf_error *err)
 {
     return request(engine, ticket, SIM_WITHDRAW, err);
 }
 
 static int script_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                       hf_error *err)
+                          hf_error *err)
 {
     return request(engine, ticket, SIM_RELEASE, err);
 }
 
-static int script_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
-                         hf_error *err)
+static int script_downgrade(struct hf__engine *engine,
+                            struct hf__ticket *ticket, hf_error *err)
 {
     return request(engine, ticket, SIM_DOWNGRADE, err);
 }
 
 static int script_renew(struct hf__engine *engine, struct hf__ticket **tickets,
-                     size_t n, hf_error *err)
+                        size_t n, hf_error *err)
 {
     struct sim_engine *self = self_of(engine);
     int64_t now_ns = hf__now();
@@ -227,8 +226,8 @@ static void on_renewal(struct sim_engine *self, struct sim_ticket *mine,
                        const struct sim_message *m)
 {
     int64_t sent_ns = mine->renew_sent_ns;
-    bool leaving = mine->seq != 0 &&
-                   (mine->op == SIM_WITHDRAW || mine->op == SIM_RELEASE);
+    bool leaving =
+        mine->seq != 0 && (mine->op == SIM_WITHDRAW || mine->op == SIM_RELEASE);
 
     mine->renew_seq = 0;
     mine->answered_ns = sent_ns;
@@ -322,8 +321,7 @@ static int script_connect(struct hf__engine *engine, hf_error *err)
 
 static struct sim_ticket *first_under_way(struct sim_engine *self)
 {
-    HF_LIST_EACH(&self->tickets, link)
-    {
+    HF_LIST_EACH(&self->tickets, link) {
         struct sim_ticket *mine =
             HF_CONTAINER_OF(link, struct sim_ticket, link);
 
@@ -339,8 +337,7 @@ static void on_broken(struct sim_engine *self)
     hf_error err;
 
     self->connected = false;
-    HF_LIST_EACH(&self->tickets, link)
-    {
+    HF_LIST_EACH(&self->tickets, link) {
         HF_CONTAINER_OF(link, struct sim_ticket, link)->renew_seq = 0;
     }
     (void)hf__fail(&err, HF_EUNKNOWN, "sim: the connection broke");
@@ -505,19 +502,18 @@ static void script_close(struct hf__engine *engine, bool forked)
 #define SIM_OPS(caps_, flags_)                                                 \
     .name = "sim", .schemes = "sim", .dialects = "", .caps = (caps_),          \
     .flags = (flags_), .size = sizeof(struct sim_engine),                      \
-    .ticket_size = sizeof(struct sim_ticket), .open = script_open,                \
-    .connect = script_connect, .close = script_close, .acquire = script_acquire, \
-    .withdraw = script_withdraw, .release = script_release, .renew = script_renew,      \
+    .ticket_size = sizeof(struct sim_ticket), .open = script_open,             \
+    .connect = script_connect, .close = script_close,                          \
+    .acquire = script_acquire, .withdraw = script_withdraw,                    \
+    .release = script_release, .renew = script_renew,                          \
     .downgrade = script_downgrade
 
 static const struct hf__engine_ops kinds[SIM_KINDS] = {
     [SIM_BEATS] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH,
                            HF__BEATS_WAITERS | HF__RESERVES_TOKENS)},
     [SIM_ACCEPT] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH, 0),
-                    .wait = script_wait,
-                    .attend = script_attend,
-                    .kick = script_kick,
-                    .sentry = script_sentry},
+                    .wait = script_wait, .attend = script_attend,
+                    .kick = script_kick, .sentry = script_sentry},
     [SIM_BUSY] = {SIM_OPS(SIM_CAPS, 0)},
 };
 

@@ -84,11 +84,11 @@ static int64_t true_span(int64_t ms)
 
 static void tell(const char *what, const struct sim_message *m)
 {
-    static const char *const ops[] = {
-        "connect", "acquire", "confirm",   "withdraw", "release",
-        "renew",   "downgrade", "push", "broken"};
-    static const char *const states[] = {"granted", "queued", "busy",
-                                         "renewed", "lost",   "left",
+    static const char *const ops[] = {"connect",   "acquire", "confirm",
+                                      "withdraw",  "release", "renew",
+                                      "downgrade", "push",    "broken"};
+    static const char *const states[] = {"granted",    "queued", "busy",
+                                         "renewed",    "lost",   "left",
                                          "left: lost", "invalid"};
 
     if (sim_verbose)
@@ -170,9 +170,8 @@ static void mark_broken(void *arg)
 
 static void break_later(int client, int64_t delay_ns)
 {
-    struct sim_message message = {.op = SIM_BROKEN,
-                                  .client = client,
-                                  .epoch = clients[client].epoch};
+    struct sim_message message = {
+        .op = SIM_BROKEN, .client = client, .epoch = clients[client].epoch};
 
     sim_at(sim_now() + delay_ns, mark_broken, message_new(&message));
 }
@@ -250,8 +249,7 @@ static bool compatible(const struct lock *lock, const struct entry *entry)
     if (sim_bug == SIM_BUG_GRANTS_TWICE && sim_chance(50))
         return true;
     for (int i = 0; i < lock->n_holders; i++)
-        if (lock->holders[i].mode != entry->mode ||
-            entry->mode == HF_EXCLUSIVE)
+        if (lock->holders[i].mode != entry->mode || entry->mode == HF_EXCLUSIVE)
             return false;
     return entry->mode != HF_SLOT || lock->n_holders < entry->slots;
 }
@@ -403,8 +401,7 @@ static void serve_leave(struct lock *lock, const struct sim_message *m)
         find(lock->holders, lock->n_holders, m->client, m->ticket);
     struct entry *waiter =
         find(lock->queue, lock->n_queue, m->client, m->ticket);
-    bool forgets = sim_bug == SIM_BUG_WITHDRAW_FORGETS &&
-                   m->op == SIM_WITHDRAW;
+    bool forgets = sim_bug == SIM_BUG_WITHDRAW_FORGETS && m->op == SIM_WITHDRAW;
 
     if (waiter && !forgets)
         take_out(lock->queue, &lock->n_queue, waiter);
@@ -520,8 +517,8 @@ void sim_send(const struct sim_message *message)
 
     if (client->broken || !survives(message->client))
         return;
-    sim_at(in_order(sim_now() + travel_ns(), &client->last_request_ns),
-           receive, message_new(message));
+    sim_at(in_order(sim_now() + travel_ns(), &client->last_request_ns), receive,
+           message_new(message));
 }
 
 /* ---- the truth -------------------------------------------------------------- */

@@ -22,16 +22,16 @@ enum sim_kind {
 /* Planted bugs, which the checks have to find. */
 enum sim_bug {
     SIM_BUG_NONE,
-    SIM_BUG_GRANTS_TWICE,     /* the service does not look who holds it */
-    SIM_BUG_ARRIVAL_IS_START, /* leases count from the answer's arrival */
-    SIM_BUG_WITHDRAW_FORGETS, /* "left" is said, and nothing was done */
-    SIM_BUG_PUSH_LOST,        /* a grant is not pushed */
-    SIM_BUG_TOKEN_RESTARTS,   /* an idle lock forgets its last token */
+    SIM_BUG_GRANTS_TWICE,      /* the service does not look who holds it */
+    SIM_BUG_ARRIVAL_IS_START,  /* leases count from the answer's arrival */
+    SIM_BUG_WITHDRAW_FORGETS,  /* "left" is said, and nothing was done */
+    SIM_BUG_PUSH_LOST,         /* a grant is not pushed */
+    SIM_BUG_TOKEN_RESTARTS,    /* an idle lock forgets its last token */
     SIM_BUG_RELEASE_FREES_ALL, /* a release frees whoever holds it */
-    SIM_BUG_RENEW_LIES,       /* "renewed" is said of what has expired */
-    SIM_BUG_STALE_PUSH,       /* a push of an earlier attempt is believed */
-    SIM_BUG_LOST_WAKE,        /* the world loses wake-ups */
-    SIM_BUG_CLOCK,            /* clocks differ by more than was agreed */
+    SIM_BUG_RENEW_LIES,        /* "renewed" is said of what has expired */
+    SIM_BUG_STALE_PUSH,        /* a push of an earlier attempt is believed */
+    SIM_BUG_LOST_WAKE,         /* the world loses wake-ups */
+    SIM_BUG_CLOCK,             /* clocks differ by more than was agreed */
     SIM_BUGS
 };
 
@@ -65,7 +65,7 @@ struct sim_message {
     uint32_t epoch; /* of the connection */
     uint32_t seq;   /* which request of the ticket */
     uint64_t ticket;
-    int name;       /* number of the lock */
+    int name; /* number of the lock */
     int mode;
     int slots;
     bool nowait;
@@ -76,8 +76,8 @@ struct sim_message {
 };
 
 struct sim_network {
-    int64_t latency_ns;       /* at least a tenth, at most twice */
-    uint32_t slow_per_mille;  /* messages that take up to slow_max_ns */
+    int64_t latency_ns;      /* at least a tenth, at most twice */
+    uint32_t slow_per_mille; /* messages that take up to slow_max_ns */
     int64_t slow_max_ns;
     uint32_t lost_per_mille;  /* noticed after io_timeout_ns */
     uint32_t break_per_mille; /* the connection breaks instead */

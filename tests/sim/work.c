@@ -71,8 +71,8 @@ static void on_event(hf_hold *hold, int state, void *ctx)
 
 static int64_t draw_wait(void)
 {
-    static const int64_t waits[] = {0, 0, 1, 20, 500, 5000, HF_FOREVER,
-                                    HF_FOREVER};
+    static const int64_t waits[] = {0,   0,    1,          20,
+                                    500, 5000, HF_FOREVER, HF_FOREVER};
 
     return waits[sim_below(HF_COUNT_OF(waits))];
 }
@@ -280,8 +280,8 @@ static void do_block(struct program *program)
 
     wish_init(&wish, program, (int)sim_below(LOCKS));
     ask(&wish);
-    rc = hf_acquire(program->client, lock_names[wish.what.names[0]],
-                    &wish.opts, &hold, &err);
+    rc = hf_acquire(program->client, lock_names[wish.what.names[0]], &wish.opts,
+                    &hold, &err);
     check_in_time(&wish, "acquire");
     if (rc != 0) {
         check_refusal(&wish, "acquire", rc, &err);
@@ -344,9 +344,9 @@ static int start(struct wish *wish, hf_done_cb *done, hf_error *err)
     int rc;
 
     ask(wish);
-    rc = hf_acquire_start(wish->program->client,
-                          lock_names[wish->what.names[0]], &wish->opts, done,
-                          wish, &request, err);
+    rc =
+        hf_acquire_start(wish->program->client, lock_names[wish->what.names[0]],
+                         &wish->opts, done, wish, &request, err);
     if (rc == 0)
         wish->request = request;
     else if (rc != HF_ECLOSED || !wish->program->closing)

@@ -45,10 +45,10 @@ struct sim_thread {
     uint64_t serial;
     hf__thread_fn *run;
     void *arg;
-    int64_t until_ns;         /* true time; HF_NEVER */
-    const void *thing;        /* parked word, alarm or thread waited for */
-    struct hf__loop *loop;    /* also woken by this one */
-    bool detached;            /* nobody joins it */
+    int64_t until_ns;      /* true time; HF_NEVER */
+    const void *thing;     /* parked word, alarm or thread waited for */
+    struct hf__loop *loop; /* also woken by this one */
+    bool detached;         /* nobody joins it */
 };
 
 /* The library's handle is the coroutine itself. */
@@ -162,8 +162,7 @@ static void give_up(void)
     void **fake = self->state == THREAD_DONE ? NULL : &self->fake_stack;
 
 #ifdef SIM_ASAN
-    before_switch(fake, scheduler_stack, scheduler_stack_size,
-                  scheduler_fiber);
+    before_switch(fake, scheduler_stack, scheduler_stack_size, scheduler_fiber);
 #else
     before_switch(fake, NULL, 0, scheduler_fiber);
 #endif

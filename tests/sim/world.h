@@ -39,11 +39,11 @@ enum { SIM_MACHINES = 4 };
 struct sim_thread;
 
 struct sim_machine {
-    int64_t offset_ns;            /* of its clock */
-    int64_t drift_ppm;            /* its clock's speed, against the truth */
-    int64_t frozen_until_ns;      /* true time; 0: it runs */
-    int64_t thawed_ns;            /* when it ran again, last */
-    struct sim_thread *stopped;   /* the one that runs first then */
+    int64_t offset_ns;          /* of its clock */
+    int64_t drift_ppm;          /* its clock's speed, against the truth */
+    int64_t frozen_until_ns;    /* true time; 0: it runs */
+    int64_t thawed_ns;          /* when it ran again, last */
+    struct sim_thread *stopped; /* the one that runs first then */
     bool frozen;
 };
 
@@ -51,9 +51,10 @@ typedef void sim_fn(void *arg);
 
 /* What the world does to its threads; zeroed is "nothing". */
 struct sim_faults {
-    uint32_t freeze_per_million; /* a machine stops, at each call of the world */
+    uint32_t
+        freeze_per_million; /* a machine stops, at each call of the world */
     int64_t freeze_max_ns;
-    uint32_t spurious_per_mille; /* a park ends for no reason */
+    uint32_t spurious_per_mille;   /* a park ends for no reason */
     uint32_t lost_wakes_per_mille; /* a planted bug: unpark does nothing */
 };
 

@@ -42,8 +42,8 @@ static unsigned draw(unsigned *state)
 
 static void count(struct stress *stress, const hf_client *client, int name)
 {
-    long before = atomic_load_explicit(&stress->counters[name],
-                                       memory_order_relaxed);
+    long before =
+        atomic_load_explicit(&stress->counters[name], memory_order_relaxed);
 
     stress->own_counters[client == stress->client][name]++;
     atomic_store_explicit(&stress->counters[name], before + 1,
@@ -202,8 +202,8 @@ static hf_client *open_client(const char *format, const char *directory)
 static void run_all(struct stress *stress)
 {
     static void *(*const kinds[])(void *) = {
-        pair_thread,   pair_thread,    pair_thread,   pair_thread,
-        hasty_thread,  hasty_thread,   asking_thread, asking_thread,
+        pair_thread,    pair_thread,   pair_thread,   pair_thread,
+        hasty_thread,   hasty_thread,  asking_thread, asking_thread,
         posting_thread, posting_thread};
     enum { THREADS = sizeof(kinds) / sizeof(kinds[0]) };
     pthread_t threads[THREADS];
@@ -269,9 +269,8 @@ TEST(stress, a_shutdown_in_the_midst_ends_every_call)
 
         stress.client = open_client("", directory);
         for (int j = 0; j < THREADS; j++)
-            ASSERT_EQ(pthread_create(&threads[j], NULL, closing_thread,
-                                     &stress),
-                      0);
+            ASSERT_EQ(
+                pthread_create(&threads[j], NULL, closing_thread, &stress), 0);
         for (int j = 0; j < i; j++)
             acquire_once(&stress, stress.client, 1, 0);
         ASSERT_EQ(hf_shutdown(stress.client, 5000, NULL), 0);

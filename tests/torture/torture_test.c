@@ -258,9 +258,9 @@ TORTURE(acquiring_several)
     hf_hold *hold = NULL;
     hf_error err = {0, 0, ""};
 
-    if (client && step("many", hf_acquire_many(client, names, 3, NULL, &hold,
-                                               &err),
-                       &err))
+    if (client &&
+        step("many", hf_acquire_many(client, names, 3, NULL, &hold, &err),
+             &err))
         release(hold);
     hf_close(client);
 }
@@ -311,8 +311,7 @@ static void ignore_event(hf_hold *hold, int state, void *ctx)
 
 TORTURE(losing_a_lock_and_telling)
 {
-    hf_client *client = open_client(stage, "fault+",
-                                    "?fault=hold:expire=1ms");
+    hf_client *client = open_client(stage, "fault+", "?fault=hold:expire=1ms");
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
 
@@ -352,9 +351,9 @@ TORTURE(asking_with_a_callback)
     opts.owner = LONG_TEXT;
     opts.note = LONG_TEXT;
     opts.on_event = ignore_event;
-    if (client && step("start", hf_acquire_start(client, "jobs", &opts,
-                                                 on_done, &outcome, &request,
-                                                 &err),
+    if (client && step("start",
+                       hf_acquire_start(client, "jobs", &opts, on_done,
+                                        &outcome, &request, &err),
                        &err)) {
         event_await(&outcome.done, 1, EVENT_PATIENCE_MS);
         ASSERT_TRUE(outcome.done.values[0] == 0 ||
@@ -375,8 +374,8 @@ TORTURE(asking_waiting_and_cancelling)
     hf_error err = {0, 0, ""};
 
     if (rival && hold &&
-        step("start", hf_acquire_start(rival, "jobs", NULL, NULL, NULL,
-                                       &request, &err),
+        step("start",
+             hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
              &err)) {
         int rc = hf_request_wait(request, 1, &got, &err);
 
@@ -399,8 +398,9 @@ TORTURE(dispatching)
     hf_error err = {0, 0, ""};
 
     if (client && hf_event_fd(client) >= 0 &&
-        step("start", hf_acquire_start(client, "jobs", NULL, on_done, &outcome,
-                                       &request, &err),
+        step("start",
+             hf_acquire_start(client, "jobs", NULL, on_done, &outcome, &request,
+                              &err),
              &err)) {
         EVENTUALLY(hf_dispatch(client) >= 0 && event_count(&outcome.done) > 0);
         hf_request_free(request);
@@ -417,9 +417,9 @@ TORTURE(standing_for_election)
     hf_error err = {0, 0, ""};
 
     opts.note = LONG_TEXT;
-    if (client && step("elect", hf_elect_start(client, "leader", &opts,
-                                               ignore_event, NULL, &election,
-                                               &err),
+    if (client && step("elect",
+                       hf_elect_start(client, "leader", &opts, ignore_event,
+                                      NULL, &election, &err),
                        &err)) {
         EVENTUALLY(hf_elect_check(election) != HF_RELEASED);
         ASSERT_OK(hf_elect_stop(election, &err), &err);
@@ -455,9 +455,8 @@ TORTURE(looking_at_locks)
                    &err);
         (void)step("show", hf_show(client, "jobs", count_rows, &rows, &err),
                    &err);
-        (void)step("check", hf_check_token(client, "jobs", hf_token(hold),
-                                           &err),
-                   &err);
+        (void)step("check",
+                   hf_check_token(client, "jobs", hf_token(hold), &err), &err);
         (void)step("doctor", hf_doctor(client, ignore_finding, NULL, &err),
                    &err);
         ASSERT_TRUE(hf_metrics_write(client, ignore_text, NULL) == 0 ||
@@ -473,9 +472,9 @@ TORTURE(breaking_a_lock)
     hf_hold *hold = acquire(client, "jobs", NULL);
     hf_error err = {0, 0, ""};
 
-    if (hold && step("break", hf_break(client, "jobs", hf_token(hold), NULL,
-                                       &err),
-                     &err)) {
+    if (hold &&
+        step("break", hf_break(client, "jobs", hf_token(hold), NULL, &err),
+             &err)) {
         int rc = hf_release(hold, NULL);
 
         ASSERT_EQ(rc, HF_ELOST);
@@ -491,10 +490,10 @@ TORTURE(committing_versions)
     hf_error err = {0, 0, ""};
     uint64_t version = 0;
 
-    if (client && step("read", hf_version_read(client, "page", &version, &err),
-                       &err))
-        (void)step("commit", hf_version_commit(client, "page", version,
-                                               &version, &err),
+    if (client &&
+        step("read", hf_version_read(client, "page", &version, &err), &err))
+        (void)step("commit",
+                   hf_version_commit(client, "page", version, &version, &err),
                    &err);
     hf_close(client);
 }

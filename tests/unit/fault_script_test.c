@@ -91,8 +91,7 @@ TEST(fault_script, a_rule_without_a_call_speaks_of_all)
     ASSERT_EQ(verdict.ms, 2000);
     ASSERT_TRUE(hf__fault_concerns(&script, HF__FAULT_QUERY));
     ASSERT_FALSE(hf__fault_concerns(&script, HF__FAULT_HOLD));
-    ASSERT_EQ(parse("any:fail").rules[0].calls,
-              parse("fail").rules[0].calls);
+    ASSERT_EQ(parse("any:fail").rules[0].calls, parse("fail").rules[0].calls);
 }
 
 static int count_failures(const char *text)

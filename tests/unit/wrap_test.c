@@ -313,8 +313,7 @@ TEST(fault, a_dropped_release_is_withdrawn)
 TEST(fault, a_broken_connection_refuses_calls_until_it_is_back)
 {
     struct core_ask ask = {0};
-    hf_client *client =
-        core_open_behind("fault+", "fault=acquire:down=2s@1");
+    hf_client *client = core_open_behind("fault+", "fault=acquire:down=2s@1");
 
     core_auto();
     core_ask(&ask, "jobs", HF_FOREVER, NULL);

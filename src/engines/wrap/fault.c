@@ -36,7 +36,7 @@ struct fault {
     struct hf__list active; /* tickets with something due or under way */
     int64_t connect_ns;     /* a delayed connect; HF_NEVER: none */
     bool inner_up;
-    bool down;              /* by our own doing */
+    bool down; /* by our own doing */
     int64_t down_until_ns;
 };
 
@@ -47,13 +47,13 @@ struct fault_ticket {
     int64_t call_ns;           /* when the delayed call is made */
     int64_t take_ns;           /* when the lock is taken away; HF_NEVER */
     struct hf__fault_verdict verdict; /* of the delayed call */
-    uint8_t delayed;   /* 1 + enum hf__fault_call; 0: none */
-    uint8_t under_way; /* the same, of the call inside */
-    bool drop;         /* swallow the answer of the call under way */
-    bool silent;       /* swallow everything until the next call */
-    bool taking;       /* we are withdrawing it */
-    uint8_t reason;    /* why: HF__LOST_* */
-    uint8_t wanted;    /* 1 + the call that the core made meanwhile */
+    uint8_t delayed;                  /* 1 + enum hf__fault_call; 0: none */
+    uint8_t under_way;                /* the same, of the call inside */
+    bool drop;      /* swallow the answer of the call under way */
+    bool silent;    /* swallow everything until the next call */
+    bool taking;    /* we are withdrawing it */
+    uint8_t reason; /* why: HF__LOST_* */
+    uint8_t wanted; /* 1 + the call that the core made meanwhile */
 };
 
 static struct fault *fault_of(struct hf__engine *engine)
@@ -104,8 +104,7 @@ static void arm(struct fault *self)
 {
     int64_t due_ns = self->connect_ns;
 
-    HF_LIST_EACH(&self->active, link)
-    {
+    HF_LIST_EACH(&self->active, link) {
         int64_t its_ns =
             due_of(HF_CONTAINER_OF(link, struct fault_ticket, link));
 
@@ -121,8 +120,7 @@ static void arm(struct fault *self)
 
 static struct fault_ticket *first_due(struct fault *self, int64_t now_ns)
 {
-    HF_LIST_EACH(&self->active, link)
-    {
+    HF_LIST_EACH(&self->active, link) {
         struct fault_ticket *mine =
             HF_CONTAINER_OF(link, struct fault_ticket, link);
 
@@ -178,8 +176,7 @@ static void taken(struct fault *self, struct fault_ticket *mine)
 
 static struct fault_ticket *first_under_way(struct fault *self)
 {
-    HF_LIST_EACH(&self->active, link)
-    {
+    HF_LIST_EACH(&self->active, link) {
         struct fault_ticket *mine =
             HF_CONTAINER_OF(link, struct fault_ticket, link);
 
@@ -437,8 +434,8 @@ static int fault_connect(struct hf__engine *engine, hf_error *err)
     }
     if (verdict.delay_ms == 0)
         return connect_now(self, err);
-    self->connect_ns = hf__instant_add(hf__now(),
-                                       hf__ms_to_ns(verdict.delay_ms));
+    self->connect_ns =
+        hf__instant_add(hf__now(), hf__ms_to_ns(verdict.delay_ms));
     arm(self);
     return 0;
 }

@@ -47,8 +47,7 @@ enum {
     TICKET_CALLS = BIT(HF__FAULT_ACQUIRE) | BIT(HF__FAULT_WITHDRAW) |
                    BIT(HF__FAULT_RELEASE) | BIT(HF__FAULT_RENEW) |
                    BIT(HF__FAULT_DOWNGRADE),
-    ALL_CALLS =
-        TICKET_CALLS | BIT(HF__FAULT_CONNECT) | BIT(HF__FAULT_QUERY)
+    ALL_CALLS = TICKET_CALLS | BIT(HF__FAULT_CONNECT) | BIT(HF__FAULT_QUERY)
 };
 
 /* What each action may be done to, and whether it takes a value. */

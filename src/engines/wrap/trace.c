@@ -122,9 +122,9 @@ static int trace_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     tell(engine, "acquire '%s' #%" PRIu64 ", %s%s, ttl %s", ticket->name,
          ticket->id, mode_name(ticket->mode), ticket->nowait ? ", once" : "",
          span(ttl, ticket->ttl_ms * HF_MS));
-    return tell_failure(
-        engine, "acquire",
-        engine->inner->ops->acquire(engine->inner, ticket, err), err);
+    return tell_failure(engine, "acquire",
+                        engine->inner->ops->acquire(engine->inner, ticket, err),
+                        err);
 }
 
 static int trace_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -140,9 +140,9 @@ static int trace_release(struct hf__engine *engine, struct hf__ticket *ticket,
                          hf_error *err)
 {
     tell_call(engine, ticket, "release");
-    return tell_failure(
-        engine, "release",
-        engine->inner->ops->release(engine->inner, ticket, err), err);
+    return tell_failure(engine, "release",
+                        engine->inner->ops->release(engine->inner, ticket, err),
+                        err);
 }
 
 static int trace_renew(struct hf__engine *engine, struct hf__ticket **tickets,
@@ -170,9 +170,11 @@ static int trace_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
                             struct hf__query *query, hf_error *err)            \
     {                                                                          \
         tell(engine, "%s '%s'", word,                                          \
-             query->name ? query->name : query->prefix ? query->prefix : "");  \
-        return tell_failure(engine, word,                                      \
-                            hf__wrap_##slot(engine, query, err), err);         \
+             query->name     ? query->name                                     \
+             : query->prefix ? query->prefix                                   \
+                             : "");                                            \
+        return tell_failure(engine, word, hf__wrap_##slot(engine, query, err), \
+                            err);                                              \
     }
 TRACE_QUERY(list, "list")
 TRACE_QUERY(check_token, "check_token")
@@ -226,10 +228,9 @@ static void trace_granted(void *owner, struct hf__ticket *ticket,
 {
     char lease[SPAN_SIZE];
 
-    tell_report(owner, ticket, "granted token %" PRIu64 ", lease %s",
-                grant->token,
-                grant->lease_ms ? span(lease, grant->lease_ms * HF_MS)
-                                : "without end");
+    tell_report(
+        owner, ticket, "granted token %" PRIu64 ", lease %s", grant->token,
+        grant->lease_ms ? span(lease, grant->lease_ms * HF_MS) : "without end");
     hf__up_granted(owner, ticket, grant);
 }
 
