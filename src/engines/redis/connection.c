@@ -155,6 +155,8 @@ static const struct {
     {"NOAUTH", HF_EAUTH, true, "the server wants a user or password"},
     {"NOPERM", HF_EAUTH, false,
      "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
+    {"ERR The user executing the script", HF_EAUTH, false,
+     "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
     {"DENIED", HF_EAUTH, true, "the server takes no remote clients"},
     {"READONLY", HF_EUNAVAILABLE, true, "this is a replica"},
     {"LOADING", HF_EUNAVAILABLE, true, "it has just started"},

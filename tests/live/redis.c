@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* redis.c - a Redis server for a test, and a word with it. */
+#include "redis.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engines/redis/resp.h"
+
+enum { ANSWER_MAX = 1 << 20 };
+
+struct server *redis_start(void)
+{
+    static const char *const words[] = {
+        "redis-server", "--port",       "{port}", "--bind", "127.0.0.1",
+        "--save",       "",             "--dir",  "{dir}",  "--appendonly",
+        "no",           "--enable-debug-command", "yes", NULL};
+
+    return server_start(words);
+}
+
+static int dial(int port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+        FAIL("connect: %s", strerror(errno));
+    return fd;
+}
+
+const char *redis_do(struct server *server, const char *format, ...)
+{
+    static char answer[ANSWER_MAX];
+    struct hf__resp_scan scan = {0};
+    char line[2048];
+    va_list args;
+    size_t used = 0;
+    int fd = dial(server_port(server));
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    if (dprintf(fd, "%s\r\n", line) < 0)
+        FAIL("write: %s", strerror(errno));
+    while (hf__resp_scan(&scan, answer, used) == HF__RESP_MORE) {
+        ssize_t n = read(fd, answer + used, sizeof(answer) - 1 - used);
+
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    answer[used] = '\0';
+    close(fd);
+    return answer;
+}
+
+int redis_leftovers(struct server *server)
+{
+    static char keys[ANSWER_MAX];
+    struct hf__resp reply;
+    struct hf__resp_value head;
+    int left = 0;
+
+    (void)snprintf(keys, sizeof(keys), "%s", redis_do(server, "KEYS *"));
+    reply.at = keys;
+    reply.end = keys + strlen(keys);
+    head = hf__resp_next(&reply);
+    for (uint32_t i = 0; i < head.count; i++) {
+        struct hf__resp_value key = hf__resp_next(&reply);
+
+        if (key.len > 2 && memcmp(key.text + key.len - 2, ":t", 2) == 0 &&
+            strcmp(redis_do(server, "PTTL %.*s", (int)key.len, key.text),
+                   ":-1\r\n") != 0)
+            continue;
+        test_note("left: %.*s", (int)key.len, key.text);
+        left++;
+    }
+    return left;
+}
+
+const char *redis_url(int port, const char *query)
+{
+    static char urls[4][512];
+    static int next;
+    char *url = urls[next++ % 4];
+
+    (void)snprintf(url, sizeof(urls[0]), "redis://127.0.0.1:%d%s%s", port,
+                   query ? "?" : "", query ? query : "");
+    return url;
+}
+
+static void close_client(void *arg)
+{
+    hf_close(arg);
+}
+
+hf_client *redis_open(int port, const char *query)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_OK(hf_open(redis_url(port, query), NULL, &client, &err), &err);
+    test_defer(close_client, client);
+    return client;
+}
+
+hf_hold *redis_acquire(hf_client *client, const char *name)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.wait_ms = 10000;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+int redis_try(hf_client *client, const char *name, hf_error *err)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    int rc;
+
+    opts.wait_ms = 0;
+    rc = hf_acquire(client, name, &opts, &hold, err);
+    if (rc == 0)
+        ASSERT_OK(hf_release(hold, err), err);
+    return rc;
+}

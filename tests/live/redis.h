@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* redis.h - a Redis server for a test, and a word with it. */
+#ifndef HF_LIVE_REDIS_H
+#define HF_LIVE_REDIS_H
+
+#include "proxy.h"
+#include "server.h"
+#include "test.h"
+
+/* A server without persistence; stopped when the test is over. */
+struct server *redis_start(void);
+/* Send one line; the answer as the server wrote it, valid until the next
+ * call. */
+const char *redis_do(struct server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* How many keys there are that should not be: everything but tokens that have
+ * a TTL. */
+int redis_leftovers(struct server *server);
+/* "redis://127.0.0.1:PORT?QUERY", valid until the next but three. */
+const char *redis_url(int port, const char *query);
+
+/* A client that is closed when the test is over. */
+hf_client *redis_open(int port, const char *query);
+/* An acquire that has to succeed within ten seconds. */
+hf_hold *redis_acquire(hf_client *client, const char *name);
+int redis_try(hf_client *client, const char *name, hf_error *err);
+
+#endif

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis_fault_test.c - what networks, administrators and servers do to locks.
+ *
+ * Each test has a server of its own, and looks at the end whether anything was
+ * left behind on it.
+ */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "redis.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms"
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+/* ---- the server ---------------------------------------------------------- */
+
+TEST(server, that_lost_its_memory_is_told_as_lost)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), QUICK "&ttl=2s");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    uint64_t token;
+
+    opts.on_event = tell_state;
+    opts.ctx = &events;
+    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    token = hf_token(hold);
+    server_kill(server);
+    server_restart(server);
+    event_await(&events, 1, 5000);
+    while (event_count(&events) < 2 && events.values[0] != HF_LOST)
+        event_await(&events, 2, 5000);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+
+    hold = redis_acquire(client, "jobs");
+    ASSERT_GT(hf_token(hold), token);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(server, that_comes_back_with_its_memory_changes_nothing)
+{
+    static const char *const words[] = {
+        "redis-server", "--port", "{port}", "--bind", "127.0.0.1", "--save",
+        "", "--dir", "{dir}", "--appendonly", "yes", "--appendfsync", "always",
+        NULL};
+    struct server *server = server_start(words);
+    hf_client *client = redis_open(server_port(server), QUICK);
+    hf_client *rival = redis_open(server_port(server), QUICK);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_error err;
+
+    server_kill(server);
+    server_restart(server);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    EVENTUALLY(redis_try(rival, "jobs", &err) == HF_EBUSY);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(server, that_stands_still_is_unavailable_and_recovers)
+{
+    struct server *server = redis_start();
+    hf_client *client =
+        redis_open(server_port(server), QUICK "&io_timeout=200ms");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    opts.wait_ms = 600;
+    server_pause(server);
+    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
+    server_resume(server);
+    hold = redis_acquire(client, "jobs");
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redis_leftovers(server) == 0);
+}
+
+TEST(server, a_waiter_survives_its_restart)
+{
+    struct server *server = redis_start();
+    hf_client *holder = redis_open(server_port(server), QUICK "&ttl=1s");
+    hf_client *waiter = redis_open(server_port(server), QUICK "&ttl=1s");
+    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request,
+                               &err),
+              &err);
+    EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
+    server_kill(server);
+    server_restart(server);
+    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    ASSERT_GT(hf_token(next), hf_token(hold));
+    (void)hf_release(hold, NULL);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    EVENTUALLY(redis_leftovers(server) == 0);
+}
+
+/* ---- its administrator --------------------------------------------------- */
+
+TEST(administrator, flushes_scripts_and_nothing_happens)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), NULL);
+    hf_client *rival = redis_open(server_port(server), NULL);
+    hf_hold *hold;
+    hf_error err;
+
+    for (int i = 0; i < 3; i++) {
+        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        hold = redis_acquire(client, "jobs");
+        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        ASSERT_OK(hf_verify(hold, &err), &err);
+        ASSERT_EQ(redis_try(rival, "jobs", &err), HF_EBUSY);
+        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        ASSERT_OK(hf_release(hold, &err), &err);
+    }
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(administrator, flushes_everything_and_tokens_still_grow)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), NULL);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    uint64_t token = hf_token(hold);
+    hf_error err;
+
+    for (int i = 0; i < 5; i++) {
+        (void)redis_do(server, "FLUSHALL");
+        ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
+        ASSERT_EQ(hf_check(hold), HF_LOST);
+        ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+        hold = redis_acquire(client, "jobs");
+        ASSERT_GT(hf_token(hold), token);
+        token = hf_token(hold);
+    }
+    ASSERT_OK(hf_release(hold, &err), &err);
+    /* The quick way must not count up from nothing. */
+    for (int i = 0; i < 20; i++) {
+        if (i % 3 == 0)
+            (void)redis_do(server, "FLUSHALL");
+        hold = redis_acquire(client, "jobs");
+        ASSERT_GT(hf_token(hold), token);
+        token = hf_token(hold);
+        ASSERT_OK(hf_release(hold, &err), &err);
+    }
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(administrator, flushes_everything_and_waiters_go_on)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), "ttl=500ms");
+    hf_client *other = redis_open(server_port(server), "ttl=500ms");
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(other, "jobs", NULL, NULL, NULL, &request, &err),
+              &err);
+    EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
+    (void)redis_do(server, "FLUSHALL");
+    ASSERT_OK(hf_request_wait(request, 5000, &next, &err), &err);
+    (void)hf_release(hold, NULL);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(administrator, limits_memory_and_releases_still_work)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), NULL);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *other;
+    hf_error err;
+
+    (void)redis_do(server, "CONFIG SET maxmemory 1");
+    opts.wait_ms = 2000;
+    ASSERT_RC(hf_acquire(client, "other", &opts, &other, &err), HF_ENOSPACE,
+              &err);
+    ASSERT_HAS(err.text, "maxmemory");
+    ASSERT_EQ(redis_try(client, "third", &err), HF_ENOSPACE);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    (void)redis_do(server, "CONFIG SET maxmemory 0");
+    ASSERT_EQ(redis_try(client, "other", &err), 0);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(administrator, kills_connections_and_a_waiter_is_served)
+{
+    struct server *server = redis_start();
+    hf_client *holder = redis_open(server_port(server), QUICK);
+    hf_client *waiter = redis_open(server_port(server), QUICK);
+    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request,
+                               &err),
+              &err);
+    for (int i = 0; i < 5; i++) {
+        EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
+        (void)redis_do(server, "CLIENT KILL TYPE pubsub");
+        (void)redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+    }
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 5000, &next, &err), &err);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(administrator, puts_something_else_at_the_key)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), NULL);
+    hf_error err;
+
+    (void)redis_do(server, "HSET hf:{jobs} a b");
+    ASSERT_EQ(redis_try(client, "jobs", &err), HF_ECONFIG);
+    ASSERT_HAS(err.text, "another program");
+    (void)redis_do(server, "DEL hf:{jobs}");
+    ASSERT_EQ(redis_try(client, "jobs", &err), 0);
+}
+
+/* ---- credentials ---------------------------------------------------------- */
+
+TEST(credentials, that_are_wrong_are_said_at_once)
+{
+    struct server *server = redis_start();
+    hf_client *client = NULL;
+    char url[128];
+    int64_t before = clock_ms();
+    hf_error err;
+
+    (void)redis_do(server, "ACL SETUSER default on >sesame ~* &* +@all");
+    (void)redis_do(server, "CONFIG SET requirepass sesame");
+    ASSERT_RC(hf_open(redis_url(server_port(server), NULL), NULL, &client,
+                      &err),
+              HF_EAUTH, &err);
+    (void)snprintf(url, sizeof(url), "redis://:wr0ng@127.0.0.1:%d",
+                   server_port(server));
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    ASSERT_NULL(strstr(err.text, "wr0ng"));
+    ASSERT_LT(clock_ms() - before, 3000);
+    (void)snprintf(url, sizeof(url), "redis://:sesame@127.0.0.1:%d",
+                   server_port(server));
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    ASSERT_NULL(strstr(hf_client_url(client), "sesame"));
+    ASSERT_EQ(redis_try(client, "jobs", &err), 0);
+    hf_close(client);
+}
+
+TEST(credentials, that_allow_too_little_leave_nothing_behind)
+{
+    struct server *server = redis_start();
+    hf_client *client;
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    char url[128];
+    hf_error err;
+
+    /* SET is allowed; the token's SET, under another key, is not. */
+    (void)redis_do(server, "ACL SETUSER poor on >x ~hf:{jobs} &* +@all");
+    (void)snprintf(url, sizeof(url), "redis://poor:x@127.0.0.1:%d",
+                   server_port(server));
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    opts.wait_ms = 2000;
+    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "ACL");
+    hf_close(client);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+/* ---- the network ----------------------------------------------------------- */
+
+/* Take, verify, release; whatever happens to the connection, the lock is had
+ * and given back. */
+static void one_cycle(hf_client *client, const char *name)
+{
+    hf_hold *hold = redis_acquire(client, name);
+    hf_error err;
+    int rc = hf_verify(hold, &err);
+
+    ASSERT_TRUE(rc == 0 || rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE);
+    ASSERT_TRUE(hf_check(hold) == HF_HELD || hf_check(hold) == HF_JEOPARDY);
+    rc = hf_release(hold, &err);
+    if (rc != 0)
+        FAIL("release: %s: %s", hf_errname(rc), err.text);
+}
+
+static void cut_everywhere(const char *query, enum proxy_direction direction,
+                           size_t step)
+{
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = redis_open(proxy_port(proxy), query);
+    hf_client *witness = redis_open(server_port(server), query);
+    uint64_t whole;
+    hf_error err;
+    int n = 0;
+
+    one_cycle(client, "jobs");
+    whole = proxy_bytes(proxy, direction);
+    one_cycle(client, "jobs");
+    whole = proxy_bytes(proxy, direction) - whole;
+    for (size_t at = 0; at <= whole + step; at += step) {
+        proxy_cut_after(proxy, direction, at);
+        one_cycle(client, "jobs");
+        ASSERT_EQ(redis_try(witness, "jobs", &err), 0);
+        n++;
+    }
+    proxy_pass(proxy);
+    test_note("%d cuts in %d bytes", n, (int)whole);
+    EVENTUALLY(redis_leftovers(server) == 0);
+}
+
+TEST(network, cuts_requests_anywhere_and_no_lock_is_left)
+{
+    cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_SERVER, 11);
+}
+
+TEST(network, cuts_answers_anywhere_and_no_lock_is_left)
+{
+    cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_CLIENT, 1);
+}
+
+TEST(network, cuts_plain_requests_anywhere)
+{
+    cut_everywhere(QUICK "&dialect=plain", PROXY_TO_SERVER, 11);
+}
+
+TEST(network, cuts_plain_answers_anywhere)
+{
+    cut_everywhere(QUICK "&dialect=plain", PROXY_TO_CLIENT, 1);
+}
+
+static void *acquire_thread(void *arg)
+{
+    void **args = arg;
+
+    args[2] = redis_acquire(args[0], args[1]);
+    return NULL;
+}
+
+/* The script runs; its answer is lost; the ticket asks again and learns it. */
+static void lose_the_answer(const char *query)
+{
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = redis_open(proxy_port(proxy), query);
+    hf_client *rival = redis_open(server_port(server), query);
+    char name[] = "jobs";
+    void *args[3] = {client, name, NULL};
+    pthread_t thread;
+    hf_error err;
+
+    one_cycle(rival, name); /* the server knows the scripts */
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    ASSERT_EQ(pthread_create(&thread, NULL, acquire_thread, args), 0);
+    EVENTUALLY(strcmp(redis_do(server, "EXISTS jobs hf:{jobs}"), ":1\r\n") ==
+               0);
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    ASSERT_EQ(pthread_join(thread, NULL), 0);
+    ASSERT_EQ(redis_try(rival, name, &err), HF_EBUSY);
+    ASSERT_OK(hf_release(args[2], &err), &err);
+    ASSERT_EQ(redis_try(rival, name, &err), 0);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(network, loses_the_answer_to_an_acquire)
+{
+    lose_the_answer(QUICK);
+}
+
+TEST(network, loses_the_answer_to_a_plain_acquire)
+{
+    lose_the_answer(QUICK "&dialect=plain");
+}
+
+TEST(network, loses_the_answer_and_the_caller_gives_up)
+{
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client =
+        redis_open(proxy_port(proxy), QUICK "&io_timeout=300ms");
+    hf_client *rival = redis_open(server_port(server), NULL);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    opts.wait_ms = 200;
+    one_cycle(client, "jobs");
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE);
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    EVENTUALLY(redis_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(redis_leftovers(server) == 0);
+}
+
+TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client =
+        redis_open(proxy_port(proxy), QUICK "&ttl=600ms&io_timeout=200ms");
+    hf_client *rival = redis_open(server_port(server), "ttl=600ms");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = &events;
+    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    proxy_refuse(proxy, true);
+    proxy_reset(proxy);
+    ASSERT_OK(hf_release(redis_acquire(rival, "jobs"), &err), &err);
+    /* The rival has had it, so we must know by now. */
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    event_await(&events, 2, 2000);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    ASSERT_EQ(events.values[1], HF_LOST);
+    ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+}
+
+TEST(network, delivers_in_small_pieces)
+{
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = redis_open(proxy_port(proxy), NULL);
+    hf_error err;
+
+    proxy_slice(proxy, 1);
+    for (int i = 0; i < 20; i++) {
+        hf_hold *hold = redis_acquire(client, "jobs");
+
+        ASSERT_OK(hf_release(hold, &err), &err);
+    }
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(network, changes_bytes_and_nobody_crashes)
+{
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client =
+        redis_open(proxy_port(proxy), QUICK "&io_timeout=100ms&ttl=1s");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_error err;
+
+    proxy_corrupt(proxy, 40);
+    opts.wait_ms = 50;
+    for (int i = 0; i < 30; i++) {
+        hf_hold *hold;
+
+        if (hf_acquire(client, "jobs", &opts, &hold, &err) == 0)
+            (void)hf_release(hold, &err);
+    }
+    proxy_pass(proxy);
+    proxy_reset(proxy);
+    EVENTUALLY(redis_try(client, "jobs", &err) == 0);
+}
+
+/* ---- other clients ---------------------------------------------------------- */
+
+TEST(plain, is_the_lock_that_others_see)
+{
+    struct server *server = redis_start();
+    hf_client *client =
+        redis_open(server_port(server), "dialect=plain&prefix=app:");
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_error err;
+
+    ASSERT_STREQ(redis_do(server, "SET app:jobs other NX PX 1000"), "$-1\r\n");
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_STREQ(redis_do(server, "SET app:jobs other NX PX 60000"), "+OK\r\n");
+    ASSERT_EQ(redis_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(hf_break(client, "jobs", 0, "somebody", &err), HF_ECONFLICT);
+    ASSERT_OK(hf_break(client, "jobs", 0, "other", &err), &err);
+    ASSERT_EQ(redis_try(client, "jobs", &err), 0);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+TEST(native, tells_a_broken_holder)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), NULL);
+    hf_client *other = redis_open(server_port(server), NULL);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = &events;
+    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    /* It hears while it waits for something else. */
+    ASSERT_EQ(redis_try(other, "more", &err), 0);
+    hf_hold *more = redis_acquire(other, "more");
+    ASSERT_OK(hf_acquire_start(client, "more", NULL, NULL, NULL, &request,
+                               &err),
+              &err);
+    EVENTUALLY(strstr(redis_do(server, "LLEN hf:{more}:q"), ":1") != NULL);
+    ASSERT_OK(hf_break(other, "jobs", hf_token(hold), NULL, &err), &err);
+    event_await(&events, 1, 5000);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+    ASSERT_OK(hf_release(more, &err), &err);
+    hf_request_free(request);
+    EVENTUALLY(redis_leftovers(server) == 0);
+}
+
+TEST(url, that_is_wrong_says_what_is_right)
+{
+    static const struct {
+        const char *url;
+        int code;
+        const char *says;
+    } cases[] = {
+        {"redis://a,b", HF_ECONFIG, "one server"},
+        {"redis://a/x", HF_ECONFIG, "number"},
+        {"redis://a?dialect=redisson", HF_ECONFIG, "native and plain"},
+        {"redis+unix:", HF_ECONFIG, "three slashes"},
+        {"redis-sentinel://a/m", HF_EUNSUPPORTED, "redis"},
+        {"redis-cluster://a", HF_EUNSUPPORTED, "redis"},
+        {"redlock://a,b,c", HF_EUNSUPPORTED, "redis"},
+        {"rediss://a?tls.ca=/nowhere", HF_ECONFIG, "tls.ca"},
+        {"redis://127.0.0.1:1?connect_timeout=100ms", HF_EUNAVAILABLE,
+         "cannot connect"},
+        {"redis://no-such-host.invalid?connect_timeout=3s", HF_EUNAVAILABLE,
+         ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        hf_client *client;
+        hf_error err;
+
+        ASSERT_RC(hf_open(cases[i].url, NULL, &client, &err), cases[i].code,
+                  &err);
+        ASSERT_HAS(err.text, cases[i].says);
+    }
+}
