@@ -215,6 +215,60 @@ TEST(loop, dispatch_renews_and_no_dispatch_loses)
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 }
 
+/* ---- opening -------------------------------------------------------------------------- */
+
+static void assert_opens_soon(const char *query)
+{
+    int64_t before = clock_ms();
+
+    contract_close(contract_open_url(contract_wrapped_url("fault", query)));
+    ASSERT_LT(clock_ms() - before, 2000);
+}
+
+TEST(open, a_first_connection_that_fails_is_tried_again)
+{
+    assert_opens_soon("connect_timeout=4s&fault=connect:fail@1-2");
+}
+
+TEST(open, a_late_connection_is_awaited)
+{
+    assert_opens_soon("connect_timeout=4s&fault=connect:delay=100ms");
+}
+
+TEST(open, no_connection_is_an_error_in_time)
+{
+    int64_t before = clock_ms();
+    hf_client *client = NULL;
+    hf_error err;
+    const char *url = contract_wrapped_url(
+        "fault", "connect_timeout=200ms&fault=connect:fail");
+
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EUNAVAILABLE, &err);
+    ASSERT_GE(clock_ms() - before, 199);
+    ASSERT_LT(clock_ms() - before, 1500);
+    ASSERT_NULL(client);
+}
+
+TEST(open, a_lazy_client_connects_when_it_is_used)
+{
+    hf_client *client = contract_open_url(
+        contract_wrapped_url("fault", "connect=lazy&fault=connect:fail@1"));
+    const char *name = contract_name("jobs");
+
+    contract_release(contract_acquire(client, name));
+}
+
+TEST(open, wrong_credentials_are_final)
+{
+    int64_t before = clock_ms();
+    hf_client *client;
+    hf_error err;
+    const char *url = contract_wrapped_url("fault", "fault=connect:fail=EAUTH");
+
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    ASSERT_LT(clock_ms() - before, 2000);
+}
+
 /* ---- closing -------------------------------------------------------------------------- */
 
 struct blocked {
