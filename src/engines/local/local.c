@@ -200,29 +200,10 @@ void hf__local_key(struct hf__local *local, const char *name, size_t len,
     key->bucket = (uint32_t)hash % HF__TABLE_BUCKETS;
 }
 
-/* The key of a ticket; hashed once in its life. */
 static void ticket_key(struct hf__local *local, struct hf__ticket *ticket,
-                       struct hf__local_ticket *mine, struct hf__key *key)
+                       struct hf__key *key)
 {
-    if (HF_LIKELY(!mine->keyed)) {
-        hf__local_key(local, ticket->name, ticket->name_len, key);
-        mine->keyed = true;
-        mine->hash = key->hash;
-        mine->bucket = key->bucket;
-        return;
-    }
-    key->hash = mine->hash;
-    key->bucket = mine->bucket;
-    key->text = ticket->name;
-    key->len = ticket->name_len;
-    if (HF_UNLIKELY(local->prefix_len > 0)) {
-        memcpy(local->name, local->base.host->settings->prefix,
-               local->prefix_len);
-        memcpy(local->name + local->prefix_len, ticket->name,
-               ticket->name_len);
-        key->text = local->name;
-        key->len += (uint32_t)local->prefix_len;
-    }
+    hf__local_key(local, ticket->name, ticket->name_len, key);
 }
 
 int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms)
@@ -236,9 +217,7 @@ void hf__local_forget(struct hf__local_ticket *mine)
         return;
     hf__list_remove(&mine->link);
     mine->ticket = NULL;
-    mine->waits = false;
     mine->alone = false;
-    mine->keyed = false;
 }
 
 static void enlist(struct hf__list *list, struct hf__local_ticket *mine,
@@ -304,19 +283,18 @@ int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
     struct hf__key key;
     int rc;
 
-    ticket_key(local, ticket, mine, &key);
+    ticket_key(local, ticket, &key);
     make_asker(local, ticket, sent_ns, &asker);
     asker.rewake = rewake;
+    mine->bucket = key.bucket;
     rc = hf__change_ask(&local->store, &key, &asker, &result, err);
     if (HF_LIKELY(rc == HF__ANSWER_HELD)) {
         mine->word = local->store.draft.word;
         mine->alone = result.ours && result.alone;
         mine->token = result.token;
         mine->tokens = result.tokens;
-        mine->waits = false;
         enlist(&local->held, mine, ticket);
     } else if (rc == HF__ANSWER_WAITING) {
-        mine->waits = true;
         enlist(&local->waiting, mine, ticket);
         hf__watch_begin(&local->watch);
         hf__local_observe(local, mine, &key, asker.now_ns);
@@ -353,7 +331,7 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
         tell_watchers(local);
         hf__up_queued(engine, ticket);
     } else if (rc == HF__ANSWER_BUSY) {
-        ticket_key(local, ticket, hf__engine_ticket(engine, ticket), &key);
+        ticket_key(local, ticket, &key);
         hf__local_holder(local, &key, holder, sizeof(holder));
         hf__up_busy(engine, ticket, 0, holder);
     } else {
@@ -388,7 +366,7 @@ static int leave(struct hf__local *local, struct hf__ticket *ticket,
         hf__local_forget(mine);
         return 0;
     }
-    ticket_key(local, ticket, mine, &key);
+    ticket_key(local, ticket, &key);
     rc = hf__change_leave(&local->store, &key, ticket->id, used, err);
     if (rc >= 0)
         hf__local_forget(mine);
@@ -541,7 +519,7 @@ static int local_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 
     if (!local->connected)
         return not_connected(err);
-    ticket_key(local, ticket, mine, &key);
+    ticket_key(local, ticket, &key);
     make_asker(local, ticket, grant.sent_ns, &asker);
     grant.lease_ms = asker.lease_ms;
     rc = hf__change_downgrade(&local->store, &key, &asker, &why);

@@ -36,20 +36,19 @@ struct hf__local {
     char name[HF__KEY_MAX]; /* of the key in use, if there is a prefix */
 };
 
-/* The engine's bytes in a ticket. */
+/* The engine's bytes in a ticket: few, for there may be many tickets. */
 struct hf__local_ticket {
     struct hf__list link;
     struct hf__ticket *ticket; /* NULL: in no list */
-    uint64_t word;    /* of the bucket, when we last saw it */
-    uint64_t target;  /* waiting: the client we watch; 0: several */
-    int64_t check_ns; /* waiting: look again then; the table's time */
-    uint64_t token;
-    uint32_t tokens;
-    uint32_t bucket;
-    uint32_t hash;
-    bool keyed;       /* bucket and hash are known */
-    bool waits;
-    bool alone;       /* held: we installed @word, with this ticket only */
+    uint64_t word;        /* of the bucket, when we last saw it */
+    union {
+        uint64_t target;  /* waiting: the client we watch; 0: several */
+        uint64_t token;   /* held */
+    };
+    int64_t check_ns;     /* waiting: look again then; the table's time */
+    uint32_t tokens;      /* held */
+    uint32_t bucket : 31;
+    uint32_t alone : 1;   /* held: we installed @word, with this one only */
 };
 
 /* Where @name lives. The key is good until the next call. */
