@@ -88,14 +88,25 @@ __attribute__((noreturn)) static void become(char **argv, char **envp,
     _exit(CLI_NOT_FOUND);
 }
 
+static const char *advice(const char *command, int failure)
+{
+    if (failure == ENOEXEC)
+        return "it is no program; a script begins with a line like #!/bin/sh";
+    if (failure != ENOENT && failure != ENOTDIR)
+        return "check that it is a file, and executable: chmod +x";
+    if (strchr(command, ' '))
+        return "for a line of shell: holdfast run NAME -c '...'";
+    return "check the spelling, and $PATH";
+}
+
 static int explain(const char *command, int failure)
 {
     bool missing = failure == ENOENT || failure == ENOTDIR;
 
     fprintf(stderr, "holdfast: cannot run %s: %s\n", text_safe(command),
             missing ? "command not found" : strerror(failure));
-    if (missing && strchr(command, ' '))
-        fprintf(stderr, "  for a line of shell: holdfast run NAME -c '...'\n");
+    if (!cli.quiet)
+        fprintf(stderr, "  %s\n", advice(command, failure));
     return missing ? CLI_NOT_FOUND : CLI_NOT_EXECUTABLE;
 }
 

@@ -179,6 +179,21 @@ static int let_go(struct watch *watch, int code)
     return code;
 }
 
+/* The important line comes last: what to do about it. */
+static void advise(enum watch_outcome outcome)
+{
+    if (cli.quiet || outcome == WATCH_DONE)
+        return;
+    if (outcome == WATCH_LOST)
+        fprintf(stderr,
+                "  look at what the command left half done, then: "
+                "holdfast show %s\n",
+                text_shell(lock.name));
+    else
+        fprintf(stderr, "  raise --max-hold, or find out why the command "
+                        "takes so long\n");
+}
+
 static const char *outcome_name(enum watch_outcome outcome)
 {
     static const char *const names[] = {
@@ -206,6 +221,7 @@ static int run_under(struct watch *watch, char **argv, struct report *report)
     if (watch->outcome == WATCH_DONE)
         hold_on(watch);
     code = let_go(watch, watch_exit_code(watch));
+    advise(watch->outcome);
     task_echo_interrupt(watch);
     report->outcome = outcome_name(watch->outcome);
     report->signo =
@@ -258,12 +274,21 @@ static int acquire(struct watch *watch, hf_opts *opts, struct report *report)
     return code;
 }
 
+/* We sit in a loop of our own until the command ends, so no second thread has
+ * to be started, woken and ended to renew the lease. */
+static int drive_ourselves(void)
+{
+    return cli_was_set("drive") ? 0 : cli_set("drive", "app");
+}
+
 /* Open the engine, get the lock, run. */
 static int run(hf_opts *opts, char **argv, struct report *report)
 {
     struct watch watch = {.event_fd = -1};
-    int code = cli_open(&watch.client);
+    int code = drive_ourselves();
 
+    if (code == 0)
+        code = cli_open(&watch.client);
     if (code != 0) {
         report->outcome = outcome_of(0, code);
         return code;

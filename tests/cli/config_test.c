@@ -277,7 +277,7 @@ TEST(bench, prints_the_figures_that_are_promised)
         ASSERT_HAS(command_out(bench), "\"engine\":\"local\",\"url\":\"local:");
         ASSERT_HAS(command_out(bench), "\"threads\":");
         ASSERT_HAS(command_out(bench), "\"processes\":");
-        ASSERT_HAS(command_out(bench), "\"seconds\":0.2");
+        ASSERT_HAS(command_out(bench), "\"seconds\":0.");
         ASSERT_HAS(command_out(bench), figures[i][1]);
         ASSERT_HAS(command_out(bench), figures[i][2]);
         ASSERT_HAS(command_out(bench), "\"errors\":0}\n");

@@ -211,7 +211,7 @@ TEST(run, stops_the_command_at_max_hold)
         FINISH(124, "run", "x", "--max-hold", "200ms", "--", "sleep", "100");
 
     ASSERT_LT(now_ms() - start, 5000);
-    ASSERT_HAS(command_err(run), "max-hold");
+    ASSERT_HAS(command_err(run), "raise --max-hold");
     FINISH(0, "test", "x");
 }
 
