@@ -511,13 +511,18 @@ static void closer(void *arg)
 
 static void open_client(struct program *program)
 {
+    static const char *const urls[] = {
+        "sim:?io_timeout=2s",
+        "sim:?io_timeout=2s&release=post",
+        "sim:?io_timeout=2s&local_handover=0",
+        "sim:?io_timeout=2s&local_handover=2&release=post",
+    };
+    const char *url = urls[sim_below(HF_COUNT_OF(urls))];
     hf_error err;
     int rc;
 
     do {
-        rc = hf_open(sim_chance(500) ? "sim:?io_timeout=2s"
-                                     : "sim:?io_timeout=2s&release=post",
-                     NULL, &program->client, &err);
+        rc = hf_open(url, NULL, &program->client, &err);
         if (rc != 0 && rc != HF_EUNAVAILABLE)
             check_fail("open says %s: %s", hf_errname(rc), err.text);
     } while (rc != 0 && check_is_good());
