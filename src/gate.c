@@ -34,6 +34,7 @@
 
 #include "client.h"
 #include "keeper.h"
+#include "name.h"
 #include "reaper.h"
 
 #define IN_A_ROW_NS (10 * HF_MS)
@@ -132,33 +133,10 @@ static void gate_rest(struct hf__gate *gate)
         gate_free(before);
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    unsigned __int128 product = (unsigned __int128)a * (b | 1);
-
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* For our own table only: quick, and keyed by chance, so that nobody can aim
- * at one chain. */
-static uint64_t hash_of(const hf_client *client, const char *name, size_t len)
-{
-    uint64_t hash = client->gate_key[0] ^ len;
-    uint64_t part = 0;
-
-    for (; len > 8; name += 8, len -= 8) {
-        memcpy(&part, name, 8);
-        hash = mix(hash ^ part, client->gate_key[1]);
-    }
-    part = 0;
-    memcpy(&part, name, len);
-    return mix(hash ^ part, client->gate_key[1]);
-}
-
 static struct hf__gate *find_or_make(hf_client *client, const char *name,
                                      size_t name_len)
 {
-    uint64_t hash = hash_of(client, name, name_len);
+    uint64_t hash = hf__name_hash(name, name_len, client->gate_key);
     struct hf__gate *gate = client->gates[hash & (client->gates_size - 1)];
 
     for (; gate; gate = gate->next) {

@@ -316,12 +316,13 @@ static void take_role(hf_client *client, struct hf__waiter *waiter)
 }
 
 /* The role is assigned here, under the monitor, and then its owner is woken:
- * there are never waiters without a driver. */
+ * there are never waiters without a driver. The youngest gets it: of threads
+ * that wait for one name the oldest is served next, and would be woken twice. */
 static void hand_on(hf_client *client)
 {
     client->driver = NULL;
-    HF_LIST_EACH(&client->waiters, link)
-    {
+    for (struct hf__list *link = client->waiters.prev; link != &client->waiters;
+         link = link->prev) {
         struct hf__waiter *next =
             HF_CONTAINER_OF(link, struct hf__waiter, link);
 

@@ -198,58 +198,35 @@ size_t hf__name_decode(const char *text, size_t len, char *to, size_t size)
     return n;
 }
 
-static inline uint64_t rotate(uint64_t x, int by)
+/* A product of 128 bits, folded: every bit of it depends on all bits below. */
+static inline uint64_t mix(uint64_t a, uint64_t b)
 {
-    return x << by | x >> (64 - by);
+    unsigned __int128 product = (unsigned __int128)a * b;
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static inline void sip_round(uint64_t v[4])
-{
-    v[0] += v[1];
-    v[2] += v[3];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[3] = rotate(v[3], 16) ^ v[2];
-    v[0] = rotate(v[0], 32);
-    v[2] += v[1];
-    v[0] += v[3];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[3] = rotate(v[3], 21) ^ v[0];
-    v[2] = rotate(v[2], 32);
-}
-
+/* The last bytes, up to eight, as one word. */
 static inline uint64_t load_tail(const unsigned char *s, size_t len)
 {
     uint64_t word = 0;
 
-    for (size_t i = 0; i < (len & 7); i++)
-        word |= (uint64_t)s[i] << (8 * i);
-    return word | (uint64_t)len << 56;
+    if (len == 8)
+        return load(s);
+    for (size_t i = 0; i < len; i++)
+        word = word << 8 | s[i];
+    return word;
 }
 
 uint64_t hf__name_hash(const void *bytes, size_t len, const uint64_t key[2])
 {
+    static const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     const unsigned char *s = bytes;
-    uint64_t v[4] = {
-        key[0] ^ UINT64_C(0x736f6d6570736575),
-        key[1] ^ UINT64_C(0x646f72616e646f6d),
-        key[0] ^ UINT64_C(0x6c7967656e657261),
-        key[1] ^ UINT64_C(0x7465646279746573),
-    };
-    uint64_t word;
+    uint64_t by = key[1] ^ odd; /* a key of zero must not make all zero */
+    uint64_t hash = key[0] ^ mix(len + 1, odd);
 
-    for (size_t left = len; left >= 8; left -= 8, s += 8) {
-        word = load(s);
-        v[3] ^= word;
-        sip_round(v);
-        v[0] ^= word;
-    }
-    word = load_tail(s, len);
-    v[3] ^= word;
-    sip_round(v);
-    v[0] ^= word;
-    v[2] ^= 0xff;
-    sip_round(v);
-    sip_round(v);
-    sip_round(v);
-    return v[0] ^ v[1] ^ v[2] ^ v[3];
+    for (; len > 8; s += 8, len -= 8)
+        hash = mix(hash ^ load(s), by);
+    hash = mix(hash ^ load_tail(s, len), by);
+    return mix(hash ^ key[0], odd);
 }

@@ -16,7 +16,9 @@ int hf__name_check_text(const char *what, const char *text, size_t len,
 size_t hf__name_encode(const char *name, size_t len, char *to, size_t size);
 /* The reverse; 0 for what hf__name_encode() cannot have made. */
 size_t hf__name_decode(const char *text, size_t len, char *to, size_t size);
-/* SipHash-1-3 of @bytes under @key: keyed, so nobody can aim at a bucket. */
+/* A quick hash of @bytes under @key: keyed by chance, so nobody can aim at a
+ * bucket. No proof of anything: names that share it are compared. Part of the
+ * local store's layout. */
 uint64_t hf__name_hash(const void *bytes, size_t len, const uint64_t key[2]);
 
 #endif
