@@ -166,8 +166,10 @@ static bool set_peer(SSL *ssl, const char *host)
     if (inet_pton(AF_INET, host, address) == 1 ||
         inet_pton(AF_INET6, host, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+    /* OpenSSL's macro for this casts a constant away. */
     return SSL_set1_host(ssl, host) == 1 &&
-           SSL_set_tlsext_host_name(ssl, host) == 1;
+           SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+                    TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)host) == 1;
 }
 
 int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,

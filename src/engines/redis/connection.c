@@ -394,8 +394,8 @@ static int send_kill(struct hf__redis *redis)
 void hf__redis_read_info(const struct hf__resp_value *info, const char *key,
                          char *to, size_t size)
 {
-    const char *at = info->text;
-    const char *end = info->text + info->len;
+    const char *at = info->type == HF__RESP_TEXT ? info->text : "";
+    const char *end = info->type == HF__RESP_TEXT ? at + info->len : at;
     size_t len = strlen(key);
 
     to[0] = '\0';
@@ -422,19 +422,16 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
                     struct hf__resp *reply)
 {
     struct hf__resp_value value;
-    char mode[16] = "";
+    char mode[16];
     hf_error err;
 
     (void)call;
     if (!reply)
         return;
     value = hf__resp_next(reply);
-    redis->run_id[0] = '\0';
-    if (value.type == HF__RESP_TEXT) {
-        hf__redis_read_info(&value, "run_id", redis->run_id,
-                            sizeof(redis->run_id));
-        hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
-    }
+    hf__redis_read_info(&value, "run_id", redis->run_id,
+                        sizeof(redis->run_id));
+    hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
     if (strcmp(mode, "cluster") == 0 || strcmp(mode, "sentinel") == 0) {
         (void)hf__fail(&err, HF_EUNSUPPORTED,
                        "%s: this is a %s; redis:// is for one server",

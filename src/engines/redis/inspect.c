@@ -335,6 +335,8 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
     struct hf__resp_value value;
     hf_lock_info row = {.role = HF_HOLDER,
                         .name = query->name,
+                        .host = "",
+                        .note = "",
                         .since_ms = -1,
                         .lease_ms = -1,
                         .alive = 2};
