@@ -71,12 +71,13 @@ TEST(look, a_list_has_a_prefix_and_a_show_a_name)
     hf_client *client = contract_open(NULL);
     const char *one = contract_name("list/one");
     const char *two = contract_name("list/two");
-    hf_hold *holds[2] = {contract_acquire(client, one),
-                         contract_acquire(client, two)};
+    hf_hold *holds[2];
     struct row rows[8] = {{.n = 0}};
     hf_error err;
 
     NEEDS(HF_CAP_LIST);
+    holds[0] = contract_acquire(client, one);
+    holds[1] = contract_acquire(client, two);
     ASSERT_OK(hf_list(client, "list/", keep_row, rows, &err), &err);
     ASSERT_EQ(rows[0].n, 2);
     ASSERT_STREQ(rows[0].name, one);
@@ -101,12 +102,13 @@ static int stop_at_once(const hf_lock_info *info, void *ctx)
 TEST(look, a_list_stops_when_it_is_told_to)
 {
     hf_client *client = contract_open(NULL);
-    hf_hold *holds[2] = {contract_acquire(client, contract_name("a")),
-                         contract_acquire(client, contract_name("b"))};
+    hf_hold *holds[2];
     hf_error err;
     int calls = 0;
 
     NEEDS(HF_CAP_LIST);
+    holds[0] = contract_acquire(client, contract_name("a"));
+    holds[1] = contract_acquire(client, contract_name("b"));
     ASSERT_EQ(hf_list(client, NULL, stop_at_once, &calls, &err), 42);
     ASSERT_EQ(calls, 1);
     ASSERT_EQ(hf_list(client, NULL, NULL, NULL, &err), HF_EINVAL);
