@@ -21,10 +21,11 @@
  *   anybody, if its owner is nobody, or dead and buried, or himself (whoever
  *   replaced it was killed before he took it), and no bucket names it.
  *
- * The second way takes two steps, because a look at the bucket cannot be one
- * with the swap of the owner: take it (tag+1), look whether a bucket names it,
- * confirm (tag+1). A replacer who saw the owner of the first step wins or
- * loses against the second; both cannot have it.
+ * The second one reads the owner, then looks at the bucket, then swaps the
+ * owner. Only an owner installs a block, and this one does not, so it is not
+ * installed between the look and the swap unless the owner, and so the tag,
+ * has changed. If a replacer has removed it but not taken it yet, one of the
+ * two swaps fails. tests/model/local_blocks.pml is this protocol, checked.
  *
  * "Buried" (life.c): no thread of it can still be running. A private block must
  * not be written by two.
@@ -47,7 +48,7 @@ static inline uint64_t check_begin(uint64_t word, uint64_t last,
 
 /* ---- spare blocks ------------------------------------------------------ */
 
-/* Does a bucket name the block at @unit? Only its owner asks for certain. */
+/* Does a bucket name the block at @unit? */
 static bool installed(const struct hf__table *table, uint32_t unit)
 {
     const struct hf__table_block *block = hf__table_block_at(table, unit);
@@ -115,7 +116,6 @@ static bool claim(struct hf__store *store, uint32_t unit, unsigned size_class)
     struct hf__table_block *block = hf__table_block_at(&store->table, unit);
     uint64_t owner = atomic_load(&block->owner);
     uint64_t client = owner & HF__OWNER_CLIENT;
-    uint64_t ours = owner_next(owner, store->client);
 
     if (client == store->client) {
         if (in_stock(&store->stock, unit, size_class))
@@ -123,19 +123,11 @@ static bool claim(struct hf__store *store, uint32_t unit, unsigned size_class)
     } else if (client != 0 && !hf__life_buried(&store->table, client)) {
         return false;
     }
-    if (installed(&store->table, unit) ||
-        !atomic_compare_exchange_strong(&block->owner, &owner, ours))
+    if (installed(&store->table, unit))
         return false;
     HF__POINT("claim");
-    if (installed(&store->table, unit)) {
-        owner = ours;
-        (void)atomic_compare_exchange_strong(&block->owner, &owner,
-                                             owner & ~HF__OWNER_CLIENT);
-        return false;
-    }
-    owner = ours;
     if (!atomic_compare_exchange_strong(&block->owner, &owner,
-                                        owner_next(ours, store->client)))
+                                        owner_next(owner, store->client)))
         return false;
     if (client == 0)
         (void)atomic_fetch_sub_explicit(&store->table.header->free[size_class],
