@@ -111,6 +111,18 @@ TEST(terminal, ctrl_z_stops_and_fg_continues)
     expect_code(bash, "code=3.");
 }
 
+TEST(terminal, ctrl_z_where_nobody_could_continue_us_is_no_trap)
+{
+    struct command *run = TERMINAL(HOLDFAST_COMMAND, "run", "x", "--", "sh",
+                                   "-c", "echo inside; read a; echo got $a");
+
+    command_expect(run, "inside");
+    command_type(run, CTRL_Z);
+    command_type(run, "keys\n");
+    command_expect(run, "got keys");
+    ASSERT_EQ(command_wait(run), 0);
+}
+
 TEST(terminal, a_lock_that_ended_meanwhile_is_lost_when_continued)
 {
     struct command *bash = shell();
@@ -151,14 +163,15 @@ TEST(terminal, command_may_be_a_shell_with_jobs_of_its_own)
 
     type(bash, "PS1='inner> ' $H run x -- bash --norc --noprofile -i");
     command_expect(bash, "\033[?2004hinner> ");
-    type(bash, "sh -c 'echo wor''king; exec sleep 100'");
+    type(bash, "sh -c 'echo wor''king; read a; echo got $a'");
     command_expect(bash, "working");
     command_type(bash, CTRL_Z);
     command_expect(bash, "Stopped");
     command_expect(bash, "inner> ");
     type(bash, "fg");
-    command_expect(bash, "exec sleep 100");
-    command_type(bash, CTRL_C);
+    command_expect(bash, "read a");
+    command_type(bash, "keys\n");
+    command_expect(bash, "got keys");
     command_expect(bash, "inner> ");
     FINISH(75, "test", "x");
     type(bash, "exit 4");
