@@ -615,7 +615,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (directory[0] == '\0')
-        (void)snprintf(directory, sizeof(directory), "/tmp/holdfast-soak-%d",
+        (void)snprintf(directory, sizeof(directory), "%s/holdfast-soak-%d",
+                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
                        (int)getpid());
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
