@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -15,6 +16,10 @@
 #include "lib/tempdir.h"
 #include "lib/test.h"
 #include "local_fixture.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
 
 /* DIR/NAME, and local://DIR; gone with the test. */
 static const char *in(const char *dir, const char *name)
@@ -711,4 +716,127 @@ TEST(doctor, finds_nothing_wrong_with_a_good_store)
     ASSERT_GE(rows.findings, 5);
     for (uint32_t i = 0; i < rows.findings; i++)
         ASSERT_EQ(rows.found[i][0], '0');
+}
+
+/* ---- other users, other clocks ----------------------------------------- */
+
+/* In a forked test: go on as nobody, with a home of his own. */
+static const char *become_nobody(void)
+{
+    const char *home = tempdir_new();
+
+    ASSERT_EQ(chmod(home, 0755), 0);
+    ASSERT_EQ(mkdir(in(home, "own"), 0700), 0);
+    ASSERT_EQ(chown(in(home, "own"), 65534, 65534), 0);
+    ASSERT_EQ(setgid(65534), 0);
+    ASSERT_EQ(setuid(65534), 0);
+    ASSERT_EQ(unsetenv("XDG_RUNTIME_DIR"), 0);
+    ASSERT_EQ(unsetenv("XDG_STATE_HOME"), 0);
+    ASSERT_EQ(setenv("HOME", in(home, "own"), 1), 0);
+    return in(home, "own");
+}
+
+TEST_FORKED(directory, of_a_user_without_runtime_directory_is_in_tmp)
+{
+    const char *home;
+    struct side *a;
+    hf_error err;
+
+    if (geteuid() != 0) {
+        test_not_tested("another user needs root");
+        return;
+    }
+    home = become_nobody();
+    a = side_prepare("local:");
+    ASSERT_OK(side_connect(a, &err), &err);
+    ASSERT_STREQ(a->local->place.path, "/tmp/holdfast-65534");
+    ASSERT_STREQ(a->local->place.state_path,
+                 in(home, ".local/state/holdfast"));
+    (void)side_take(a, "jobs");
+    ASSERT_GT(hf__mark_read(&a->local->store.mark), 0);
+    ASSERT_EQ(setenv("XDG_STATE_HOME", home, 1), 0);
+    a = side_prepare("local:");
+    ASSERT_OK(side_connect(a, &err), &err);
+    ASSERT_STREQ(a->local->place.state_path, in(home, "holdfast"));
+    tempdir_remove("/tmp/holdfast-65534");
+}
+
+TEST_FORKED(directory, that_we_may_not_write_is_told_as_such)
+{
+    const char *dir = tempdir_new();
+    hf_error err;
+
+    if (geteuid() != 0) {
+        test_not_tested("another user needs root");
+        return;
+    }
+    ASSERT_EQ(chmod(dir, 0755), 0);
+    (void)become_nobody();
+    ASSERT_RC(try_open(url_of(dir), &err), HF_EAUTH, &err);
+    ASSERT_RC(try_open(url_of(in(dir, "new")), &err), HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "that you may write");
+}
+
+TEST(directory, takes_no_host_no_user_and_no_lock_that_is_a_link)
+{
+    const char *dir = tempdir_new();
+    hf_error err;
+
+    ASSERT_RC(try_open("local://me@here/tmp/x", &err), HF_ECONFIG, &err);
+    ASSERT_EQ(symlink("/etc/passwd", in(dir, "lock")), 0);
+    ASSERT_RC(try_open(url_of(dir), &err), HF_ECONFIG, &err);
+}
+
+static void ask_in_another_time(struct proc *self, void *arg)
+{
+    struct side *side;
+    struct ask *ask;
+    struct rows rows;
+    int fd = unshare(CLONE_NEWTIME) != 0
+                 ? -1
+                 : open("/proc/self/timens_offsets", O_WRONLY);
+
+    if (fd < 0 || write(fd, "boottime 100000 0\n", 18) != 18) {
+        proc_tell(self, "cannot");
+        return;
+    }
+    (void)close(fd);
+    (void)proc_hear(self);
+    if (fork() != 0)
+        return; /* only children live in the new namespace */
+    side = side_new(arg);
+    ask = side_ask_with(side, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
+    (void)side_list(side, "jobs", &rows);
+    proc_tell(self, "%d %lld %lld", (int)ask->report,
+              (long long)rows.last.lease_ms,
+              (long long)side->local->store.table.offset_ns);
+    _exit(0);
+}
+
+TEST(clock, of_another_time_namespace_is_translated)
+{
+    static char dir[512];
+    struct side *a;
+    struct proc *child;
+    const char *line;
+    long long lease_ms;
+    long long offset_ns;
+    int report;
+
+    (void)snprintf(dir, sizeof(dir), "%s", tempdir_new());
+    child = proc_start(ask_in_another_time, dir);
+    a = side_new(dir);
+    (void)side_take(a, "jobs");
+    proc_say(child, "go");
+    line = proc_next(child, 5000);
+    ASSERT_NOT_NULL(line);
+    if (strcmp(line, "cannot") == 0) {
+        test_not_tested("a time namespace needs root, and a kernel with it");
+        return;
+    }
+    ASSERT_EQ(sscanf(line, "%d %lld %lld", &report, &lease_ms, &offset_ns), 3);
+    ASSERT_EQ(offset_ns, 100000 * HF_SECOND);
+    ASSERT_EQ(report, BUSY);
+    ASSERT_GT(lease_ms, 20000);
+    ASSERT_LE(lease_ms, 30000);
 }
