@@ -118,7 +118,7 @@ static void try_lock(hf_client *client, int *worst)
     }
 
     double trip_ms = (seconds() - start) * 1e3;
-    int64_t ttl_ms = lock_ttl_ms(hold);
+    int64_t ttl_ms = hf_ttl_ms(hold);
     rc = hf_verify(hold, &err);
     int released = hf_release(hold, &err);
     if (rc != 0 || released != 0) {

@@ -23,7 +23,7 @@
 #include "talk.h"
 #include "text.h"
 
-enum { FIRST_LOOK_MS = 300, NEXT_LOOK_MS = 1000, STANDARD_TTL_MS = 30000 };
+enum { FIRST_LOOK_MS = 300, NEXT_LOOK_MS = 1000 };
 
 struct lock lock = {.wait_ms = LOCK_UNSET, .conflict_code = CLI_BUSY};
 
@@ -94,43 +94,6 @@ static int check_modes(void)
     return 0;
 }
 
-/* The duration of @key in the query of @url. */
-static bool duration_of_url(const char *url, const char *key, int64_t *ret_ms)
-{
-    const char *at = url ? strchr(url, '?') : NULL;
-    size_t len = strlen(key);
-    char value[32];
-
-    while (at) {
-        at++;
-        if (strncmp(at, key, len) == 0 && at[len] == '=') {
-            at += len + 1;
-            snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, "&"), at);
-            return options_duration(value, ret_ms);
-        }
-        at = strchr(at, '&');
-    }
-    return false;
-}
-
-/* What the configuration says for @key where no option of ours does: the order
- * is the library's, which does not tell what it found. */
-static int64_t configured(const char *key, const char *name, int64_t standard)
-{
-    const char *set = cli.config ? hf_config_get(cli.config, key) : NULL;
-    const char *variable = secure_getenv(name);
-    const char *url = cli.url ? cli.url : secure_getenv("HOLDFAST_URL");
-    int64_t ms;
-
-    if (set && cli_was_set(key) && options_duration(set, &ms))
-        return ms;
-    if (duration_of_url(url, key, &ms))
-        return ms;
-    if (variable && options_duration(variable, &ms))
-        return ms;
-    return set && options_duration(set, &ms) ? ms : standard;
-}
-
 int lock_prepare(hf_opts *opts)
 {
     hf_error err = {0};
@@ -156,7 +119,7 @@ int lock_prepare(hf_opts *opts)
     else if (lock.wait_ms != LOCK_UNSET)
         opts->wait_ms = lock.wait_ms;
     else
-        opts->wait_ms = configured("wait", "HOLDFAST_WAIT", HF_FOREVER);
+        opts->wait_ms = HF_CONFIGURED;
     return 0;
 }
 
@@ -224,24 +187,4 @@ int lock_acquire(hf_client *client, const hf_opts *opts, hf_hold **ret_hold,
         return refused(client, rc, &err);
     *ret_hold = hold;
     return 0;
-}
-
-int64_t lock_ttl_ms(const hf_hold *hold)
-{
-    int64_t remaining = hf_remaining_ms(hold);
-
-    if (remaining == HF_FOREVER)
-        return 0;
-    if (lock.ttl_ms > 0)
-        return lock.ttl_ms;
-
-    /* Nothing tells us the lease itself, but the claim is the lease less two
-     * percent and two milliseconds, and less the time since it was sent. */
-    int64_t ttl = (remaining + 2) * 100 / 98 + 1;
-    int64_t asked = configured("ttl", "HOLDFAST_TTL", STANDARD_TTL_MS);
-    int64_t step = ttl >= 10000 ? 100 : ttl >= 1000 ? 10 : 1;
-
-    if (ttl <= asked + 1 && ttl > asked - asked / 20)
-        return asked;
-    return (ttl + step - 1) / step * step;
 }

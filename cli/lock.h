@@ -32,8 +32,6 @@ int lock_prepare(hf_opts *opts);
  * exit code; what happened is in *ret_rc (HF_E*), and said. */
 int lock_acquire(hf_client *client, const hf_opts *opts, hf_hold **ret_hold,
                  int *ret_rc);
-/* The lease behind @hold in milliseconds; 0 where there is none. */
-int64_t lock_ttl_ms(const hf_hold *hold);
 /* Milliseconds on a clock that does not stop while the machine sleeps. */
 int64_t lock_now_ms(void);
 

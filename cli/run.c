@@ -211,7 +211,8 @@ static int run_under(struct watch *watch, char **argv, struct report *report)
     int code;
 
     watch->held_since = report->granted;
-    watch->max_hold_ms = lock.max_hold_ms;
+    watch->max_hold_ms =
+        lock.max_hold_ms ? lock.max_hold_ms : hf_max_hold_ms(watch->hold);
     code = task_start(watch, argv);
     if (code != 0) {
         report->outcome = outcome_of(0, code);

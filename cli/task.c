@@ -34,7 +34,7 @@ int task_start(struct watch *watch, char **argv)
     };
 
     snprintf(token, sizeof(token), "%" PRIu64, hf_token(watch->hold));
-    snprintf(ttl, sizeof(ttl), "%" PRId64, lock_ttl_ms(watch->hold));
+    snprintf(ttl, sizeof(ttl), "%" PRId64, hf_ttl_ms(watch->hold));
 
     char **envp = held ? child_environment(pairs, 6) : NULL;
     int rc = envp ? child_start(&watch->child, argv, envp) : CLI_INTERNAL;

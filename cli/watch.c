@@ -268,7 +268,7 @@ static bool rest_is_gone(struct watch *watch)
  * twentieth, or a tenth of a second. */
 static void plan(struct watch *watch)
 {
-    int64_t ttl_ms = lock_ttl_ms(watch->hold);
+    int64_t ttl_ms = hf_ttl_ms(watch->hold);
 
     watch->kill_after_ms = watch_settings.kill_after_ms;
     watch->reserve_ms = ttl_ms / 20 < RESERVE_MS ? ttl_ms / 20 : RESERVE_MS;

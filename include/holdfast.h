@@ -80,6 +80,8 @@ extern "C" {
 #define HF_DURATION_MAX INT64_C(3155760000000)
 /** A wait without end. */
 #define HF_FOREVER (-1)
+/** hf_opts.wait_ms: as the configuration says for this name. */
+#define HF_CONFIGURED (-2)
 
 /*
  * Errors
@@ -192,7 +194,7 @@ typedef struct hf_opts {
     uint32_t flags;      /* HF_NON_REENTRANT, HF_NO_RENEW */
     int32_t mode;        /* HF_EXCLUSIVE, HF_SHARED, HF_SLOT */
     int32_t slots;       /* HF_SLOT: how many holders the name admits */
-    int64_t wait_ms;     /* 0: try once; HF_FOREVER */
+    int64_t wait_ms;     /* 0: try once; HF_FOREVER, HF_CONFIGURED */
     int64_t ttl_ms;      /* 0: the client's, 30 000 unless configured */
     int64_t max_hold_ms; /* 0: the client's; then the keeper stops renewing */
     const char *owner;   /* NULL: the calling thread; re-entry is per owner */
@@ -379,6 +381,12 @@ HF_API uint64_t hf_token_at(const hf_hold *hold, size_t i);
 /** Milliseconds for which the lock is surely ours without another renewal: 0
  *  after loss, HF_FOREVER where there is no lease. */
 HF_API int64_t hf_remaining_ms(const hf_hold *hold);
+/** The lease as it was granted; 0 where there is none, and after the end. Of a
+ *  multi-lock the first one's. */
+HF_API int64_t hf_ttl_ms(const hf_hold *hold);
+/** The cap after which the keeper stops renewing, from the grant on, as options
+ *  or configuration gave it; 0 for none, and after the end. */
+HF_API int64_t hf_max_hold_ms(const hf_hold *hold);
 /** The name; of a multi-lock the first one. Lives as long as the handle. */
 HF_API const char *hf_hold_name(const hf_hold *hold);
 /** Another reference, for a second thread. Each needs its own

@@ -166,6 +166,8 @@ static int configure(hf_client *client, const char *url,
                                   pair->value, err);
     if (rc == 0)
         rc = hf__config_resolve(client->config, &client->settings, err);
+    if (rc == 0)
+        hf__config_yield(client->config);
     return rc;
 }
 

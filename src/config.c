@@ -459,6 +459,30 @@ const char *hf__config_url(const hf_config *config)
     return text_of(config, find_key("url"), &layer);
 }
 
+/* Is @name given by something stronger than the file? */
+static bool overruled(const hf_config *config, const char *name)
+{
+    int layer = HF__LAYER_FILE;
+
+    return text_of(config, find_key(name), &layer) && layer > HF__LAYER_FILE;
+}
+
+void hf__config_yield(hf_config *config)
+{
+    bool ttl = overruled(config, "ttl");
+    bool wait = overruled(config, "wait");
+    bool max_hold = overruled(config, "max_hold");
+    bool note = overruled(config, "note");
+
+    for (struct hf__override *o = config->overrides; o; o = o->next) {
+        o->ttl_ms = ttl ? 0 : o->ttl_ms;
+        o->wait_ms = wait ? INT64_MIN : o->wait_ms;
+        o->max_hold_ms = max_hold ? 0 : o->max_hold_ms;
+        if (note)
+            hf__free(HF_STEAL(o->note));
+    }
+}
+
 const struct hf__override *hf__config_override(const hf_config *config,
                                                const char *name)
 {

@@ -114,6 +114,9 @@ const char *hf__config_url(const hf_config *config);
 int hf__config_resolve(const hf_config *config, struct hf__settings *ret_settings,
                        hf_error *err);
 void hf__settings_release(struct hf__settings *settings);
+/* The sections [lock PATTERN] are the file's: take out of them what environment,
+ * URL or code say for all names. Once, when all of those are known. */
+void hf__config_yield(hf_config *config);
 /* The first [lock PATTERN] that matches @name, or NULL. */
 const struct hf__override *hf__config_override(const hf_config *config,
                                                const char *name);

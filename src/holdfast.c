@@ -77,6 +77,44 @@ const char *hf_hold_name(const hf_hold *hold)
     return hold ? hold->name : "";
 }
 
+/* What @get says of the ticket of @hold; 0 if it has none any more. */
+static int64_t ask_ticket(const hf_hold *hold,
+                          int64_t (*get)(const struct hf__ticket *ticket))
+{
+    int64_t answer;
+
+    if (hold && hold->members_n > 0)
+        hold = hold->members[0];
+    if (!hold || hf__forked(hold->fork_generation) ||
+        hf__client_enter_any(hold->client, /* err= */ NULL) != 0)
+        return 0;
+    answer = hold->ticket ? get(hold->ticket) : 0;
+    hf__client_leave(hold->client);
+    return answer;
+}
+
+static int64_t lease_ms(const struct hf__ticket *ticket)
+{
+    return ticket->lease_ms;
+}
+
+static int64_t max_hold_ms(const struct hf__ticket *ticket)
+{
+    return ticket->until_ns == HF_NEVER
+               ? 0
+               : (ticket->until_ns - ticket->granted_ns) / HF_MS;
+}
+
+int64_t hf_ttl_ms(const hf_hold *hold)
+{
+    return ask_ticket(hold, lease_ms);
+}
+
+int64_t hf_max_hold_ms(const hf_hold *hold)
+{
+    return ask_ticket(hold, max_hold_ms);
+}
+
 /* ---- references ------------------------------------------------------------ */
 
 hf_hold *hf_hold_ref(hf_hold *hold)

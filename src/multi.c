@@ -119,8 +119,8 @@ static int take_all(hf_hold *multi, const struct entry *entries, size_t n,
 
     if (opts)
         own = *opts;
-    else
-        own.wait_ms = client->settings.wait_ms;
+    if (!opts || own.wait_ms == HF_CONFIGURED)
+        own.wait_ms = hf__request_configured_wait(client, multi->name);
     until_ns = hf__instant_add(
         client->now_ns,
         hf__ms_to_ns(own.wait_ms == 0 ? client->settings.io_timeout_ms

@@ -88,7 +88,7 @@ static int check_opts(const hf_client *client, const hf_opts *opts,
         return hf__fail(err, HF_EINVAL, "unknown flags 0x%x", opts->flags);
     rc = check_mode(client, opts, err);
     if (rc == 0)
-        rc = check_duration("wait_ms", opts->wait_ms, HF_FOREVER, err);
+        rc = check_duration("wait_ms", opts->wait_ms, HF_CONFIGURED, err);
     if (rc == 0 && opts->ttl_ms != 0)
         rc = check_duration("ttl_ms", opts->ttl_ms, TTL_MIN_MS, err);
     if (rc == 0)
@@ -125,16 +125,13 @@ static void complete(const hf_client *client, const char *name, hf_opts *opts)
         opts->slots = 0;
 }
 
-/* A caller that gives no options waits as the configuration says. */
-static void complete_wait(const hf_client *client, const char *name,
-                          hf_opts *opts)
+int64_t hf__request_configured_wait(const hf_client *client, const char *name)
 {
     const struct hf__override *special =
         hf__config_override(client->config, name);
 
-    opts->wait_ms = special && special->wait_ms != INT64_MIN
-                        ? special->wait_ms
-                        : client->settings.wait_ms;
+    return special && special->wait_ms != INT64_MIN ? special->wait_ms
+                                                    : client->settings.wait_ms;
 }
 
 static void fill(struct hf_request *request, hf_client *client,
@@ -177,8 +174,8 @@ static int prepare(struct hf_request *request, hf_client *client,
         return rc;
 
     complete(client, name, &opts);
-    if (!given)
-        complete_wait(client, name, &opts);
+    if (!given || opts.wait_ms == HF_CONFIGURED)
+        opts.wait_ms = hf__request_configured_wait(client, name);
     fill(request, client, &opts);
     request->hold = hf__hold_new(client, name, name_len);
     if (!request->hold)

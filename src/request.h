@@ -8,6 +8,8 @@
 /* hf_acquire() with the monitor held; leaves it while it waits. */
 int hf__request_acquire(hf_client *client, const char *name,
                         const hf_opts *opts, hf_hold **ret_hold, hf_error *err);
+/* How long to wait for @name where the caller does not say. */
+int64_t hf__request_configured_wait(const hf_client *client, const char *name);
 /* With the monitor: part @hold from its ticket and release without waiting. */
 void hf__request_let_go(hf_hold *hold);
 

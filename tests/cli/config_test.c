@@ -100,11 +100,35 @@ TEST(config, lock_section_is_for_matching_names)
     struct command *run = FINISH(0, "-c", path, "run", "nightly-1", "--", "sh",
                                  "-c", "echo $HOLDFAST_TTL_MS");
 
-    ASSERT_LE(atoi(command_out(run)), 5000);
-    ASSERT_GT(atoi(command_out(run)), 3000);
+    ASSERT_STREQ(command_out(run), "5000\n");
     run = FINISH(0, "-c", path, "run", "daily-1", "--", "sh", "-c",
                  "echo $HOLDFAST_TTL_MS");
     ASSERT_STREQ(command_out(run), "30000\n");
+}
+
+TEST(config, lock_section_is_weaker_than_environment_and_options)
+{
+    const char *path = config("[lock *]\nttl = 5s\nnote = by night\n");
+    struct command *run =
+        FINISH(0, "-c", path, "run", "x", "-o", "ttl=7s", "--", "sh", "-c",
+               "echo $HOLDFAST_TTL_MS");
+
+    ASSERT_STREQ(command_out(run), "7000\n");
+    command_variable("HOLDFAST_TTL", "8s");
+    run = FINISH(0, "-c", path, "run", "x", "--", "sh", "-c",
+                 "echo $HOLDFAST_TTL_MS");
+    ASSERT_STREQ(command_out(run), "8000\n");
+}
+
+TEST(config, lock_section_says_how_long_to_wait_and_to_hold)
+{
+    const char *path = config("[lock night*]\nwait = 10ms\nmax_hold = 100ms\n");
+    struct command *first =
+        COMMAND("run", "nightly", "--", "sh", "-c", "echo in; cat");
+
+    command_expect(first, "in\n");
+    FINISH(75, "-c", path, "run", "nightly", "--", "true");
+    FINISH(124, "-c", path, "run", "night-2", "--", "sleep", "100");
 }
 
 TEST(config, file_in_the_current_directory_is_not_read)

@@ -18,7 +18,7 @@ TEST(request, wrong_options_are_refused_with_a_reason)
         { offsetof(hf_opts, size), 4, 8, "HF_OPTS_INIT" },
         { offsetof(hf_opts, flags), 4, 1 << 20, "flags" },
         { offsetof(hf_opts, mode), 4, 9, "mode" },
-        { offsetof(hf_opts, wait_ms), 8, -2, "wait_ms" },
+        { offsetof(hf_opts, wait_ms), 8, -3, "wait_ms" },
         { offsetof(hf_opts, wait_ms), 8, INT64_MAX, "wait_ms" },
         { offsetof(hf_opts, ttl_ms), 8, 1, "ttl_ms" },
         { offsetof(hf_opts, ttl_ms), 8, -5, "ttl_ms" },
@@ -67,6 +67,26 @@ TEST(request, options_of_a_later_header_must_be_unset)
     bigger.later = 1;
     ASSERT_RC(hf_acquire(client, "a", &bigger.opts, &hold, &err),
               HF_EUNSUPPORTED, &err);
+}
+
+TEST(request, a_configured_wait_is_the_clients)
+{
+    struct core_ask ask;
+    hf_opts opts = HF_OPTS_INIT;
+
+    core_open("wait=700ms&max_hold=90s&ttl=4s");
+    opts.wait_ms = HF_CONFIGURED;
+    core_ask_with(&ask, "jobs", &opts);
+    core_queued(core_last(CORE_ACQUIRE));
+    core_advance_ms(699);
+    ASSERT_EQ(ask.outcomes, 0);
+    core_advance_ms(1);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    core_end(&ask);
+    (void)core_take(&ask, "other", 1, 1);
+    ASSERT_EQ(hf_ttl_ms(ask.hold), 4000);
+    ASSERT_EQ(hf_max_hold_ms(ask.hold), 90000);
+    core_end(&ask);
 }
 
 TEST(request, a_mode_that_the_engine_lacks_is_refused)
