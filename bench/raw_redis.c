@@ -87,9 +87,8 @@ static void get(int fd, int lines, char *to, size_t size)
 
 static void load(void)
 {
-    static const char text[] =
-        "if redis.call('GET',KEYS[1])==ARGV[1] then "
-        "return redis.call('DEL',KEYS[1]) end return 0";
+    static const char text[] = "if redis.call('GET',KEYS[1])==ARGV[1] then "
+                               "return redis.call('DEL',KEYS[1]) end return 0";
     char command[512];
     char answer[256];
     int fd = dial();
@@ -177,9 +176,8 @@ static void *one_thread(void *arg)
 {
     uint32_t *samples = malloc(SAMPLES * sizeof(*samples));
 
-    atomic_fetch_add(&total,
-                     run_pairs((int)(intptr_t)arg, samples,
-                               now_ns() + (uint64_t)(seconds * 1e9)));
+    atomic_fetch_add(&total, run_pairs((int)(intptr_t)arg, samples,
+                                       now_ns() + (uint64_t)(seconds * 1e9)));
     free(samples);
     return NULL;
 }
@@ -242,11 +240,11 @@ static void take_turns(struct page *page, const char *mine, const char *other,
     char pop[128];
     char push[128];
     char answer[256];
-    int pop_len = snprintf(pop, sizeof(pop),
-                           "*3\r\n$5\r\nBLPOP\r\n$5\r\n%s\r\n$1\r\n1\r\n", mine);
-    int push_len = snprintf(push, sizeof(push),
-                            "*3\r\n$5\r\nRPUSH\r\n$5\r\n%s\r\n$1\r\n1\r\n",
-                            other);
+    int pop_len = snprintf(
+        pop, sizeof(pop), "*3\r\n$5\r\nBLPOP\r\n$5\r\n%s\r\n$1\r\n1\r\n", mine);
+    int push_len =
+        snprintf(push, sizeof(push),
+                 "*3\r\n$5\r\nRPUSH\r\n$5\r\n%s\r\n$1\r\n1\r\n", other);
     int fd = dial();
 
     while (now_ns() < until_ns) {

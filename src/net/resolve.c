@@ -22,6 +22,7 @@
 
 struct hf__resolve {
     _Atomic int refs;
+    _Atomic bool done; /* after rc and list */
     int fd;
     int rc;
     struct addrinfo *list;
@@ -65,8 +66,9 @@ static void *resolve_main(void *arg)
     static const uint64_t one = 1;
     struct hf__resolve *resolve = arg;
 
-    resolve->rc = look_up(resolve->host, resolve->port, AI_ADDRCONFIG,
-                          &resolve->list);
+    resolve->rc =
+        look_up(resolve->host, resolve->port, AI_ADDRCONFIG, &resolve->list);
+    atomic_store_explicit(&resolve->done, true, memory_order_release);
     /* An eventfd at zero has room. */
     (void)!write(resolve->fd, &one, sizeof(one));
     unref(resolve);
@@ -121,6 +123,8 @@ int hf__resolve_fd(const struct hf__resolve *resolve)
 
 int hf__resolve_take(struct hf__resolve *resolve, struct addrinfo **ret_list)
 {
+    if (!atomic_load_explicit(&resolve->done, memory_order_acquire))
+        return EAI_AGAIN;
     if (resolve->rc != 0)
         return resolve->rc;
     *ret_list = HF_STEAL(resolve->list);

@@ -37,7 +37,7 @@ enum hf__stream_state {
 struct hf__stream_peer {
     const char *host; /* a name or an address; NULL: @path */
     int port;
-    const char *path; /* of a Unix socket */
+    const char *path;            /* of a Unix socket */
     struct hf__tls_context *tls; /* NULL: plain */
 };
 
@@ -52,8 +52,8 @@ struct hf__stream {
     hf__stream_closed_fn *closed;
 
     uint8_t state;
-    bool broken;        /* a send failed; the loop will tell */
-    uint32_t watched;   /* events */
+    bool broken;      /* a send failed; the loop will tell */
+    uint32_t watched; /* events */
     struct hf__io io;
     struct hf__resolve *resolving;
     struct addrinfo *addresses;

@@ -15,10 +15,20 @@ enum { ANSWER_MAX = 1 << 20 };
 
 struct server *redis_start(void)
 {
-    static const char *const words[] = {
-        "redis-server", "--port",       "{port}", "--bind", "127.0.0.1",
-        "--save",       "",             "--dir",  "{dir}",  "--appendonly",
-        "no",           "--enable-debug-command", "yes", NULL};
+    static const char *const words[] = {"redis-server",
+                                        "--port",
+                                        "{port}",
+                                        "--bind",
+                                        "127.0.0.1",
+                                        "--save",
+                                        "",
+                                        "--dir",
+                                        "{dir}",
+                                        "--appendonly",
+                                        "no",
+                                        "--enable-debug-command",
+                                        "yes",
+                                        NULL};
 
     return server_start(words);
 }

@@ -51,10 +51,20 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
 
 TEST(server, that_comes_back_with_its_memory_changes_nothing)
 {
-    static const char *const words[] = {
-        "redis-server", "--port", "{port}", "--bind", "127.0.0.1", "--save",
-        "", "--dir", "{dir}", "--appendonly", "yes", "--appendfsync", "always",
-        NULL};
+    static const char *const words[] = {"redis-server",
+                                        "--port",
+                                        "{port}",
+                                        "--bind",
+                                        "127.0.0.1",
+                                        "--save",
+                                        "",
+                                        "--dir",
+                                        "{dir}",
+                                        "--appendonly",
+                                        "yes",
+                                        "--appendfsync",
+                                        "always",
+                                        NULL};
     struct server *server = server_start(words);
     hf_client *client = redis_open(server_port(server), QUICK);
     hf_client *rival = redis_open(server_port(server), QUICK);
@@ -99,9 +109,9 @@ TEST(server, a_waiter_survives_its_restart)
     hf_hold *next;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request,
-                               &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
     EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
     server_kill(server);
     server_restart(server);
@@ -218,9 +228,9 @@ TEST(administrator, kills_connections_and_a_waiter_is_served)
     hf_hold *next;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request,
-                               &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
     for (int i = 0; i < 5; i++) {
         EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
         (void)redis_do(server, "CLIENT KILL TYPE pubsub");
@@ -259,9 +269,9 @@ TEST(credentials, that_are_wrong_are_said_at_once)
 
     (void)redis_do(server, "ACL SETUSER default on >sesame ~* &* +@all");
     (void)redis_do(server, "CONFIG SET requirepass sesame");
-    ASSERT_RC(hf_open(redis_url(server_port(server), NULL), NULL, &client,
-                      &err),
-              HF_EAUTH, &err);
+    ASSERT_RC(
+        hf_open(redis_url(server_port(server), NULL), NULL, &client, &err),
+        HF_EAUTH, &err);
     (void)snprintf(url, sizeof(url), "redis://:wr0ng@127.0.0.1:%d",
                    server_port(server));
     ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
@@ -527,9 +537,9 @@ TEST(native, tells_a_broken_holder)
     /* It hears while it waits for something else. */
     ASSERT_EQ(redis_try(other, "more", &err), 0);
     hf_hold *more = redis_acquire(other, "more");
-    ASSERT_OK(hf_acquire_start(client, "more", NULL, NULL, NULL, &request,
-                               &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(client, "more", NULL, NULL, NULL, &request, &err),
+        &err);
     EVENTUALLY(strstr(redis_do(server, "LLEN hf:{more}:q"), ":1") != NULL);
     ASSERT_OK(hf_break(other, "jobs", hf_token(hold), NULL, &err), &err);
     event_await(&events, 1, 5000);

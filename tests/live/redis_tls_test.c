@@ -56,11 +56,26 @@ static struct server *start(const char *name, bool clients)
     char cert[256];
     char key[256];
     char ca[256];
-    const char *words[] = {
-        "redis-server", "--port", "0", "--tls-port", "{port}", "--bind",
-        "127.0.0.1", "--save", "", "--dir", "{dir}", "--tls-cert-file", cert,
-        "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients",
-        clients ? "yes" : "no", NULL};
+    const char *words[] = {"redis-server",
+                           "--port",
+                           "0",
+                           "--tls-port",
+                           "{port}",
+                           "--bind",
+                           "127.0.0.1",
+                           "--save",
+                           "",
+                           "--dir",
+                           "{dir}",
+                           "--tls-cert-file",
+                           cert,
+                           "--tls-key-file",
+                           key,
+                           "--tls-ca-cert-file",
+                           ca,
+                           "--tls-auth-clients",
+                           clients ? "yes" : "no",
+                           NULL};
 
     (void)snprintf(cert, sizeof(cert), "%s/%s.crt", dir, name);
     (void)snprintf(key, sizeof(key), "%s/%s.key", dir, name);
@@ -90,9 +105,9 @@ static int open_with(struct server *server, const char *host, hf_error *err,
         const char *value = va_arg(args, const char *);
 
         (void)snprintf(path, sizeof(path), "%s/%s", dir, value);
-        ASSERT_OK(hf_config_set(config, key,
-                                strchr(value, '.') ? path : value, err),
-                  err);
+        ASSERT_OK(
+            hf_config_set(config, key, strchr(value, '.') ? path : value, err),
+            err);
     }
     va_end(args);
     (void)snprintf(url, sizeof(url), "rediss://%s:%d", host,

@@ -104,7 +104,8 @@ TEST(resp, refuses_a_line_without_end)
 
 TEST(resp, walks_through_a_message)
 {
-    const char *text = "*5\r\n$3\r\nabc\r\n:-7\r\n_\r\n#t\r\n%1\r\n+k\r\n:1\r\n";
+    const char *text =
+        "*5\r\n$3\r\nabc\r\n:-7\r\n_\r\n#t\r\n%1\r\n+k\r\n:1\r\n";
     struct hf__resp resp = {text, text + strlen(text)};
     struct hf__resp_value value = hf__resp_next(&resp);
 

@@ -32,8 +32,8 @@ static int grow_calls(struct hf__redis *redis)
     if (!calls)
         return HF_ENOMEM;
     for (uint32_t i = 0; i < redis->calls_n; i++)
-        calls[i] = redis->calls[(redis->calls_first + i) &
-                                (redis->calls_size - 1)];
+        calls[i] =
+            redis->calls[(redis->calls_first + i) & (redis->calls_size - 1)];
     hf__free(redis->calls);
     redis->calls = calls;
     redis->calls_size = size;
@@ -65,8 +65,8 @@ int hf__redis_call_end(struct hf__redis *redis, size_t mark,
     struct hf__buf *out = &redis->stream.out;
     struct hf__redis_call *place;
 
-    if (hf__buf_failed(out) || (redis->calls_n == redis->calls_size &&
-                                grow_calls(redis) != 0)) {
+    if (hf__buf_failed(out) ||
+        (redis->calls_n == redis->calls_size && grow_calls(redis) != 0)) {
         out->failed = false;
         out->len = mark;
         return hf__fail(err, HF_ENOMEM, "out of memory");
@@ -78,9 +78,9 @@ int hf__redis_call_end(struct hf__redis *redis, size_t mark,
     if (place->sent_ns == 0)
         place->sent_ns = hf__now();
     if (redis->calls_n == 1 && !hf__timer_running(&redis->timer))
-        hf__redis_wake(redis, place->sent_ns +
-                                  hf__ms_to_ns(redis->base.host->settings
-                                                   ->io_timeout_ms));
+        hf__redis_wake(
+            redis, place->sent_ns +
+                       hf__ms_to_ns(redis->base.host->settings->io_timeout_ms));
     return 0;
 }
 
@@ -429,8 +429,7 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
     if (!reply)
         return;
     value = hf__resp_next(reply);
-    hf__redis_read_info(&value, "run_id", redis->run_id,
-                        sizeof(redis->run_id));
+    hf__redis_read_info(&value, "run_id", redis->run_id, sizeof(redis->run_id));
     hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
     if (strcmp(mode, "cluster") == 0 || strcmp(mode, "sentinel") == 0) {
         (void)hf__fail(&err, HF_EUNSUPPORTED,
@@ -440,8 +439,7 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     if (redis->old_id == 0 || redis->run_id[0] == '\0' ||
-        strcmp(redis->run_id, redis->old_run_id) != 0 ||
-        send_kill(redis) != 0)
+        strcmp(redis->run_id, redis->old_run_id) != 0 || send_kill(redis) != 0)
         connected(redis);
 }
 
@@ -569,9 +567,9 @@ int hf__redis_connect(struct hf__redis *redis, hf_error *err)
     rc = hf__stream_start(&redis->stream, err);
     if (rc != 0)
         return hf__fail_in(err, rc, "%s", redis->peer);
-    hf__redis_wake(redis,
-                   redis->connect_ns +
-                       hf__ms_to_ns(redis->base.host->settings
-                                        ->connect_timeout_ms));
+    hf__redis_wake(
+        redis,
+        redis->connect_ns +
+            hf__ms_to_ns(redis->base.host->settings->connect_timeout_ms));
     return 0;
 }

@@ -100,10 +100,10 @@ static void on_memory(struct hf__redis *redis,
     read_config(*reply, "maxmemory-policy", policy, sizeof(policy));
     evicts = strcmp(policy, "noeviction") != 0;
     if (!evicts || strcmp(most, "0") == 0)
-        (void)hf__query_add_finding(
-            call->query, evicts ? WARN : OK, "eviction",
-            evicts ? "set maxmemory-policy noeviction" : "",
-            "maxmemory %s, policy %s", most, policy);
+        (void)hf__query_add_finding(call->query, evicts ? WARN : OK, "eviction",
+                                    evicts ? "set maxmemory-policy noeviction"
+                                           : "",
+                                    "maxmemory %s, policy %s", most, policy);
     else
         (void)hf__query_add_finding(
             call->query, BAD, "eviction", "set maxmemory-policy noeviction",

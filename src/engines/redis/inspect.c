@@ -89,8 +89,7 @@ static bool name_of_key(const struct hf__redis *redis,
 
 static int64_t since_ms(const char *record)
 {
-    int64_t asked_ms =
-        (int64_t)hf__redis_digits(record + HF__RECORD_ASKED, 13);
+    int64_t asked_ms = (int64_t)hf__redis_digits(record + HF__RECORD_ASKED, 13);
     int64_t gone_ms = hf__world->wall_us() / 1000 - asked_ms;
 
     return gone_ms > 0 ? gone_ms : 0;
@@ -286,8 +285,8 @@ static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     head = hf__resp_next(reply);
-    cursor = head.type == HF__RESP_TEXT ? hf__redis_digits(head.text, head.len)
-                                        : 0;
+    cursor =
+        head.type == HF__RESP_TEXT ? hf__redis_digits(head.text, head.len) : 0;
     list = hf__resp_next(reply);
     keys = *reply;
     for (uint32_t i = 0; i < list.count; i++) {
@@ -351,8 +350,8 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
     }
     value = hf__resp_next(reply);
     if (value.type == HF__RESP_TEXT) {
-        size_t len = value.len < HF__REDIS_TEXTS - 1 ? value.len
-                                                     : HF__REDIS_TEXTS - 1;
+        size_t len =
+            value.len < HF__REDIS_TEXTS - 1 ? value.len : HF__REDIS_TEXTS - 1;
 
         if (len > head && value.text[HF__RECORD_TICKET] == ':') {
             memset(record, '0', HF__RECORD_TEXTS);
@@ -501,9 +500,9 @@ int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
     rc = make_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(
-        redis, plain ? HF__REDIS_PLAIN_BREAK : HF__REDIS_BREAK, 1,
-        plain ? 1 : 2);
+    mark = hf__redis_eval_begin(redis,
+                                plain ? HF__REDIS_PLAIN_BREAK : HF__REDIS_BREAK,
+                                1, plain ? 1 : 2);
     add_key(redis);
     if (!plain)
         hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
@@ -586,11 +585,12 @@ static void on_committed(struct hf__redis *redis,
     if (hf__resp_number(&done, 0) == 1)
         hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
     else
-        answer_text(redis, query, HF_ECONFLICT, "another version was committed");
+        answer_text(redis, query, HF_ECONFLICT,
+                    "another version was committed");
 }
 
-int hf__redis_version_commit(struct hf__engine *engine,
-                             struct hf__query *query, hf_error *err)
+int hf__redis_version_commit(struct hf__engine *engine, struct hf__query *query,
+                             hf_error *err)
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
     struct hf__redis_call call = {.done = on_committed, .query = query};

@@ -42,7 +42,7 @@ static void key(struct hf__redis *redis, const char *name, size_t len)
     struct hf__buf *to = &redis->scratch;
     char whole[128 + HF_NAME_MAX + 1];
     char encoded[3 * sizeof(whole) + 1];
-    size_t prefix_len = strlen(prefix);
+    size_t prefix_len = redis->prefix_len;
     size_t n;
 
     assert(prefix_len + len <= sizeof(whole));
@@ -345,8 +345,8 @@ static void on_counted(struct hf__redis *redis,
     value = hf__resp_next(reply);
     if (!mine->tried && value.type == HF__RESP_NUMBER &&
         value.number >= TOKEN_MIN) {
-        granted(redis, ticket,
-                (uint64_t)value.number - (ticket->reserve - 1), call->sent_ns);
+        granted(redis, ticket, (uint64_t)value.number - (ticket->reserve - 1),
+                call->sent_ns);
         return;
     }
     if (mine->tried)
@@ -419,7 +419,8 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     if (!known) /* and never again: the line is searched for the record */
         hf__redis_put_digits(mine->record + HF__RECORD_TOKEN, name->token, 16);
     quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
-            name->contended == 0 && name->based_ns != 0 && ticket->reserve < 999 &&
+            name->contended == 0 && name->based_ns != 0 &&
+            ticket->reserve < 999 &&
             ticket->sent_ns - name->based_ns < BASED_NS;
     mine->asking = true;
     mine->waiting = false;
@@ -448,16 +449,16 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
     if (mine->asking || mine->leaving || said->len == 0)
         return;
     if (said->text[0] == 'h' && mine->waiting) {
-        granted(redis, ticket,
-                hf__redis_digits(said->text + 1, said->len - 1), sent_ns);
-    } else if (said->text[0] == 'h' || (said->text[0] == 'w' && mine->waiting)) {
+        granted(redis, ticket, hf__redis_digits(said->text + 1, said->len - 1),
+                sent_ns);
+    } else if (said->text[0] == 'h' ||
+               (said->text[0] == 'w' && mine->waiting)) {
         mine->confirmed_ns = sent_ns;
         if (mine->waiting)
             set_watch(redis, mine,
-                      said->text[1] == '-'
-                          ? -1
-                          : (int64_t)hf__redis_digits(said->text + 1,
-                                                      said->len - 1),
+                      said->text[1] == '-' ? -1
+                                           : (int64_t)hf__redis_digits(
+                                                 said->text + 1, said->len - 1),
                       hf__now());
         hf__up_renewed(&redis->base, ticket, &grant);
     } else {
@@ -467,7 +468,8 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
 }
 
 static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call, struct hf__resp *reply);
+                      const struct hf__redis_call *call,
+                      struct hf__resp *reply);
 
 static int send_beats(struct hf__redis *redis, struct beats *beats,
                       hf_error *err)

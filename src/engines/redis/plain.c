@@ -47,7 +47,7 @@ static int know(struct hf__redis *redis, struct hf__ticket *ticket,
     if (mine->record)
         return 0;
     rc = hf__redis_ticket_know(redis, ticket, err);
-    if (rc != 0)
+    if (rc != 0 || !mine->record)
         return rc;
     memcpy(mine->record + VALUE_AT, mine->record, HF__RECORD_TICKET);
     mine->record[HF__RECORD_TEXTS - 1] = ':';
@@ -183,8 +183,7 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_call call = {.done = on_left, .ticket = ticket->id};
     size_t mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_LEAVE, 1, 1);
 
-    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine),
-                 mine->key_len);
+    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(&redis->stream.out, value_of(mine), value_len(mine));
     return hf__redis_call_end(redis, mark, &call, err);
 }

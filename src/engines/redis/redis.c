@@ -195,6 +195,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
     redis->timer.fire = timer_fire;
     redis->stream.loop = engine->host->loop;
     redis->stream.io.fd = -1;
+    redis->prefix_len = strlen(engine->host->settings->prefix);
     hf__text_copy(redis->identity, sizeof(redis->identity),
                   engine->host->identity_hex);
     if (engine->host->settings->sync_replicas > 0)
@@ -208,7 +209,8 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
     if (hf__redis_scripts_init(&redis->scripts) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     if (hf__world->random(redis->hash_key, sizeof(redis->hash_key)) != 0)
-        return hf__fail(err, HF_EINTERNAL, "the kernel gives no random numbers");
+        return hf__fail(err, HF_EINTERNAL,
+                        "the kernel gives no random numbers");
     return 0;
 }
 
@@ -221,9 +223,9 @@ static int redis_connect(struct hf__engine *engine, hf_error *err)
 static void drop_calls(struct hf__redis *redis)
 {
     for (uint32_t i = 0; i < redis->calls_n; i++)
-        hf__free(redis->calls[(redis->calls_first + i) &
-                              (redis->calls_size - 1)]
-                     .data);
+        hf__free(
+            redis->calls[(redis->calls_first + i) & (redis->calls_size - 1)]
+                .data);
     redis->calls_n = 0;
     redis->base.under_way = 0;
     hf__free(redis->calls);

@@ -27,11 +27,11 @@ typedef void hf__redis_reply_fn(struct hf__redis *redis,
 
 struct hf__redis_call {
     hf__redis_reply_fn *done;
-    uint64_t ticket;  /* its id; 0: none. A pointer might outlive it */
+    uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
     struct hf__query *query; /* lives until it is answered */
-    void *data;       /* freed with hf__free() if nobody answers any more */
+    void *data; /* freed with hf__free() if nobody answers any more */
     int64_t sent_ns;
-    bool pushed;      /* SUBSCRIBE: a push is the answer, or an error */
+    bool pushed; /* SUBSCRIBE: a push is the answer, or an error */
 };
 
 /* How the two layouts differ. */
@@ -43,8 +43,8 @@ struct hf__redis_dialect {
     /* Release and withdraw: @releasing. */
     int (*leave)(struct hf__redis *redis, struct hf__ticket *ticket,
                  bool releasing, hf_error *err);
-    int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets,
-                 size_t n, hf_error *err);
+    int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
+                 hf_error *err);
     int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */
     /* The key of the lock, into redis->scratch. */
@@ -60,22 +60,26 @@ struct hf__redis_ticket {
     char *record;            /* and the key behind it; NULL: not known here */
     uint32_t record_len;
     uint32_t key_len;
-    int64_t confirmed_ns;    /* when the last answered request was sent */
-    int64_t watch_ns;        /* in line, and first: look again then */
-    bool asking;             /* an acquire has not been reported yet */
-    bool waiting;            /* in line */
-    bool leaving;            /* withdraw() or release() was called */
-    bool releasing;          /* it was release() */
-    bool tried;              /* a fast attempt of this acquire failed */
+    int64_t confirmed_ns; /* when the last answered request was sent */
+    int64_t watch_ns;     /* in line, and first: look again then */
+    bool asking;          /* an acquire has not been reported yet */
+    bool waiting;         /* in line */
+    bool leaving;         /* withdraw() or release() was called */
+    bool releasing;       /* it was release() */
+    bool tried;           /* a fast attempt of this acquire failed */
 };
 
-enum { HF__REDIS_BUCKETS = 1024, HF__REDIS_NAMES = 1024, HF__REDIS_BEATS = 100 };
+enum {
+    HF__REDIS_BUCKETS = 1024,
+    HF__REDIS_NAMES = 1024,
+    HF__REDIS_BEATS = 100
+};
 
 /* What this connection knows about a name: native.c. */
 struct hf__redis_name {
     uint64_t hash;
-    int64_t based_ns; /* acquire() has based its token then */
-    uint64_t token;   /* the last one we saw */
+    int64_t based_ns;   /* acquire() has based its token then */
+    uint64_t token;     /* the last one we saw */
     uint32_t contended; /* grants at once until it counts as quiet again */
 };
 
@@ -94,20 +98,21 @@ struct hf__redis {
     bool up;
     bool greeting;
     bool subscribed;
-    bool in_received;        /* the stream is being read */
-    bool may_close;          /* … and a failure waits for the end of it */
-    hf_error fatal;          /* what that failure is */
-    int64_t connect_ns;      /* when connecting began */
-    int64_t connection_id;   /* the server's number for this connection */
-    int64_t old_id;          /* of the one before, to be ended */
-    char run_id[41];         /* of the server */
+    bool in_received;      /* the stream is being read */
+    bool may_close;        /* … and a failure waits for the end of it */
+    hf_error fatal;        /* what that failure is */
+    int64_t connect_ns;    /* when connecting began */
+    int64_t connection_id; /* the server's number for this connection */
+    int64_t old_id;        /* of the one before, to be ended */
+    char run_id[41];       /* of the server */
     char old_run_id[41];
-    char version[24];        /* of the server */
+    char version[24]; /* of the server */
     int64_t db;
+    size_t prefix_len; /* of the setting */
     struct hf__tls_context *tls;
-    char peer[280];          /* for people: "redis db1:6379" */
+    char peer[280]; /* for people: "redis db1:6379" */
 
-    struct hf__timer timer;  /* answers overdue, and watches */
+    struct hf__timer timer; /* answers overdue, and watches */
 
     /* tickets.c */
     struct hf__ticket *tickets[HF__REDIS_BUCKETS];
@@ -161,8 +166,8 @@ void hf__redis_wake(struct hf__redis *redis, int64_t due_ns);
 
 /* ---- tickets.c --------------------------------------------------------- */
 
-static inline struct hf__redis_ticket *
-hf__redis_ticket(const struct hf__redis *redis, struct hf__ticket *ticket)
+static inline struct hf__redis_ticket *hf__redis_ticket(
+    const struct hf__redis *redis, struct hf__ticket *ticket)
 {
     return hf__engine_ticket(&redis->base, ticket);
 }
@@ -176,8 +181,8 @@ struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
 void hf__redis_ticket_forget(struct hf__redis *redis,
                              struct hf__ticket *ticket);
 void hf__redis_ticket_forget_all(struct hf__redis *redis);
-static inline const char *
-hf__redis_ticket_key(const struct hf__redis_ticket *mine)
+static inline const char *hf__redis_ticket_key(
+    const struct hf__redis_ticket *mine)
 {
     return mine->record + mine->record_len;
 }
@@ -193,8 +198,8 @@ uint64_t hf__redis_digits(const char *text, size_t len);
 void hf__redis_put_digits(char *to, uint64_t number, size_t width);
 
 /* The one place for a name's memory; may be another name's: compare hash. */
-struct hf__redis_name *hf__redis_name(struct hf__redis *redis,
-                                      const char *name, size_t len);
+struct hf__redis_name *hf__redis_name(struct hf__redis *redis, const char *name,
+                                      size_t len);
 
 /* ---- inspect.c, doctor.c ----------------------------------------------- */
 
@@ -206,8 +211,8 @@ int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err);
 int hf__redis_version_read(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err);
-int hf__redis_version_commit(struct hf__engine *engine,
-                             struct hf__query *query, hf_error *err);
+int hf__redis_version_commit(struct hf__engine *engine, struct hf__query *query,
+                             hf_error *err);
 int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
                      hf_error *err);
 

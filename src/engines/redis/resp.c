@@ -121,7 +121,7 @@ static int scan_one(struct hf__resp_scan *scan, const char *bytes, size_t len,
                     bool *ret_stuck)
 {
     struct line line;
-    int64_t length;
+    int64_t length = -1;
     int rc = find_line(bytes, len, &line);
 
     *ret_stuck = rc == HF__RESP_MORE;

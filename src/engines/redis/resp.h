@@ -46,16 +46,16 @@ enum {
     HF__RESP_TEXT = '$',   /* also simple, verbatim, double, big number */
     HF__RESP_NUMBER = ':', /* also boolean */
     HF__RESP_ERROR = '-',
-    HF__RESP_LIST = '*',   /* also set, push; a map is a list of twice as many */
-    HF__RESP_END = 0       /* there is no further value */
+    HF__RESP_LIST = '*', /* also set, push; a map is a list of twice as many */
+    HF__RESP_END = 0     /* there is no further value */
 };
 
 struct hf__resp_value {
     char type;
     const char *text; /* TEXT, ERROR: borrowed from the message */
     size_t len;
-    int64_t number;   /* NUMBER */
-    uint32_t count;   /* LIST: so many values follow */
+    int64_t number; /* NUMBER */
+    uint32_t count; /* LIST: so many values follow */
 };
 
 /* The next value. A list's values follow it. */

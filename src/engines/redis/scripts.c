@@ -309,25 +309,24 @@ static const char leave_quick[] =
     "    call('LPUSH',L..':q',r)\n"
     "  end\n"
     "end\n";
-static const char leave_rest[] =
-    "open(KEYS[1])\n"
-    "clock()\n"
-    "read(v)\n"
-    "if m=='x' and sub(rec,1,44)==t then\n"
-    "  m='-'\n"
-    "else\n"
-    "  local mine=call('HGET',R,t)\n"
-    "  if not mine then return 0 end\n"
-    "  call('HDEL',R,t)\n"
-    "  if sub(mine,1,1)=='h' then\n"
-    "    call('ZREM',H,t)\n"
-    "  else\n"
-    "    call('LREM',Q,1,ARGV[2])\n"
-    "  end\n"
-    "end\n"
-    "grant(false)\n"
-    "store(0)\n"
-    "return 1\n";
+static const char leave_rest[] = "open(KEYS[1])\n"
+                                 "clock()\n"
+                                 "read(v)\n"
+                                 "if m=='x' and sub(rec,1,44)==t then\n"
+                                 "  m='-'\n"
+                                 "else\n"
+                                 "  local mine=call('HGET',R,t)\n"
+                                 "  if not mine then return 0 end\n"
+                                 "  call('HDEL',R,t)\n"
+                                 "  if sub(mine,1,1)=='h' then\n"
+                                 "    call('ZREM',H,t)\n"
+                                 "  else\n"
+                                 "    call('LREM',Q,1,ARGV[2])\n"
+                                 "  end\n"
+                                 "end\n"
+                                 "grant(false)\n"
+                                 "store(0)\n"
+                                 "return 1\n";
 
 /* KEYS: gates. ARGV: for each, the head of the record and the token, or
  * zeroes. Answers, for each: h token | w watch | l. */
@@ -401,11 +400,10 @@ static const char downgrade[] =
     "return 1\n";
 
 /* The plain dialect. KEYS: the key. ARGV: the value. */
-static const char plain_leave[] =
-    "if redis.call('GET',KEYS[1])==ARGV[1] then\n"
-    "  return redis.call('DEL',KEYS[1])\n"
-    "end\n"
-    "return 0\n";
+static const char plain_leave[] = "if redis.call('GET',KEYS[1])==ARGV[1] then\n"
+                                  "  return redis.call('DEL',KEYS[1])\n"
+                                  "end\n"
+                                  "return 0\n";
 
 /* KEYS: keys. ARGV: for each, its value and its lease. */
 static const char plain_beat[] =
@@ -428,7 +426,8 @@ static const char look[] =
     "  all[i]={}\n"
     "  if type(v)=='string' then\n"
     "    local held={}\n"
-    "    for _,t in ipairs(call('ZRANGEBYSCORE',H,ms,'+inf','LIMIT',0,1000)) do\n"
+    "    for _,t in ipairs(call('ZRANGEBYSCORE',H,ms,'+inf','LIMIT',0,1000)) "
+    "do\n"
     "      held[#held+1]=call('ZSCORE',H,t)\n"
     "      held[#held+1]=call('HGET',R,t) or ''\n"
     "    end\n"
@@ -467,7 +466,8 @@ static const char check[] =
     "  if till<=ms then return 'n' end\n"
     "  first=own most=tonumber(sub(rec,71,73))\n"
     "  if own==0 then\n"
-    "    if asked>last or asked<=tonumber(sub(rec,88,103)) then return 'c' end\n"
+    "    if asked>last or asked<=tonumber(sub(rec,88,103)) then return 'c' "
+    "end\n"
     "    return 'u'\n"
     "  end\n"
     "end\n"
@@ -483,7 +483,8 @@ static const char break_lock[] =
     "clock()\n"
     "local function meant(r,first)\n"
     "  if asked==0 then\n"
-    "    return string.match(sub(r,104),'^[^\\n]*\\n[^\\n]*\\n([^\\n]*)')==owner\n"
+    "    return "
+    "string.match(sub(r,104),'^[^\\n]*\\n[^\\n]*\\n([^\\n]*)')==owner\n"
     "  end\n"
     "  return asked>=first and asked<first+tonumber(sub(r,71,73))\n"
     "end\n"

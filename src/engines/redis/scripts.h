@@ -45,9 +45,9 @@ enum {
 /* The slow form of the gate: '~' mode until last own record. */
 enum {
     HF__SLOW_MODE = 1,
-    HF__SLOW_UNTIL = 2,   /* 13 */
-    HF__SLOW_LAST = 15,   /* 16 */
-    HF__SLOW_OWN = 31,    /* 16 */
+    HF__SLOW_UNTIL = 2, /* 13 */
+    HF__SLOW_LAST = 15, /* 16 */
+    HF__SLOW_OWN = 31,  /* 16 */
     HF__SLOW_RECORD = 47
 };
 

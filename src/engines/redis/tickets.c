@@ -174,8 +174,7 @@ struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
     return ticket;
 }
 
-void hf__redis_ticket_forget(struct hf__redis *redis,
-                             struct hf__ticket *ticket)
+void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__ticket **at = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
@@ -198,8 +197,8 @@ void hf__redis_ticket_forget_all(struct hf__redis *redis)
     }
 }
 
-struct hf__redis_name *hf__redis_name(struct hf__redis *redis,
-                                      const char *name, size_t len)
+struct hf__redis_name *hf__redis_name(struct hf__redis *redis, const char *name,
+                                      size_t len)
 {
     uint64_t hash = hf__name_hash(name, len, redis->hash_key);
     struct hf__redis_name *place = &redis->names[hash % HF__REDIS_NAMES];
