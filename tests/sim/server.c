@@ -218,11 +218,14 @@ static void push(int name, const struct entry *entry)
         .token = entry->token,
         .tokens = entry->tokens,
     };
+    int64_t delay_ns = travel_ns();
 
     if (sim_bug == SIM_BUG_PUSH_LOST && sim_chance(200))
         return;
+    if (sim_bug == SIM_BUG_STALE_PUSH && sim_chance(300))
+        delay_ns += (int64_t)sim_below(2 * HF_SECOND); /* give it a chance */
     if (survives(entry->client))
-        sim_at(sim_now() + travel_ns(), deliver, message_new(&message));
+        sim_at(sim_now() + delay_ns, deliver, message_new(&message));
 }
 
 /* ---- the table ------------------------------------------------------------ */
