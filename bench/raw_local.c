@@ -83,7 +83,8 @@ static void pair(void)
     rate = (double)n * 1e9 / (double)(now_ns() - begin_ns);
     (void)close(fd);
     printf("{\"scenario\":\"pair\",\"raw\":\"flock\",\"pairs_per_s\":%.0f,"
-           "\"ns\":%.1f}\n", rate, 1e9 / rate);
+           "\"ns\":%.1f}\n",
+           rate, 1e9 / rate);
 }
 
 /* ---- handover ---------------------------------------------------------- */
@@ -143,9 +144,9 @@ static void handover(void)
 {
     struct page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct timespec time = {.tv_sec = (time_t)seconds,
-                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) *
-                                              1e9)};
+    struct timespec time = {
+        .tv_sec = (time_t)seconds,
+        .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     pid_t pids[2];
 
     if (page == MAP_FAILED)
@@ -237,9 +238,9 @@ static void *queue_up(void *arg)
 
 static void shared_name(void)
 {
-    struct timespec time = {.tv_sec = (time_t)seconds,
-                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) *
-                                              1e9)};
+    struct timespec time = {
+        .tv_sec = (time_t)seconds,
+        .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     pthread_t threads[THREADS];
     static uint64_t n[THREADS][8];
     uint64_t sum = 0;
@@ -258,8 +259,8 @@ static void shared_name(void)
     for (int i = 0; i < THREADS; i++)
         sum += n[i][0];
     printf("{\"scenario\":\"shared-name\",\"raw\":\"fifo futex queue\","
-           "\"threads\":%d,\"pairs_per_s\":%.0f}\n", (int)THREADS,
-           (double)sum * 1e9 / (double)(now_ns() - begin_ns));
+           "\"threads\":%d,\"pairs_per_s\":%.0f}\n",
+           (int)THREADS, (double)sum * 1e9 / (double)(now_ns() - begin_ns));
 }
 
 /* ---- main -------------------------------------------------------------- */

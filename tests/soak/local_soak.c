@@ -69,7 +69,7 @@ struct cell {
     _Atomic uint64_t token;
     _Atomic int64_t claim_ns[WORKERS]; /* until when he may think he holds */
     _Atomic uint64_t grants;
-    _Atomic int64_t killed_ns;      /* its holder was killed then */
+    _Atomic int64_t killed_ns; /* its holder was killed then */
 };
 
 struct shared {
@@ -80,7 +80,7 @@ struct shared {
     _Atomic uint64_t overlaps;
     _Atomic uint64_t regressions;
     _Atomic uint64_t failures;
-    _Atomic uint64_t after_kill;    /* grants that followed a killed holder */
+    _Atomic uint64_t after_kill; /* grants that followed a killed holder */
     _Atomic int64_t slowest_ns;
     _Atomic int64_t total_ns;
 };
@@ -288,8 +288,8 @@ static _Noreturn void work(unsigned number)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (atomic_load(&shared->stop))
         _exit(0); /* the parent was quicker */
-    seed ^= (uint64_t)getpid() * UINT64_C(0x9e3779b97f4a7c15) ^
-            (uint64_t)hf__now();
+    seed ^=
+        (uint64_t)getpid() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)hf__now();
     set_up_world();
     (void)snprintf(url, sizeof(url), "local://%s%s", directory,
                    phase->process ? "?lease=process" : "");
@@ -574,8 +574,10 @@ static bool run(unsigned kills)
         followed ? (double)shared->total_ns / 1e6 / (double)followed : 0.0,
         (double)shared->slowest_ns / 1e6);
     (void)fflush(stdout);
-    return good && shared->doubles + shared->overlaps + shared->regressions +
-                           shared->failures + left == 0 &&
+    return good &&
+           shared->doubles + shared->overlaps + shared->regressions +
+                   shared->failures + left ==
+               0 &&
            (early == 0 || late <= early + 1024 * 1024);
 }
 

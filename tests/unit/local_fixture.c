@@ -289,8 +289,8 @@ void side_wait(struct side *side, int64_t wait_ms)
     side->engine->ops->attend(side->engine);
 }
 
-bool side_wait_for(struct side *side, const struct ask *ask,
-                   enum report report, int64_t wait_ms)
+bool side_wait_for(struct side *side, const struct ask *ask, enum report report,
+                   int64_t wait_ms)
 {
     int64_t until_ns = hf__instant_add(hf__now(), wait_ms * HF_MS);
 
@@ -336,8 +336,8 @@ int hf__query_add_finding(struct hf__query *query, int status,
     va_end(args);
     if (collecting && collecting->findings < HF_COUNT_OF(collecting->found)) {
         (void)snprintf(collecting->found[collecting->findings],
-                       sizeof(collecting->found[0]), "%d %s: %s", status,
-                       check, detail);
+                       sizeof(collecting->found[0]), "%d %s: %s", status, check,
+                       detail);
         collecting->findings++;
     }
     return 0;

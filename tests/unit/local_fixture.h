@@ -25,9 +25,9 @@ struct ask {
     uint32_t grants;    /* how many were reported */
     struct hf__grant grant;
     hf_error err;
-    int rc;             /* of LEFT */
-    int reason;         /* of LOST */
-    char holder[256];   /* of BUSY */
+    int rc;           /* of LEFT */
+    int reason;       /* of LOST */
+    char holder[256]; /* of BUSY */
     struct hf__ticket *ticket;
 };
 
@@ -70,8 +70,8 @@ enum report side_downgrade(struct side *side, struct ask *ask);
 /* Wait at most @wait_ms for something, and look. */
 void side_wait(struct side *side, int64_t wait_ms);
 /* Wait until @ask has @report; false after @wait_ms. */
-bool side_wait_for(struct side *side, const struct ask *ask,
-                   enum report report, int64_t wait_ms);
+bool side_wait_for(struct side *side, const struct ask *ask, enum report report,
+                   int64_t wait_ms);
 
 /* How many rows hf_list() would show for @name, and the last of them. */
 struct rows {

@@ -202,8 +202,7 @@ TEST(store, is_small_when_new)
     int64_t begin_ns = hf__now();
     struct side *a = side_new(dir);
 
-    test_note("made in %lld us",
-              (long long)(hf__now() - begin_ns) / 1000);
+    test_note("made in %lld us", (long long)(hf__now() - begin_ns) / 1000);
     (void)side_take(a, "jobs");
     ASSERT_LT(store_bytes(dir), 5 << 20);
 }
@@ -471,11 +470,9 @@ TEST(damage, of_any_byte_of_a_block_never_makes_a_second_holder)
     struct side *a = side_new(dir);
     struct side *b = side_new(dir);
     struct ask *held = side_take(a, "jobs");
-    struct hf__local_ticket *mine =
-        hf__engine_ticket(a->engine, held->ticket);
-    unsigned char *block =
-        (unsigned char *)hf__table_block_at(&a->local->store.table,
-                                            hf__word_unit(mine->word));
+    struct hf__local_ticket *mine = hf__engine_ticket(a->engine, held->ticket);
+    unsigned char *block = (unsigned char *)hf__table_block_at(
+        &a->local->store.table, hf__word_unit(mine->word));
     size_t used = sizeof(struct hf__table_block) + 64 + 16;
 
     for (size_t i = 8; i < used; i++) {
@@ -497,15 +494,14 @@ TEST(damage, of_a_byte_of_the_bucket_never_makes_a_second_holder)
     struct side *a = side_new(dir);
     struct side *b = side_new(dir);
     struct ask *held = side_take(a, "jobs");
-    struct hf__local_ticket *mine =
-        hf__engine_ticket(a->engine, held->ticket);
+    struct hf__local_ticket *mine = hf__engine_ticket(a->engine, held->ticket);
     _Atomic uint64_t *word = &a->local->store.table.buckets[mine->bucket].word;
     uint64_t good = atomic_load(word);
 
     for (int byte = 0; byte < 8; byte++) {
         for (uint64_t value = 0; value < 256; value++) {
-            uint64_t bad = (good & ~(UINT64_C(255) << (byte * 8))) |
-                           value << (byte * 8);
+            uint64_t bad =
+                (good & ~(UINT64_C(255) << (byte * 8))) | value << (byte * 8);
             struct ask *ask;
 
             atomic_store(word, bad);
@@ -534,8 +530,7 @@ TEST_FORKED(damage, all_over_the_table_is_survived)
     }
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t at = i % 4 == 0   ? hf__random_below(4096 + 64)
-                      : i % 4 == 1 ? HF__TABLE_SLOTS_AT +
-                                         hf__random_below(4096)
+                      : i % 4 == 1 ? HF__TABLE_SLOTS_AT + hf__random_below(4096)
                                    : heap + hf__random_below(0x10000);
         struct ask *ask;
         char byte;
@@ -590,8 +585,7 @@ TEST(directory, behind_a_symbolic_link_is_refused)
 
     ASSERT_EQ(mkdir(in(dir, "real"), 0700), 0);
     ASSERT_EQ(symlink(in(dir, "real"), in(dir, "link")), 0);
-    ASSERT_RC(try_open(url_of(in(dir, "link")), &err), HF_ECONFIG,
-              &err);
+    ASSERT_RC(try_open(url_of(in(dir, "link")), &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "symbolic link");
 }
 
@@ -750,8 +744,7 @@ TEST_FORKED(directory, of_a_user_without_runtime_directory_is_in_tmp)
     a = side_prepare("local:");
     ASSERT_OK(side_connect(a, &err), &err);
     ASSERT_STREQ(a->local->place.path, "/tmp/holdfast-65534");
-    ASSERT_STREQ(a->local->place.state_path,
-                 in(home, ".local/state/holdfast"));
+    ASSERT_STREQ(a->local->place.state_path, in(home, ".local/state/holdfast"));
     (void)side_take(a, "jobs");
     ASSERT_GT(hf__mark_read(&a->local->store.mark), 0);
     ASSERT_EQ(setenv("XDG_STATE_HOME", home, 1), 0);

@@ -34,8 +34,7 @@ TEST(local, a_try_is_busy_and_says_who_holds_it)
     struct rows rows;
 
     (void)side_take(a, "jobs");
-    struct ask *ask =
-        side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
+    struct ask *ask = side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
     ASSERT_EQ(ask->report, BUSY);
     ASSERT_HAS(ask->holder, "testhost:4711, \"note\"");
     ASSERT_OK(side_list(a, "jobs", &rows), NULL);
@@ -239,8 +238,7 @@ TEST(local, an_expired_lock_goes_to_the_waiter_and_cannot_be_renewed)
     const char *dir = tempdir_new();
     struct side *a = side_new(dir);
     struct side *b = side_new(dir);
-    struct ask *held =
-        side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 50, 1, false);
+    struct ask *held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 50, 1, false);
     struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
 
     ASSERT_EQ(held->report, GRANTED);
@@ -252,8 +250,7 @@ TEST(local, an_expired_lock_goes_to_the_waiter_and_cannot_be_renewed)
 TEST(local, an_expired_lease_is_not_revived_even_if_nobody_took_it)
 {
     struct side *a = side_new(tempdir_new());
-    struct ask *held =
-        side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 20, 1, false);
+    struct ask *held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 20, 1, false);
     int64_t end_ns = hf__now() + 30 * HF_MS;
 
     while (hf__now() < end_ns)
@@ -266,8 +263,7 @@ TEST(local, a_renewed_lease_lasts)
     const char *dir = tempdir_new();
     struct side *a = side_new(dir);
     struct side *b = side_new(dir);
-    struct ask *held =
-        side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 200, 1, false);
+    struct ask *held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 200, 1, false);
     struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
     int64_t end_ns = hf__now() + 500 * HF_MS;
 
@@ -522,16 +518,16 @@ TEST(local, check_token_knows_the_current_one_only)
     struct ask *held = side_take(a, "jobs");
     uint64_t token = held->grant.token;
 
-    ASSERT_EQ(side_query(a, hf__engine_local.check_token, "jobs", token, NULL,
-                         NULL),
-              0);
+    ASSERT_EQ(
+        side_query(a, hf__engine_local.check_token, "jobs", token, NULL, NULL),
+        0);
     ASSERT_EQ(side_query(a, hf__engine_local.check_token, "jobs", token - 1,
                          NULL, NULL),
               HF_ECONFLICT);
     (void)side_release(a, held);
-    ASSERT_EQ(side_query(a, hf__engine_local.check_token, "jobs", token, NULL,
-                         NULL),
-              HF_ENOTFOUND);
+    ASSERT_EQ(
+        side_query(a, hf__engine_local.check_token, "jobs", token, NULL, NULL),
+        HF_ENOTFOUND);
 }
 
 TEST(local, break_takes_the_lock_from_the_one_that_is_meant)
@@ -543,9 +539,9 @@ TEST(local, break_takes_the_lock_from_the_one_that_is_meant)
     struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
     hf__engine_query_fn *break_lock = hf__engine_local.break_lock;
 
-    ASSERT_EQ(side_query(b, break_lock, "jobs", held->grant.token + 1, NULL,
-                         NULL),
-              HF_ECONFLICT);
+    ASSERT_EQ(
+        side_query(b, break_lock, "jobs", held->grant.token + 1, NULL, NULL),
+        HF_ECONFLICT);
     ASSERT_EQ(side_query(b, break_lock, "jobs", 0, "nobody", NULL),
               HF_ECONFLICT);
     ASSERT_EQ(side_query(b, break_lock, "none", 0, "owner", NULL),

@@ -27,8 +27,8 @@
 
 /* What stands before a waiting ticket. */
 struct ahead {
-    uint64_t waiter;    /* the nearest; 0: we are the first */
-    uint64_t holder;    /* the last one seen */
+    uint64_t waiter; /* the nearest; 0: we are the first */
+    uint64_t holder; /* the last one seen */
     uint32_t waiters;
     uint32_t holders;
     int64_t expires_ns; /* the first lease to end */
@@ -68,8 +68,7 @@ static int64_t next_check(const struct ahead *ahead, int64_t now_ns)
         pause_ns = ahead->waiters * HF__GRANT_LAPSE_NS;
         if (pause_ns > LAST_CHECK_NS)
             pause_ns = LAST_CHECK_NS;
-        expires_ns = hf__instant_add(expires_ns,
-                                     ahead->waiters * BEHIND_NS);
+        expires_ns = hf__instant_add(expires_ns, ahead->waiters * BEHIND_NS);
     }
     return expires_ns < now_ns + pause_ns ? expires_ns : now_ns + pause_ns;
 }
@@ -77,8 +76,8 @@ static int64_t next_check(const struct ahead *ahead, int64_t now_ns)
 static void watch_holders(struct hf__local *local, const struct hf__key *key)
 {
     HF__RECORDS(&local->store.draft, record)
-        if (hf__record_holds(record) &&
-            record->state != HF__RECORD_DELAYED && hf__record_is(record, key))
+        if (hf__record_holds(record) && record->state != HF__RECORD_DELAYED &&
+            hf__record_is(record, key))
             hf__watch_add(&local->watch, &local->store, record->client);
 }
 
@@ -112,8 +111,7 @@ static bool must_look(const struct hf__local *local,
                              memory_order_acquire) != mine->word ||
         now_ns >= mine->check_ns)
         return true;
-    return died &&
-           (mine->target == 0 || !hf__life_alive(table, mine->target));
+    return died && (mine->target == 0 || !hf__life_alive(table, mine->target));
 }
 
 /* Put a ticket that is still waiting under watch again, from what we know. */
@@ -175,8 +173,7 @@ static void prepare_watch(struct hf__local *local, uint32_t inbox)
 {
     hf__watch_begin(&local->watch);
     hf__watch_reset(&local->watch, &local->store, inbox);
-    HF_LIST_EACH(&local->waiting, link)
-    {
+    HF_LIST_EACH(&local->waiting, link) {
         watch_again(local,
                     HF_CONTAINER_OF(link, struct hf__local_ticket, link));
     }
@@ -270,8 +267,7 @@ void hf__local_wait(struct hf__engine *engine, int64_t until_ns)
     uint32_t seen = atomic_load(&local->nobody_seen);
 
     if (bell != &local->nobody)
-        hf__watch_sleep(&local->watch, &local->store, &local->kicked,
-                        until_ns);
+        hf__watch_sleep(&local->watch, &local->store, &local->kicked, until_ns);
     else if (!atomic_exchange(&local->kicked, false))
         hf__world->park(bell, seen, until_ns);
 }

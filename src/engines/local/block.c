@@ -40,8 +40,7 @@ static inline uint64_t check_add(uint64_t sum, uint64_t word)
     return ((sum << 7) | (sum >> 57)) + word * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static inline uint64_t check_begin(uint64_t word, uint64_t last,
-                                   uint64_t place)
+static inline uint64_t check_begin(uint64_t word, uint64_t last, uint64_t place)
 {
     return check_add(check_add(check_add(1, word), last), place);
 }
@@ -52,8 +51,8 @@ static inline uint64_t check_begin(uint64_t word, uint64_t last,
 static bool installed(const struct hf__table *table, uint32_t unit)
 {
     const struct hf__table_block *block = hf__table_block_at(table, unit);
-    uint32_t bucket = (uint32_t)atomic_load_explicit(&block->place,
-                                                     memory_order_acquire);
+    uint32_t bucket =
+        (uint32_t)atomic_load_explicit(&block->place, memory_order_acquire);
     uint64_t word;
 
     if (bucket >= HF__TABLE_BUCKETS)
@@ -141,8 +140,8 @@ static bool claim_segment(struct hf__store *store, uint32_t segment,
 {
     uint32_t step = hf__class_units(size_class);
     uint32_t unit = segment * HF__TABLE_UNITS;
-    uint32_t end = step > HF__TABLE_UNITS ? unit + step
-                                          : unit + HF__TABLE_UNITS;
+    uint32_t end =
+        step > HF__TABLE_UNITS ? unit + step : unit + HF__TABLE_UNITS;
 
     for (; unit + step <= end && end <= store->table.units; unit += step) {
         if (!claim(store, unit, size_class))
@@ -168,8 +167,8 @@ static void scan(struct hf__store *store, unsigned size_class)
     for (uint32_t i = 0; i < segments; i++) {
         if (*cursor >= segments)
             *cursor = 0;
-        if (atomic_load_explicit(&table->map[*cursor],
-                                 memory_order_acquire) == size_class &&
+        if (atomic_load_explicit(&table->map[*cursor], memory_order_acquire) ==
+                size_class &&
             claim_segment(store, *cursor, size_class))
             return;
         (*cursor)++;
@@ -291,8 +290,8 @@ static int copy(struct hf__store *store, uint64_t word, struct hf__draft *draft)
         return HF_ENOMEM;
     sum = check_begin(word, last, place);
     for (uint32_t i = 0; i < draft->used / 8; i++) {
-        uint64_t value = atomic_load_explicit(&block->records[i],
-                                              memory_order_relaxed);
+        uint64_t value =
+            atomic_load_explicit(&block->records[i], memory_order_relaxed);
 
         memcpy(draft->bytes + (size_t)i * 8, &value, 8);
         sum = check_add(sum, value);

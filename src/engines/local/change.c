@@ -90,8 +90,7 @@ static void accept(struct hf__store *store, struct hf__draft *draft,
     record->state = HF__RECORD_HELD;
     record->wake = 0;
     record->tokens = asker->reserve;
-    record->token = hf__token_next(store, draft, asker->reserve,
-                                   asker->now_ns);
+    record->token = hf__token_next(store, draft, asker->reserve, asker->now_ns);
     record->since_ns = asker->now_ns;
     record->expires_ns = lease_end(asker->now_ns, asker->lease_ms);
     draft->changed = true;
@@ -312,11 +311,10 @@ static bool is_meant(const struct hf__record *record, uint64_t token,
                      const char *owner)
 {
     if (token != 0)
-        return token >= record->token &&
-               token < record->token + record->tokens;
+        return token >= record->token && token < record->token + record->tokens;
     return strlen(owner) == record->owner_len &&
-           memcmp(record->texts + record->name_len, owner,
-                  record->owner_len) == 0;
+           memcmp(record->texts + record->name_len, owner, record->owner_len) ==
+               0;
 }
 
 /* Remove the holder that is meant; his client's id in *ret_client. */
@@ -394,8 +392,7 @@ int hf__change_commit(struct hf__store *store, const struct hf__key *key,
                 return no_room(draft, err);
             record->state = HF__RECORD_VERSION;
         }
-        version = hf__token_next(store, draft, 1,
-                                 hf__table_now(&store->table));
+        version = hf__token_next(store, draft, 1, hf__table_now(&store->table));
         record->token = version;
         draft->changed = true;
         rc = hf__block_install(store, draft, err);

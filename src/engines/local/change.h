@@ -19,7 +19,7 @@ struct hf__asker {
     uint16_t slots;
     uint8_t mode;
     bool nowait;
-    bool rewake;      /* a client that should have woken others has died */
+    bool rewake; /* a client that should have woken others has died */
 };
 
 enum hf__answer { HF__ANSWER_HELD, HF__ANSWER_WAITING, HF__ANSWER_BUSY };

@@ -57,8 +57,8 @@ static void choose_default(struct hf__place *place)
         fits(place->path, sizeof(place->path), runtime, "/holdfast"))
         return;
     (void)fits(place->path, sizeof(place->path), "/run/holdfast", "");
-    if (geteuid() == 0 || faccessat(AT_FDCWD, place->path, W_OK | X_OK,
-                                    AT_EACCESS) == 0)
+    if (geteuid() == 0 ||
+        faccessat(AT_FDCWD, place->path, W_OK | X_OK, AT_EACCESS) == 0)
         return;
     (void)snprintf(place->path, sizeof(place->path), "/tmp/holdfast-%u",
                    (unsigned)geteuid());
@@ -103,13 +103,11 @@ const char *hf__place_network(int fd)
         long type;
         const char *name;
     } networks[] = {
-        {0x6969, "NFS"},         {0x517b, "SMB"},
-        {0xff534d42, "CIFS"},    {0xfe534d42, "SMB"},
-        {0x00c36400, "Ceph"},    {0x5346414f, "AFS"},
-        {0x01021997, "9P"},      {0x65735546, "FUSE"},
-        {0x7461636f, "OCFS2"},   {0x01161970, "GFS2"},
-        {0x73757245, "Coda"},    {0x0bd00bd0, "Lustre"},
-        {0x564c, "NCP"},         {0x6a656a63, "virtiofs"},
+        {0x6969, "NFS"},      {0x517b, "SMB"},          {0xff534d42, "CIFS"},
+        {0xfe534d42, "SMB"},  {0x00c36400, "Ceph"},     {0x5346414f, "AFS"},
+        {0x01021997, "9P"},   {0x65735546, "FUSE"},     {0x7461636f, "OCFS2"},
+        {0x01161970, "GFS2"}, {0x73757245, "Coda"},     {0x0bd00bd0, "Lustre"},
+        {0x564c, "NCP"},      {0x6a656a63, "virtiofs"},
     };
     struct statfs st;
 
@@ -154,7 +152,8 @@ static int cannot_open(const struct hf__place *place, hf_error *err)
     if (code == ELOOP || code == ENOTDIR)
         return hf__fail_engine(err, HF_ECONFIG, code,
                                "%s is not a directory, or is a symbolic "
-                               "link: name the directory itself", place->path);
+                               "link: name the directory itself",
+                               place->path);
     if (code == EACCES || code == EPERM || code == EROFS)
         return hf__fail_engine(err, HF_EAUTH, code,
                                "%s: %s; name a directory that you may write",
@@ -162,7 +161,8 @@ static int cannot_open(const struct hf__place *place, hf_error *err)
     if (code == ENOENT)
         return hf__fail_engine(err, HF_ECONFIG, code,
                                "%s cannot be made: its parent directory is "
-                               "not there", place->path);
+                               "not there",
+                               place->path);
     return hf__fail_engine(err, HF_EUNAVAILABLE, code, "%s: %s", place->path,
                            strerror(code));
 }
@@ -173,8 +173,8 @@ int hf__place_open(struct hf__place *place, hf_error *err)
 
     if (mkdir(place->path, 0700) != 0 && errno != EEXIST && errno != EROFS)
         return cannot_open(place, err);
-    place->fd = open(place->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-                                      O_CLOEXEC);
+    place->fd =
+        open(place->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (place->fd < 0)
         return cannot_open(place, err);
     rc = check(place, err);
@@ -211,9 +211,9 @@ static bool is_the_lock(const struct hf__place *place, int fd)
 static int open_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
 {
     mode_t mode = place->group ? 0660 : 0600;
-    int fd = openat(place->fd, "lock",
-                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                    mode);
+    int fd =
+        openat(place->fd, "lock",
+               O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
 
     if (fd < 0) {
         if (errno == ENOSPC || errno == EDQUOT)
@@ -248,7 +248,8 @@ int hf__place_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
         if (hf__now() >= until_ns)
             return hf__fail(err, HF_EUNAVAILABLE,
                             "another process is opening the local store and "
-                            "does not get on (%s/lock)", place->path);
+                            "does not get on (%s/lock)",
+                            place->path);
         hf__world->park(&nobody, 0, hf__instant_add(hf__now(), HF_MS));
     }
 }
@@ -304,9 +305,9 @@ void hf__place_open_mark(struct hf__place *place, struct hf__mark *mark)
         return;
     }
     choose_state(place->state_path, sizeof(place->state_path));
-    mark->fd = place->state_path[0] == '\0' ? -1
-                                            : open_state(place->state_path);
+    mark->fd =
+        place->state_path[0] == '\0' ? -1 : open_state(place->state_path);
     (void)snprintf(mark->name, sizeof(mark->name), "tokens-%016llx-",
-                   (unsigned long long)hf__name_hash(
-                       place->path, strlen(place->path), key));
+                   (unsigned long long)hf__name_hash(place->path,
+                                                     strlen(place->path), key));
 }

@@ -10,9 +10,9 @@
 
 struct hf__place {
     char path[PATH_MAX];
-    bool chosen_by_us; /* no directory in the URL */
-    bool group;        /* 2770: the members of its group share it */
-    int fd;            /* -1: not open; carries a shared flock() */
+    bool chosen_by_us;         /* no directory in the URL */
+    bool group;                /* 2770: the members of its group share it */
+    int fd;                    /* -1: not open; carries a shared flock() */
     char state_path[PATH_MAX]; /* of the high-water mark; "": beside it */
 };
 

@@ -131,21 +131,12 @@ struct hf__record *hf__draft_version(const struct hf__draft *draft,
     return NULL;
 }
 
-struct hf__record *hf__draft_first_waiter(const struct hf__draft *draft,
-                                          const struct hf__key *key)
-{
-    HF__RECORDS(draft, record)
-        if (record->state == HF__RECORD_WAITING && hf__record_is(record, key))
-            return record;
-    return NULL;
-}
-
 void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
                     struct hf__record *record)
 {
     size_t at = (size_t)((char *)record - draft->bytes);
-    bool held = record->state == HF__RECORD_HELD ||
-                record->state == HF__RECORD_DELAYED;
+    bool held =
+        record->state == HF__RECORD_HELD || record->state == HF__RECORD_DELAYED;
 
     hf__draft_remove(draft, record);
     if (held)
@@ -182,8 +173,7 @@ bool hf__draft_stale(const struct hf__table *table,
 static bool delay(struct hf__draft *draft, struct hf__record *record,
                   int64_t now_ns)
 {
-    int64_t from_ns = record->expires_ns < now_ns ? record->expires_ns
-                                                  : now_ns;
+    int64_t from_ns = record->expires_ns < now_ns ? record->expires_ns : now_ns;
     int64_t until_ns = from_ns + record->delay_ms * HF_MS;
 
     if (record->state != HF__RECORD_HELD || until_ns <= now_ns)
@@ -196,8 +186,8 @@ static bool delay(struct hf__draft *draft, struct hf__record *record,
 }
 
 void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
-                     const struct hf__key *key, int64_t now_ns,
-                     uint64_t client, uint64_t id)
+                     const struct hf__key *key, int64_t now_ns, uint64_t client,
+                     uint64_t id)
 {
     size_t at = 0;
 
@@ -256,14 +246,6 @@ static struct inside look_inside(const struct hf__draft *draft,
         if (hf__record_holds(record) && hf__record_is(record, key))
             inside_add(&inside, record);
     return inside;
-}
-
-bool hf__draft_admits(const struct hf__draft *draft, const struct hf__key *key,
-                      const struct hf__record *record)
-{
-    struct inside inside = look_inside(draft, key);
-
-    return inside_admits(&inside, record);
 }
 
 void hf__draft_promote(struct hf__draft *draft, const struct hf__key *key,

@@ -43,8 +43,7 @@ static inline void hf__futex_wait(_Atomic uint32_t *word, uint32_t value,
 {
     int op = FUTEX_WAIT_BITSET | (private ? FUTEX_PRIVATE_FLAG : 0);
 
-    (void)syscall(SYS_futex, word, op, value, at, NULL,
-                  FUTEX_BITSET_MATCH_ANY);
+    (void)syscall(SYS_futex, word, op, value, at, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
 /* Sleep while all of the words have their values. False if the kernel does

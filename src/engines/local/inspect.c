@@ -46,9 +46,8 @@ static void slot_host(const struct hf__table_slot *slot, char *to, size_t size)
 static uint32_t place_of(const struct hf__local *local,
                          const struct hf__record *record, int64_t now_ns)
 {
-    const struct hf__key key = {.text = record->texts,
-                                .len = record->name_len,
-                                .hash = record->hash};
+    const struct hf__key key = {
+        .text = record->texts, .len = record->name_len, .hash = record->hash};
     uint32_t place = 1;
 
     HF__RECORDS(&local->store.draft, other) {
@@ -80,10 +79,10 @@ static int add_row(struct hf__local *local, struct hf__query *query,
     copy_text(note, texts + record->name_len + record->owner_len,
               record->note_len);
     slot_host(slot, host, sizeof(host));
-    row.role = record->state == HF__RECORD_HELD ||
-                       record->state == HF__RECORD_DELAYED
-                   ? HF_HOLDER
-                   : HF_WAITER;
+    row.role =
+        record->state == HF__RECORD_HELD || record->state == HF__RECORD_DELAYED
+            ? HF_HOLDER
+            : HF_WAITER;
     row.mode = record->mode;
     row.slots = record->slots;
     row.name = name;
@@ -130,7 +129,8 @@ static int list_bucket(struct hf__local *local, struct hf__query *query,
             bool waits = record->state == HF__RECORD_WAITING ||
                          record->state == HF__RECORD_GRANTED;
 
-            if (record->state == HF__RECORD_VERSION || waits != (waiters == 1) ||
+            if (record->state == HF__RECORD_VERSION ||
+                waits != (waiters == 1) ||
                 !is_asked_for(local, query, record) ||
                 hf__draft_stale(&local->store.table, record, now_ns))
                 continue;
@@ -167,8 +167,8 @@ int hf__local_list(struct hf__engine *engine, struct hf__query *query,
         return 0;
     }
     for (uint32_t i = 0; i < HF__TABLE_BUCKETS && rc == 0; i++)
-        if (!hf__word_empty(atomic_load_explicit(&buckets[i].word,
-                                                 memory_order_relaxed)))
+        if (!hf__word_empty(
+                atomic_load_explicit(&buckets[i].word, memory_order_relaxed)))
             rc = list_bucket(local, query, i, now_ns, &why);
     hf__up_answer(engine, query, rc, &why);
     return 0;
@@ -182,8 +182,7 @@ void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
     hf__text_copy(to, size, "one that died, for its lock_delay");
     HF__RECORDS(&local->store.draft, record) {
         const struct hf__table_slot *slot;
-        const char *note = record->texts + record->name_len +
-                           record->owner_len;
+        const char *note = record->texts + record->name_len + record->owner_len;
 
         if ((record->state != HF__RECORD_HELD &&
              record->state != HF__RECORD_GRANTED) ||
@@ -191,11 +190,10 @@ void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
             continue;
         slot = slot_of(local, record->client);
         slot_host(slot, host, sizeof(host));
-        (void)snprintf(to, size, "%s:%lld%s%.*s%s", host,
-                       slot ? (long long)slot->pid : 0,
-                       record->note_len > 0 ? ", \"" : "",
-                       (int)record->note_len, note,
-                       record->note_len > 0 ? "\"" : "");
+        (void)snprintf(
+            to, size, "%s:%lld%s%.*s%s", host, slot ? (long long)slot->pid : 0,
+            record->note_len > 0 ? ", \"" : "", (int)record->note_len, note,
+            record->note_len > 0 ? "\"" : "");
         return;
     }
 }
@@ -206,8 +204,8 @@ static int check_token(struct hf__local *local, const struct hf__query *query,
                        const struct hf__key *key, hf_error *err)
 {
     int64_t now_ns = hf__table_now(&local->store.table);
-    int rc = hf__block_load(&local->store, key->bucket, &local->store.draft,
-                            err);
+    int rc =
+        hf__block_load(&local->store, key->bucket, &local->store.draft, err);
 
     if (rc != 0)
         return rc;
@@ -252,8 +250,8 @@ int hf__local_break(struct hf__engine *engine, struct hf__query *query,
     if (!local->connected)
         return not_connected(err);
     hf__local_key(local, query->name, strlen(query->name), &key);
-    rc = hf__change_break(&local->store, &key, query->token, query->owner,
-                          &why);
+    rc =
+        hf__change_break(&local->store, &key, query->token, query->owner, &why);
     hf__up_answer(engine, query, rc, &why);
     return 0;
 }
@@ -325,7 +323,8 @@ static int find_directory(const struct hf__local *local,
     else
         ADD(rc, query, HF_FINDING_OK, "file system", "",
             "on a disk (type %lx): the kernel writes the store back now and "
-            "then; a tmpfs saves that", (unsigned long)fs.f_type);
+            "then; a tmpfs saves that",
+            (unsigned long)fs.f_type);
     return rc;
 }
 
@@ -338,9 +337,9 @@ static int find_store(const struct hf__local *local, struct hf__query *query)
     int rc = 0;
 
     for (uint32_t i = 0; i < used && i < HF__TABLE_SLOTS; i++)
-        if (hf__life_alive(table,
-                           hf__client_id(
-                               atomic_load(&table->slots[i].generation), i)))
+        if (hf__life_alive(
+                table,
+                hf__client_id(atomic_load(&table->slots[i].generation), i)))
             alive++;
     if (!hf__table_is_current(table))
         ADD(rc, query, HF_FINDING_FAIL, "store",
@@ -391,7 +390,8 @@ static int find_mark(const struct hf__local *local, struct hf__query *query)
             query, HF_FINDING_WARN, "tokens",
             "make that directory writable, or set XDG_STATE_HOME",
             "the high-water mark cannot be kept in \"%s\": after a reboot "
-            "tokens grow only if the clock is right", where);
+            "tokens grow only if the clock is right",
+            where);
     if (kept == 0)
         return hf__query_add_finding(
             query, HF_FINDING_OK, "tokens", "",

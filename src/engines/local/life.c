@@ -77,8 +77,8 @@ static struct flock slot_lock(uint32_t index)
     return (struct flock){
         .l_type = F_WRLCK,
         .l_whence = SEEK_SET,
-        .l_start = (off_t)(HF__TABLE_SLOTS_AT +
-                           index * sizeof(struct hf__table_slot)),
+        .l_start =
+            (off_t)(HF__TABLE_SLOTS_AT + index * sizeof(struct hf__table_slot)),
         .l_len = 1,
     };
 }
@@ -204,8 +204,8 @@ static void register_list(struct hf__life *life)
     struct hf__table_slot *slot = life->store->slot;
 
     for (unsigned i = 0; i < HF__TABLE_LIVES; i++)
-        life->nodes[i].next = i + 1 < HF__TABLE_LIVES ? &life->nodes[i + 1]
-                                                      : &life->head.list;
+        life->nodes[i].next =
+            i + 1 < HF__TABLE_LIVES ? &life->nodes[i + 1] : &life->head.list;
     life->head.list.next = &life->nodes[0];
     life->head.futex_offset =
         (long)((intptr_t)&slot->life[0].word - (intptr_t)&life->nodes[0]);

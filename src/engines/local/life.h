@@ -16,7 +16,7 @@ struct hf__life {
     _Atomic uint32_t started;
     _Atomic uint32_t bell; /* +1: stop, or a new watch */
     _Atomic bool stop;
-    _Atomic bool armed;    /* the watch is the thread's to keep */
+    _Atomic bool armed; /* the watch is the thread's to keep */
     /* The kernel's view: nodes[i] leads to life word i by one offset. */
     struct robust_list_head head;
     struct robust_list nodes[HF__TABLE_LIVES];

@@ -441,8 +441,8 @@ static void renew_run(struct hf__local *local, struct hf__ticket **tickets,
         renewals[i].lease_ms = hf__local_lease_ms(local, tickets[i]->ttl_ms);
     }
     rc = hf__change_renew(&local->store, first->bucket, renewals, n,
-                          hf__table_time(&local->store.table, sent_ns),
-                          &result, /* err= */ NULL);
+                          hf__table_time(&local->store.table, sent_ns), &result,
+                          /* err= */ NULL);
     if (rc != 0)
         return; /* silence: the core counts the time, and asks again */
     for (size_t i = 0; i < n; i++) {

@@ -40,15 +40,15 @@ struct hf__local {
 struct hf__local_ticket {
     struct hf__list link;
     struct hf__ticket *ticket; /* NULL: in no list */
-    uint64_t word;        /* of the bucket, when we last saw it */
+    uint64_t word;             /* of the bucket, when we last saw it */
     union {
-        uint64_t target;  /* waiting: the client we watch; 0: several */
-        uint64_t token;   /* held */
+        uint64_t target; /* waiting: the client we watch; 0: several */
+        uint64_t token;  /* held */
     };
-    int64_t check_ns;     /* waiting: look again then; the table's time */
-    uint32_t tokens;      /* held */
+    int64_t check_ns; /* waiting: look again then; the table's time */
+    uint32_t tokens;  /* held */
     uint32_t bucket : 31;
-    uint32_t alone : 1;   /* held: we installed @word, with this one only */
+    uint32_t alone : 1; /* held: we installed @word, with this one only */
 };
 
 /* Where @name lives. The key is good until the next call. */

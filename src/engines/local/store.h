@@ -56,13 +56,13 @@ struct hf__key {
 };
 
 struct hf__draft {
-    uint64_t word;   /* of the bucket, as loaded; after install the new one */
-    uint64_t owner;  /* of the block, as loaded */
-    uint64_t last;   /* the greatest token */
+    uint64_t word;  /* of the bucket, as loaded; after install the new one */
+    uint64_t owner; /* of the block, as loaded */
+    uint64_t last;  /* the greatest token */
     uint32_t bucket;
-    uint32_t used;   /* bytes of records */
+    uint32_t used; /* bytes of records */
     uint32_t room;
-    bool changed;    /* against what is installed */
+    bool changed; /* against what is installed */
     char *bytes;
 };
 
@@ -78,11 +78,11 @@ struct hf__stock {
 
 /* Where the high-water mark of the tokens is kept; see token.c. */
 struct hf__mark {
-    int fd;            /* directory; -1: nowhere */
-    char name[40];     /* "tokens-HASH-" begins every file of ours */
-    uint64_t known;    /* what the table said last */
-    int64_t retry_ns;  /* do not try to write before */
-    uint64_t wall_us;  /* the wall clock, when it was last read */
+    int fd;           /* directory; -1: nowhere */
+    char name[40];    /* "tokens-HASH-" begins every file of ours */
+    uint64_t known;   /* what the table said last */
+    int64_t retry_ns; /* do not try to write before */
+    uint64_t wall_us; /* the wall clock, when it was last read */
     int64_t wall_at_ns;
 };
 
@@ -141,25 +141,19 @@ struct hf__record *hf__draft_find(const struct hf__draft *draft,
                                   uint64_t client, uint64_t id);
 struct hf__record *hf__draft_version(const struct hf__draft *draft,
                                      const struct hf__key *key);
-/* The first waiter of @key; NULL: none. */
-struct hf__record *hf__draft_first_waiter(const struct hf__draft *draft,
-                                          const struct hf__key *key);
 /* Remove a waiter or holder; whoever stands behind it is to look again. */
 void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
                     struct hf__record *record);
 /* Drop the dead and the expired of @key, but not the ticket @id of @client. */
 void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
-                     const struct hf__key *key, int64_t now_ns,
-                     uint64_t client, uint64_t id);
+                     const struct hf__key *key, int64_t now_ns, uint64_t client,
+                     uint64_t id);
 /* True if the purge would change something. */
 bool hf__draft_stale(const struct hf__table *table,
                      const struct hf__record *record, int64_t now_ns);
 /* Grant to whoever may enter, in order. */
 void hf__draft_promote(struct hf__draft *draft, const struct hf__key *key,
                        int64_t now_ns);
-/* Could @record hold beside all that hold @key now? */
-bool hf__draft_admits(const struct hf__draft *draft, const struct hf__key *key,
-                      const struct hf__record *record);
 
 /* ---- block.c: from and to the table ------------------------------------ */
 
@@ -176,8 +170,7 @@ int hf__block_install(struct hf__store *store, struct hf__draft *draft,
 bool hf__block_empty(struct hf__store *store, uint32_t bucket, uint64_t word,
                      uint64_t last);
 /* Our own block at @unit, no longer installed. */
-void hf__block_put(struct hf__store *store, uint32_t unit,
-                   unsigned size_class);
+void hf__block_put(struct hf__store *store, uint32_t unit, unsigned size_class);
 /* Have two blocks of the class that the draft needs: one to install, one for
  * the way out when the disk is full. */
 int hf__block_ready(struct hf__store *store, const struct hf__draft *draft,
@@ -205,9 +198,9 @@ static inline bool hf__life_alive(const struct hf__table *table,
      * before the word, so a new life is never taken for the old one. */
     word = atomic_load_explicit(&slot->life[0].word, memory_order_acquire);
     return (word & 0x3fffffff) != 0 && (word & 0x40000000) == 0 &&
-           hf__client_id(atomic_load_explicit(&slot->generation,
-                                              memory_order_acquire),
-                         index) == client;
+           hf__client_id(
+               atomic_load_explicit(&slot->generation, memory_order_acquire),
+               index) == client;
 }
 
 /* Tell @client to look at what it waits for. */

@@ -51,7 +51,8 @@ int hf__table_damaged(hf_error *err, const char *what)
 {
     return hf__fail(err, HF_EUNAVAILABLE,
                     "the store is damaged (%s): stop its users, then delete "
-                    "the file \"table\" in its directory", what);
+                    "the file \"table\" in its directory",
+                    what);
 }
 
 /* ---- memory ------------------------------------------------------------ */
@@ -87,13 +88,14 @@ static int reserve(int fd, uint64_t offset, uint64_t len, hf_error *err)
                                "reserve space: use a tmpfs, or another one");
     return hf__fail_engine(err, HF_ENOSPACE, errno,
                            "the local store is full: %s; make room in its "
-                           "file system", strerror(errno));
+                           "file system",
+                           strerror(errno));
 }
 
 bool hf__table_reach(struct hf__table *table, uint64_t units)
 {
-    uint64_t segments = atomic_load_explicit(&table->header->segments,
-                                             memory_order_acquire);
+    uint64_t segments =
+        atomic_load_explicit(&table->header->segments, memory_order_acquire);
     uint64_t end = HF__TABLE_HEAP_AT + segments * HF__TABLE_SEGMENT;
     struct stat st;
 
@@ -111,8 +113,7 @@ static int grow_room(struct hf__table *table, uint32_t first, uint32_t count,
     uint64_t at = HF__TABLE_HEAP_AT + (uint64_t)first * HF__TABLE_SEGMENT;
     uint64_t len = (uint64_t)count * HF__TABLE_SEGMENT;
 
-    if ((uint64_t)first + count > HF__TABLE_SEGMENTS ||
-        at + len > table->size)
+    if ((uint64_t)first + count > HF__TABLE_SEGMENTS || at + len > table->size)
         return hf__fail(err, HF_ENOSPACE,
                         "the local store has reached its largest size%s",
                         table->size < HF__TABLE_SIZE
@@ -153,8 +154,8 @@ int hf__table_grow(struct hf__table *table, unsigned size_class, hf_error *err)
             (int32_t)(count * HF__TABLE_UNITS / hf__class_units(want)));
         if (want != size_class)
             continue;
-        if (!hf__table_reach(table, ((uint64_t)first + count) *
-                                        HF__TABLE_UNITS))
+        if (!hf__table_reach(table,
+                             ((uint64_t)first + count) * HF__TABLE_UNITS))
             return hf__table_damaged(err, "size");
         return 0;
     }
@@ -289,9 +290,9 @@ static int make(int directory_fd, bool group, uint64_t floor, hf_error *err)
     if (rc == 0)
         rc = reserve(fd, 0, HF__TABLE_SLOTS_AT, err);
     if (rc == 0 && ftruncate(fd, (off_t)first_size) != 0)
-        rc = hf__fail_engine(err, HF_ENOSPACE, errno,
-                             "cannot make the local store: %s",
-                             strerror(errno));
+        rc =
+            hf__fail_engine(err, HF_ENOSPACE, errno,
+                            "cannot make the local store: %s", strerror(errno));
     if (rc == 0)
         rc = write_header(fd, floor, err);
     if (rc == 0 && group && fchmod(fd, 0660) != 0)
@@ -300,9 +301,9 @@ static int make(int directory_fd, bool group, uint64_t floor, hf_error *err)
                              strerror(errno));
     HF__POINT("make");
     if (rc == 0 && renameat(directory_fd, new_name, directory_fd, file_name))
-        rc = hf__fail_engine(err, HF_EUNAVAILABLE, errno,
-                             "cannot name the local store: %s",
-                             strerror(errno));
+        rc =
+            hf__fail_engine(err, HF_EUNAVAILABLE, errno,
+                            "cannot name the local store: %s", strerror(errno));
     if (rc != 0)
         (void)unlinkat(directory_fd, new_name, 0);
     (void)close(fd);
@@ -322,7 +323,8 @@ static int check_file(const struct stat *st, bool group, hf_error *err)
     if (!group && st->st_uid != geteuid())
         return hf__fail(err, HF_ECONFIG,
                         "the local store belongs to user %u: use a directory "
-                        "of your own", (unsigned)st->st_uid);
+                        "of your own",
+                        (unsigned)st->st_uid);
     if (st->st_mode & forbidden)
         return hf__fail(err, HF_ECONFIG,
                         "the local store has mode %03o: others could break "

@@ -36,10 +36,10 @@ enum {
     HF__TABLE_BUCKETS = 1 << 17,
     HF__TABLE_SLOTS = 1 << 14,
     HF__TABLE_SEGMENTS = 1 << 16,
-    HF__TABLE_SEGMENT = 1 << 16, /* bytes */
-    HF__TABLE_UNIT = 256,        /* bytes */
+    HF__TABLE_SEGMENT = 1 << 16,                          /* bytes */
+    HF__TABLE_UNIT = 256,                                 /* bytes */
     HF__TABLE_UNITS = HF__TABLE_SEGMENT / HF__TABLE_UNIT, /* of a segment */
-    HF__TABLE_CLASSES = 5,       /* 1 … 5: 256 B, 1, 8, 64 and 1024 KiB */
+    HF__TABLE_CLASSES = 5, /* 1 … 5: 256 B, 1, 8, 64 and 1024 KiB */
     HF__TABLE_LIVES = 64,
     HF__TABLE_HOST = 64
 };
@@ -47,8 +47,8 @@ enum {
 /* One client: who it is, where it sleeps, whether it lives. */
 struct hf__table_slot {
     _Atomic uint64_t generation;
-    _Atomic int64_t dead_ns;   /* first seen dead; 0: not seen */
-    _Atomic uint32_t alarm;    /* +1: look at what you hold */
+    _Atomic int64_t dead_ns; /* first seen dead; 0: not seen */
+    _Atomic uint32_t alarm;  /* +1: look at what you hold */
     uint32_t unused;
     int64_t pid;               /* as its own namespace counts */
     char host[HF__TABLE_HOST]; /* terminated */
@@ -86,12 +86,12 @@ struct hf__table_header {
     uint32_t segments_max;
     uint8_t boot_id[16];
     uint64_t seed[2];
-    uint64_t floor;                /* tokens begin above this */
-    _Atomic uint64_t mark;         /* no token above this was granted */
-    _Atomic uint32_t slots_used;   /* slots below this have been in use */
-    _Atomic uint32_t segments;     /* segments below this have memory */
+    uint64_t floor;              /* tokens begin above this */
+    _Atomic uint64_t mark;       /* no token above this was granted */
+    _Atomic uint32_t slots_used; /* slots below this have been in use */
+    _Atomic uint32_t segments;   /* segments below this have memory */
     _Atomic uint32_t classes[HF__TABLE_CLASSES + 1]; /* segments of each */
-    _Atomic int32_t free[HF__TABLE_CLASSES + 1]; /* blocks: a hint only */
+    _Atomic int32_t free[HF__TABLE_CLASSES + 1];     /* blocks: a hint only */
     _Atomic uint64_t purged; /* hf__life_deaths() at the last purge */
 };
 
@@ -122,7 +122,7 @@ struct hf__table {
     struct hf__table_bucket *buckets;
     struct hf__table_slot *slots;
     char *heap;
-    uint32_t units;   /* of the heap, known to have memory */
+    uint32_t units; /* of the heap, known to have memory */
 };
 
 /* Open or make the file "table" in @directory_fd, under its lock. @floor is
@@ -156,8 +156,8 @@ static inline int64_t hf__table_now(const struct hf__table *table)
 /* Units of a block of @size_class. */
 static inline uint32_t hf__class_units(unsigned size_class)
 {
-    static const uint16_t units[HF__TABLE_CLASSES + 1] = {0, 1, 4, 32, 256,
-                                                          4096};
+    static const uint16_t units[HF__TABLE_CLASSES + 1] = {0,  1,   4,
+                                                          32, 256, 4096};
 
     return units[size_class];
 }

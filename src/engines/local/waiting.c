@@ -191,8 +191,8 @@ void hf__watch_sleep_on(const struct hf__watch *watch, int64_t until_ns)
     }
     if (watch->n > 1 && left_ns > NO_WAITV_NS)
         timeout = monotonic_at(&at, NO_WAITV_NS);
-    hf__futex_wait(watch->at[0].word, watch->at[0].value,
-                   watch->at[0].private, timeout);
+    hf__futex_wait(watch->at[0].word, watch->at[0].value, watch->at[0].private,
+                   timeout);
 }
 
 void hf__watch_sleep(struct hf__watch *watch, const struct hf__store *store,
