@@ -22,9 +22,12 @@ TEST(hold, says_what_it_is)
     if (contract_can(HF_CAP_LEASED)) {
         ASSERT_GT(left, 3000);
         ASSERT_LT(left, 5000);
+        ASSERT_EQ(hf_ttl_ms(hold), 5000);
     } else {
         ASSERT_EQ(left, HF_FOREVER);
+        ASSERT_EQ(hf_ttl_ms(hold), 0);
     }
+    ASSERT_EQ(hf_max_hold_ms(hold), 0);
     contract_release(hold);
 }
 

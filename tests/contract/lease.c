@@ -106,6 +106,7 @@ TEST(lease, max_hold_ends_the_renewals)
 
     NEEDS(HF_CAP_LEASED);
     hold = acquire(contract_open(NULL), name, 0, 2 * TTL_MS, &events);
+    ASSERT_EQ(hf_max_hold_ms(hold), 2 * TTL_MS);
     EVENTUALLY(hf_check(hold) == HF_LOST);
     ASSERT_GE(clock_ms() - before, 2 * TTL_MS);
     ASSERT_LT(clock_ms() - before, 5 * TTL_MS);

@@ -64,6 +64,24 @@ TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
     ASSERT_RC(acquire_within(rival, name, 0, &err), 0, &err);
 }
 
+TEST(wait, the_configured_wait_applies_where_none_is_given)
+{
+    hf_client *client = contract_open("wait=50ms");
+    const char *name = contract_name("jobs");
+    hf_hold *hold = contract_acquire(contract_open(NULL), name);
+    hf_opts opts = HF_OPTS_INIT;
+    int64_t before = clock_ms();
+    hf_hold *got;
+    hf_error err;
+
+    opts.wait_ms = HF_CONFIGURED;
+    ASSERT_RC(hf_acquire(client, name, &opts, &got, &err), HF_ETIMEOUT, &err);
+    ASSERT_RC(hf_acquire(client, name, NULL, &got, &err), HF_ETIMEOUT, &err);
+    ASSERT_GE(clock_ms() - before, 99);
+    ASSERT_LT(clock_ms() - before, 2000);
+    contract_release(hold);
+}
+
 struct waiting {
     hf_client *client;
     const char *name;
@@ -242,7 +260,7 @@ TEST(wait, wrong_arguments_are_refused)
     ASSERT_EQ(hf_acquire(NULL, name, NULL, &hold, NULL), HF_EINVAL);
     ASSERT_EQ(hf_acquire(client, NULL, NULL, &hold, NULL), HF_EINVAL);
     ASSERT_EQ(hf_acquire(client, name, NULL, NULL, NULL), HF_EINVAL);
-    opts.wait_ms = -2;
+    opts.wait_ms = HF_CONFIGURED - 1;
     ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
     opts.wait_ms = HF_DURATION_MAX + 1;
     ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
