@@ -73,12 +73,31 @@ static int64_t next_check(const struct ahead *ahead, int64_t now_ns)
     return expires_ns < now_ns + pause_ns ? expires_ns : now_ns + pause_ns;
 }
 
-static void watch_holders(struct hf__local *local, const struct hf__key *key)
+/* False if one of them is dead. */
+static bool watch_holders(struct hf__local *local, const struct hf__key *key)
 {
+    bool alive = true;
+
     HF__RECORDS(&local->store.draft, record)
         if (hf__record_holds(record) && record->state != HF__RECORD_DELAYED &&
-            hf__record_is(record, key))
-            hf__watch_add(&local->watch, &local->store, record->client);
+            hf__record_is(record, key) &&
+            !hf__watch_add(&local->watch, &local->store, record->client))
+            alive = false;
+    return alive;
+}
+
+/* Watch what stands before @mine, as store->draft has it. If that has died
+ * meanwhile, the next look is due at once. */
+static void watch_ahead(struct hf__local *local, struct hf__local_ticket *mine,
+                        const struct hf__key *key)
+{
+    bool alive = mine->target != 0
+                     ? hf__watch_add(&local->watch, &local->store, mine->target)
+                     : watch_holders(local, key);
+
+    if (!alive)
+        mine->check_ns = 0;
+    hf__watch_until(&local->watch, &local->store, mine->check_ns);
 }
 
 void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
@@ -92,11 +111,7 @@ void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
     mine->target = ahead.waiter;
     if (ahead.waiters == 0 && ahead.holders == 1)
         mine->target = ahead.holder;
-    if (mine->target != 0)
-        hf__watch_add(&local->watch, &local->store, mine->target);
-    else
-        watch_holders(local, key);
-    hf__watch_until(&local->watch, &local->store, mine->check_ns);
+    watch_ahead(local, mine, key);
 }
 
 /* ---- what we wait for -------------------------------------------------- */
@@ -114,26 +129,22 @@ static bool must_look(const struct hf__local *local,
     return died && (mine->target == 0 || !hf__life_alive(table, mine->target));
 }
 
-/* Put a ticket that is still waiting under watch again, from what we know. */
+/* Put a ticket that is still waiting under watch again. Whom to watch is known,
+ * unless there are several. */
 static void watch_again(struct hf__local *local, struct hf__local_ticket *mine)
 {
-    struct hf__key key;
+    struct hf__draft *draft = &local->store.draft;
+    struct hf__key key = {.text = NULL}; /* of no use with a target */
 
-    if (mine->target != 0) {
-        hf__watch_add(&local->watch, &local->store, mine->target);
-        hf__watch_until(&local->watch, &local->store, mine->check_ns);
-        return;
+    if (mine->target == 0) {
+        hf__local_key(local, mine->ticket->name, mine->ticket->name_len, &key);
+        if (hf__block_load(&local->store, key.bucket, draft,
+                           /* err= */ NULL) != 0)
+            draft->used = 0; /* damaged: until check_ns */
+        else if (draft->word != mine->word)
+            mine->check_ns = 0;
     }
-    hf__local_key(local, mine->ticket->name, mine->ticket->name_len, &key);
-    if (hf__block_load(&local->store, key.bucket, &local->store.draft,
-                       /* err= */ NULL) != 0) {
-        hf__watch_until(&local->watch, &local->store, mine->check_ns);
-        return;
-    }
-    if (local->store.draft.word != mine->word)
-        hf__watch_until(&local->watch, &local->store, 0); /* look at once */
-    watch_holders(local, &key);
-    hf__watch_until(&local->watch, &local->store, mine->check_ns);
+    watch_ahead(local, mine, &key);
 }
 
 /* Look at every ticket once; reports may add tickets and remove others. */

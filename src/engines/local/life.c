@@ -204,9 +204,10 @@ static void register_list(struct hf__life *life)
     struct hf__table_slot *slot = life->store->slot;
 
     for (unsigned i = 0; i < HF__TABLE_LIVES; i++)
-        life->nodes[i].next =
-            i + 1 < HF__TABLE_LIVES ? &life->nodes[i + 1] : &life->head.list;
-    life->head.list.next = &life->nodes[0];
+        life->nodes[i].list.next = i + 1 < HF__TABLE_LIVES
+                                       ? &life->nodes[i + 1].list
+                                       : &life->head.list;
+    life->head.list.next = &life->nodes[0].list;
     life->head.futex_offset =
         (long)((intptr_t)&slot->life[0].word - (intptr_t)&life->nodes[0]);
     life->head.list_op_pending = NULL;

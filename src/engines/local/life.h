@@ -19,7 +19,10 @@ struct hf__life {
     _Atomic bool armed; /* the watch is the thread's to keep */
     /* The kernel's view: nodes[i] leads to life word i by one offset. */
     struct robust_list_head head;
-    struct robust_list nodes[HF__TABLE_LIVES];
+    union {
+        struct robust_list list;
+        uint64_t unused; /* as far apart as the words */
+    } nodes[HF__TABLE_LIVES];
 };
 
 /* Begin to live in store->slot. HF_ENOMEM. */

@@ -110,7 +110,7 @@ static bool append(struct hf__watch *watch, _Atomic uint32_t *word,
     return true;
 }
 
-void hf__watch_add(struct hf__watch *watch, const struct hf__store *store,
+bool hf__watch_add(struct hf__watch *watch, const struct hf__store *store,
                    uint64_t client)
 {
     uint32_t own = hf__client_slot(store->client) % HF__TABLE_LIVES;
@@ -119,21 +119,20 @@ void hf__watch_add(struct hf__watch *watch, const struct hf__store *store,
     uint32_t value;
 
     if (client == store->client)
-        return;
-    if (!hf__life_alive(&store->table, client)) {
-        hf__watch_until(watch, store, 0);
-        return;
-    }
+        return true;
+    if (!hf__life_alive(&store->table, client))
+        return false;
     word = &store->table.slots[index].life[own].word;
     for (uint32_t i = 1; i < watch->n; i++)
         if (watch->at[i].word == word)
-            return;
+            return true;
     value = mark_watched(word);
     if (value == 0 || !hf__life_alive(&store->table, client))
-        hf__watch_until(watch, store, 0);
-    else if (!append(watch, word, value))
+        return false;
+    if (!append(watch, word, value))
         hf__watch_until(watch, store,
                         hf__table_now(&store->table) + NO_WAITV_NS);
+    return true;
 }
 
 bool hf__watch_pass_on(const struct hf__watch *watch)
