@@ -195,9 +195,6 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
     redis->timer.fire = timer_fire;
     redis->stream.loop = engine->host->loop;
     redis->stream.io.fd = -1;
-    redis->prefix_len = strlen(engine->host->settings->prefix);
-    hf__text_copy(redis->identity, sizeof(redis->identity),
-                  engine->host->identity_hex);
     if (engine->host->settings->sync_replicas > 0)
         return hf__fail(err, HF_EUNSUPPORTED,
                         "sync_replicas: redis:// asks one server only");
@@ -208,7 +205,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
         return rc;
     if (hf__redis_scripts_init(&redis->scripts) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    if (hf__world->random(redis->hash_key, sizeof(redis->hash_key)) != 0)
+    if (hf__redis_tickets_init(redis) != 0)
         return hf__fail(err, HF_EINTERNAL,
                         "the kernel gives no random numbers");
     return 0;

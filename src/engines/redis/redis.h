@@ -108,7 +108,6 @@ struct hf__redis {
     char old_run_id[41];
     char version[24]; /* of the server */
     int64_t db;
-    size_t prefix_len; /* of the setting */
     struct hf__tls_context *tls;
     char peer[280]; /* for people: "redis db1:6379" */
 
@@ -120,7 +119,10 @@ struct hf__redis {
     uint64_t hash_key[2];
     struct hf__redis_name names[HF__REDIS_NAMES];
     struct hf__buf scratch;
+    size_t prefix_len; /* of the setting */
     char identity[33];
+    char whoami[96]; /* host LF process LF */
+    size_t whoami_len;
 };
 
 /* ---- connection.c ------------------------------------------------------ */
@@ -171,6 +173,8 @@ static inline struct hf__redis_ticket *hf__redis_ticket(
 {
     return hf__engine_ticket(&redis->base, ticket);
 }
+/* Once. 0, or HF_EINTERNAL without random numbers. */
+int hf__redis_tickets_init(struct hf__redis *redis);
 /* Know @ticket from now on, with record and key. */
 int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
                           hf_error *err);

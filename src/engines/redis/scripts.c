@@ -273,16 +273,12 @@ static const char acquire_rest[] =
 /* KEYS: the gate. ARGV: ticket, the waiter's record or nothing.
  * Answers 1, or 0 if there was nothing of this ticket. */
 static const char leave_quick[] =
-    "local t=ARGV[1]\n"
-    "local L=KEYS[1]\n"
-    "local v=redis.call('GET',L)\n"
+    "local v=redis.call('GET',KEYS[1])\n"
     "if not v then return 0 end\n"
-    "local sub=string.sub\n"
-    "if sub(v,1,1)~='~' then\n"
-    "  if sub(v,1,44)~=t then return 0 end\n"
-    "  redis.call('DEL',L)\n"
-    "  return 1\n"
-    "end\n"
+    "local t=ARGV[1]\n"
+    "if string.sub(v,1,44)==t then return redis.call('DEL',KEYS[1]) end\n"
+    "local L,sub=KEYS[1],string.sub\n"
+    "if sub(v,1,1)~='~' then return 0 end\n"
     "if sub(v,2,2)=='x' and sub(v,48,91)==t then\n"
     "  local call=redis.call\n"
     "  local r=call('LPOP',L..':q')\n"

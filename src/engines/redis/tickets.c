@@ -74,33 +74,53 @@ static void put_head(const struct hf__redis *redis,
     hf__redis_put_digits(to + HF__RECORD_TOKEN, 0, 16);
 }
 
+/* Host and process are the same in every record. */
+int hf__redis_tickets_init(struct hf__redis *redis)
+{
+    const struct hf__engine_host *host = redis->base.host;
+    int n = snprintf(redis->whoami, sizeof(redis->whoami), "%s\n%" PRId64 "\n",
+                     host->host, host->pid);
+
+    redis->whoami_len =
+        n > 0 && (size_t)n < sizeof(redis->whoami) ? (size_t)n : 0;
+    hf__text_copy(redis->identity, sizeof(redis->identity), host->identity_hex);
+    redis->prefix_len = strlen(host->settings->prefix);
+    return hf__world->random(redis->hash_key, sizeof(redis->hash_key));
+}
+
+static char *put(char *to, const char *text, size_t len)
+{
+    memcpy(to, text, len);
+    return to + len;
+}
+
 int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
                           hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    const struct hf__engine_host *host = redis->base.host;
     struct hf__buf *key = &redis->scratch;
-    char texts[HF__REDIS_TEXTS];
+    size_t owner_len = strlen(ticket->owner);
+    size_t note_len = strlen(ticket->note);
+    size_t texts_len = redis->whoami_len + owner_len + 1 + note_len;
     struct hf__ticket **bucket;
-    int len;
+    char *to;
 
     if (mine->record)
         return 0;
     redis->dialect->key(redis, ticket->name, ticket->name_len);
-    len = snprintf(texts, sizeof(texts), "%s\n%" PRId64 "\n%s\n%s", host->host,
-                   host->pid, ticket->owner, ticket->note);
-    if (len < 0 || (size_t)len >= sizeof(texts))
-        len = 0; /* cannot be: host, owner and note are bounded */
     if (!hf__buf_failed(key))
-        mine->record = hf__malloc(HF__RECORD_TEXTS + (size_t)len + key->len);
+        mine->record = hf__malloc(HF__RECORD_TEXTS + texts_len + key->len);
     if (!mine->record) {
         hf__buf_release(key);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
     put_head(redis, ticket, mine->record);
-    memcpy(mine->record + HF__RECORD_TEXTS, texts, (size_t)len);
-    mine->record_len = HF__RECORD_TEXTS + (uint32_t)len;
-    memcpy(mine->record + mine->record_len, key->text, key->len);
+    to = put(mine->record + HF__RECORD_TEXTS, redis->whoami, redis->whoami_len);
+    to = put(to, ticket->owner, owner_len);
+    *to++ = '\n';
+    to = put(to, ticket->note, note_len);
+    (void)put(to, key->text, key->len);
+    mine->record_len = (uint32_t)(HF__RECORD_TEXTS + texts_len);
     mine->key_len = (uint32_t)key->len;
 
     bucket = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
