@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEFERRED_MAX = 256, TIMEOUT_SECONDS = 60 };
+enum { DEFERRED_MAX = 8192, TIMEOUT_SECONDS = 60 };
 
 struct deferred {
     test_defer_fn *undo;
