@@ -171,12 +171,17 @@ static pid_t start_share(uint64_t first, uint64_t end, uint64_t stride,
                          bool quiet)
 {
     pid_t pid;
+    int status;
 
     (void)fflush(stdout);
     pid = fork();
-    if (pid == 0)
-        exit(run_share(first, end, stride, quiet));
-    return pid;
+    if (pid != 0)
+        return pid;
+    status = run_share(first, end, stride, quiet);
+    (void)fflush(stdout);
+    if (status != 0)
+        _exit(status); /* nobody cleans up after a failure */
+    exit(0);
 }
 
 static int run_many(uint64_t first, uint64_t n)
