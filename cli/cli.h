@@ -79,6 +79,9 @@ int cli_finish(int code);
 hf_config *cli_config(void);
 /* Set one key as the command line does; 0 or an exit code, said. */
 int cli_set(const char *key, const char *value);
+/* A value better for this verb than the default; whatever the user says for the
+ * key, and wherever, wins. 0 or an exit code. */
+int cli_prefer(const char *key, const char *value);
 /* True if the command line set @key. */
 bool cli_was_set(const char *key);
 /* The file of this user, if there is one. */

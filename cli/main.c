@@ -146,6 +146,16 @@ int cli_set(const char *key, const char *value)
     return 0;
 }
 
+int cli_prefer(const char *key, const char *value)
+{
+    hf_error err = {0};
+
+    if (!cli_config())
+        return CLI_INTERNAL;
+    return hf_config_prefer(cli.config, key, value, &err) == 0 ? 0
+                                                               : cli_fail(&err);
+}
+
 bool cli_was_set(const char *key)
 {
     for (size_t i = 0; i < SET_MAX && set_keys[i]; i++)

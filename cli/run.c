@@ -276,17 +276,21 @@ static int acquire(struct watch *watch, hf_opts *opts, struct report *report)
 }
 
 /* We sit in a loop of our own until the command ends, so no second thread has
- * to be started, woken and ended to renew the lease. */
-static int drive_ourselves(void)
+ * to be started, woken and ended to renew the lease. And if we are killed, the
+ * kernel kills the command too, but nobody says which of that and the death
+ * notice of the lock comes first: the name stays closed for a moment. */
+static int settle_in(void)
 {
-    return cli_was_set("drive") ? 0 : cli_set("drive", "app");
+    int code = cli_prefer("drive", "app");
+
+    return code == 0 ? cli_prefer("lock_delay", "50ms") : code;
 }
 
 /* Open the engine, get the lock, run. */
 static int run(hf_opts *opts, char **argv, struct report *report)
 {
     struct watch watch = {.event_fd = -1};
-    int code = drive_ourselves();
+    int code = settle_in();
 
     if (code == 0)
         code = cli_open(&watch.client);

@@ -240,6 +240,10 @@ HF_API void hf_config_free(hf_config *config);
  */
 HF_API int hf_config_set(hf_config *config, const char *key, const char *value,
                          hf_error *err);
+/** The same for a value that the program prefers to the default: code, URL,
+ *  environment and file win over it. */
+HF_API int hf_config_prefer(hf_config *config, const char *key,
+                            const char *value, hf_error *err);
 /**
  * Read an INI file. Keys before the first section and in the section
  * [@profile] apply (@profile may be NULL); the section's key "url" is what

@@ -411,8 +411,8 @@ int hf__config_set_layer(hf_config *config, enum hf__config_layer layer,
 
     if (!row)
         return no_such_key(key, err);
-    if ((row->flags & HF__VALUE_URL) && layer != HF__LAYER_CODE &&
-        layer != HF__LAYER_FILE)
+    if ((row->flags & HF__VALUE_URL) &&
+        (layer == HF__LAYER_ENVIRONMENT || layer == HF__LAYER_URL))
         return hf__fail(err, HF_ECONFIG, "%s: not inside a URL", key);
     rc = parse_key(row, value, &ignored, err);
     if (rc != 0)
@@ -434,6 +434,15 @@ int hf_config_set(hf_config *config, const char *key, const char *value,
         return hf__fail(err, HF_EINVAL,
                         "hf_config_set: config, key or value is NULL");
     return hf__config_set_layer(config, HF__LAYER_CODE, key, value, err);
+}
+
+int hf_config_prefer(hf_config *config, const char *key, const char *value,
+                     hf_error *err)
+{
+    if (!config || !key || !value)
+        return hf__fail(err, HF_EINVAL,
+                        "hf_config_prefer: config, key or value is NULL");
+    return hf__config_set_layer(config, HF__LAYER_PROGRAM, key, value, err);
 }
 
 const char *hf_config_get(const hf_config *config, const char *key)

@@ -3,7 +3,7 @@
  * config.h - one table of keys for URL, file, environment and code.
  *
  * A hf_config remembers texts by layer (code > URL > environment > file >
- * default). hf__settings is the checked result that the client and the engines
+ * what the program prefers > default). hf__settings is the checked result that the client and the engines
  * read. Each row of the table in config.c knows its key, type, range, default
  * and sentence, and the field it fills.
  */
@@ -13,6 +13,7 @@
 #include "base/base.h"
 
 enum hf__config_layer {
+    HF__LAYER_PROGRAM, /* hf_config_prefer() */
     HF__LAYER_FILE,
     HF__LAYER_ENVIRONMENT,
     HF__LAYER_URL,

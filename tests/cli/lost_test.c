@@ -153,6 +153,26 @@ TEST(lost, kill_9_of_holdfast_ends_the_command)
     FINISH(0, "run", "-w", "10", "x", "--", "true");
 }
 
+/* Prints the state of process %d, or nothing; a zombie runs no more. */
+#define STATE_OF "sed -n 's/^State:.\\([^ZX]\\).*/\\1/p' /proc/%d/status 2>&-"
+
+TEST(lost, kill_9_leaves_no_command_beside_the_next_holder)
+{
+    for (int i = 0; i < 10; i++) {
+        struct command *first = COMMAND("run", "x", "--", "sh", "-c",
+                                        "echo pid=$$; exec sleep 100");
+        pid_t child = (pid_t)command_number(first, "pid=");
+        struct command *second;
+        char look[128];
+
+        snprintf(look, sizeof(look), "echo in; " STATE_OF "; true", child);
+        second = COMMAND("run", "x", "--", "sh", "-c", look);
+        command_signal(first, SIGKILL);
+        ASSERT_EQ(command_wait(second), 0);
+        ASSERT_STREQ(command_out(second), "in\n");
+    }
+}
+
 TEST(lost, kill_9_at_once_ends_the_command_itself)
 {
     struct command *first =

@@ -302,11 +302,24 @@ TEST(config, what_only_the_whole_can_tell_is_checked)
  * Layers
  */
 
+TEST(config, what_the_program_prefers_is_weaker_than_all_else)
+{
+    hf_config *config = config_new();
+    hf_error err;
+
+    ASSERT_OK(hf_config_prefer(config, "ttl", "8s", &err), &err);
+    ASSERT_STREQ(hf_config_get(config, "ttl"), "8s");
+    hf__config_set_layer(config, HF__LAYER_FILE, "ttl", "9s", NULL);
+    ASSERT_STREQ(hf_config_get(config, "ttl"), "9s");
+    ASSERT_RC(hf_config_prefer(config, "ttl", "soon", &err), HF_ECONFIG, &err);
+    ASSERT_RC(hf_config_prefer(NULL, "ttl", "8s", &err), HF_EINVAL, &err);
+}
+
 TEST(config, code_wins_over_url_over_environment_over_file)
 {
     hf_config *config = config_new();
 
-    for (int layer = HF__LAYER_FILE; layer < HF__LAYERS; layer++) {
+    for (int layer = 0; layer < HF__LAYERS; layer++) {
         char text[16];
         hf_error err;
 
@@ -317,7 +330,7 @@ TEST(config, code_wins_over_url_over_environment_over_file)
         ASSERT_STREQ(hf_config_get(config, "ttl"), text);
     }
     hf__config_set_layer(config, HF__LAYER_FILE, "ttl", "9s", NULL);
-    ASSERT_STREQ(hf_config_get(config, "ttl"), "4s");
+    ASSERT_STREQ(hf_config_get(config, "ttl"), "5s");
 }
 
 TEST(config, get_gives_the_default_and_knows_its_keys)
