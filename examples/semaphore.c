@@ -14,7 +14,7 @@ int main(void)
     hf_hold *extra;
     hf_client *client;
     hf_error err;
-    char owner[16];
+    char owner[32];
     int rc;
 
     if (hf_open(NULL, NULL, &client, &err) != 0) {

@@ -52,7 +52,7 @@ target_link_libraries(with_shared holdfast::holdfast)
 add_executable(with_static report.c)
 target_link_libraries(with_static holdfast::holdfast_static)
 END
-"$cmake" -S "$dir/project" -B "$dir/project/build" \
+"$cmake" -G Ninja -S "$dir/project" -B "$dir/project/build" \
     -DCMAKE_PREFIX_PATH="$dir/prefix" >"$dir/log" &&
     "$cmake" --build "$dir/project/build" >>"$dir/log" ||
     { cat "$dir/log"; exit 1; }
