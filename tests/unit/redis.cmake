@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The parts of the Redis engine that need no server.
 if("redis" IN_LIST HOLDFAST_ENGINES)
-    holdfast_add_test(NAME unit_redis_resp SOURCES redis_resp_test.c
-                      LABELS unit)
+    foreach(module IN ITEMS resp sha1)
+        holdfast_add_test(NAME unit_redis_${module}
+                          SOURCES redis_${module}_test.c LABELS unit)
+    endforeach()
 endif()

@@ -26,9 +26,8 @@
  */
 #include "engines/redis/scripts.h"
 
-#include <openssl/evp.h>
-
 #include "base/buf.h"
+#include "engines/redis/sha1.h"
 
 #define ANY_TIME "#!lua flags=allow-oom\n"
 #define NOT_WHEN_FULL "#!lua\n"
@@ -557,22 +556,6 @@ static const struct parts parts[HF__REDIS_SCRIPTS] = {
     [HF__REDIS_PLAIN_BREAK] = {ANY_TIME, "", false, plain_break},
 };
 
-static int digest(const char *text, size_t len, char hex[41])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    unsigned int n = 0;
-
-    if (EVP_Digest(text, len, bytes, &n, EVP_sha1(), NULL) != 1 || n != 20)
-        return HF_ENOMEM;
-    for (size_t i = 0; i < 20; i++) {
-        hex[2 * i] = digits[bytes[i] >> 4];
-        hex[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    hex[40] = '\0';
-    return 0;
-}
-
 int hf__redis_scripts_init(struct hf__redis_scripts *scripts)
 {
     for (size_t i = 0; i < HF__REDIS_SCRIPTS; i++) {
@@ -585,9 +568,9 @@ int hf__redis_scripts_init(struct hf__redis_scripts *scripts)
         hf__buf_add(&buf, parts[i].body);
         scripts->len[i] = buf.len;
         scripts->text[i] = hf__buf_steal(&buf);
-        if (!scripts->text[i] ||
-            digest(scripts->text[i], scripts->len[i], scripts->digest[i]) != 0)
+        if (!scripts->text[i])
             return HF_ENOMEM;
+        hf__redis_sha1(scripts->text[i], scripts->len[i], scripts->digest[i]);
     }
     return 0;
 }
