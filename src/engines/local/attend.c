@@ -3,7 +3,10 @@
  * attend.c - look after what we wait for, and after what we hold.
  *
  * attend() reads the inbox first and the buckets then, so that a grant that
- * comes in between ends the next sleep at once. A ticket is asked for again
+ * comes in between ends the next sleep at once. Messages say which bucket they
+ * are about (hints in the slot), so a client that waits for thousands of names
+ * looks at a few of them. It looks at all when somebody it watched has died,
+ * when a time has come, or when hints were lost. A ticket is asked for again
  * (change.c, which accepts a grant, drops the dead ahead and promotes) only if
  * its bucket has changed, the client it watches has died, or its time has
  * come; for all others one load is enough.
@@ -114,6 +117,27 @@ void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
     watch_ahead(local, mine, key);
 }
 
+/* Move everything from one list to another that is made here. */
+static void take_all(struct hf__list *from, struct hf__list *to)
+{
+    hf__list_init(to);
+    while (!hf__list_empty(from)) {
+        struct hf__list *link = hf__list_first(from);
+
+        hf__list_remove(link);
+        hf__list_append(to, link);
+    }
+}
+
+static void look_later(struct hf__local *local, struct hf__local_ticket *mine,
+                       int64_t check_ns)
+{
+    mine->check_ns = check_ns;
+    hf__watch_begin(&local->watch);
+    hf__watch_until(&local->watch, &local->store, check_ns);
+    hf__watch_end(&local->watch);
+}
+
 /* ---- what we wait for -------------------------------------------------- */
 
 static bool must_look(const struct hf__local *local,
@@ -147,47 +171,93 @@ static void watch_again(struct hf__local *local, struct hf__local_ticket *mine)
     watch_ahead(local, mine, &key);
 }
 
-/* Look at every ticket once; reports may add tickets and remove others. */
-static void look_at_waiting(struct hf__local *local, bool died)
+/* Look at every ticket of a list once; reports may add tickets and remove
+ * others. */
+static void look_at_list(struct hf__local *local, struct hf__list *list,
+                         int64_t sent_ns, bool died)
 {
-    int64_t sent_ns = hf__now();
     int64_t now_ns = hf__table_time(&local->store.table, sent_ns);
     struct hf__list rest;
     hf_error why;
     int rc;
 
-    hf__list_init(&rest);
-    while (!hf__list_empty(&local->waiting)) {
-        struct hf__list *link = hf__list_first(&local->waiting);
-
-        hf__list_remove(link);
-        hf__list_append(&rest, link);
-    }
+    take_all(list, &rest);
     while (!hf__list_empty(&rest)) {
         struct hf__local_ticket *mine = HF_CONTAINER_OF(
             hf__list_first(&rest), struct hf__local_ticket, link);
         struct hf__ticket *ticket = mine->ticket;
 
         hf__list_remove(&mine->link);
-        hf__list_append(&local->waiting, &mine->link);
+        hf__list_append(list, &mine->link);
         if (!must_look(local, mine, now_ns, died))
             continue;
         rc = hf__local_ask(local, ticket, sent_ns, died, &why);
         if (rc == HF__ANSWER_HELD)
             hf__local_report_grant(local, ticket, sent_ns);
         else if (rc < 0)
-            mine->check_ns = now_ns + AGAIN_NS; /* full, or damaged */
+            look_later(local, mine, now_ns + AGAIN_NS); /* full, or damaged */
     }
 }
 
-static void prepare_watch(struct hf__local *local, uint32_t inbox)
+/* Look at everything, and begin a new watch. */
+static void look_at_all(struct hf__local *local, uint32_t inbox, bool died)
 {
+    int64_t sent_ns = hf__now();
+
+    for (unsigned i = 0; i < HF__LOCAL_LISTS; i++)
+        if (!hf__list_empty(&local->waiting[i]))
+            look_at_list(local, &local->waiting[i], sent_ns, died);
     hf__watch_begin(&local->watch);
     hf__watch_reset(&local->watch, &local->store, inbox);
-    HF_LIST_EACH(&local->waiting, link) {
-        watch_again(local,
-                    HF_CONTAINER_OF(link, struct hf__local_ticket, link));
+    for (unsigned i = 0; i < HF__LOCAL_LISTS; i++) {
+        HF_LIST_EACH(&local->waiting[i], link) {
+            watch_again(local,
+                        HF_CONTAINER_OF(link, struct hf__local_ticket, link));
+        }
     }
+    hf__watch_end(&local->watch);
+}
+
+/* Which lists the messages since the last time are about, as bits. False if
+ * that is not known: too many have come, or one is not written yet. */
+static bool read_hints(struct hf__local *local,
+                       uint64_t bits[HF__LOCAL_LISTS / 64])
+{
+    struct hf__table_slot *slot = local->store.slot;
+    uint32_t from = local->hints;
+    uint32_t to = atomic_load(&slot->hints_n);
+
+    local->hints = to;
+    if (to - from > HF__TABLE_HINTS)
+        return false;
+    for (uint32_t i = from; i != to; i++) {
+        uint64_t hint = atomic_load(&slot->hints[i % HF__TABLE_HINTS]);
+        uint32_t list = (uint32_t)hint % HF__LOCAL_LISTS;
+
+        if (hint >> 32 != i)
+            return false;
+        bits[list / 64] |= UINT64_C(1) << (list % 64);
+    }
+    return true;
+}
+
+/* Look at what the hints lead to; the watch stays as it is. It may hold more
+ * than is needed, until the next look at everything. */
+static void look_at_some(struct hf__local *local, uint32_t inbox,
+                         const uint64_t bits[HF__LOCAL_LISTS / 64])
+{
+    int64_t sent_ns = hf__now();
+
+    for (unsigned i = 0; i < HF__LOCAL_LISTS / 64; i++) {
+        for (uint64_t left = bits[i]; left != 0; left &= left - 1) {
+            unsigned list = i * 64 + (unsigned)__builtin_ctzll(left);
+
+            look_at_list(local, &local->waiting[list], sent_ns,
+                         /* died= */ false);
+        }
+    }
+    hf__watch_begin(&local->watch);
+    hf__watch_inbox(&local->watch, inbox);
     hf__watch_end(&local->watch);
 }
 
@@ -208,13 +278,7 @@ static void look_at_held(struct hf__local *local)
 {
     struct hf__list rest;
 
-    hf__list_init(&rest);
-    while (!hf__list_empty(&local->held)) {
-        struct hf__list *link = hf__list_first(&local->held);
-
-        hf__list_remove(link);
-        hf__list_append(&rest, link);
-    }
+    take_all(&local->held, &rest);
     while (!hf__list_empty(&rest)) {
         struct hf__local_ticket *mine = HF_CONTAINER_OF(
             hf__list_first(&rest), struct hf__local_ticket, link);
@@ -224,7 +288,7 @@ static void look_at_held(struct hf__local *local)
         hf__list_append(&local->held, &mine->link);
         if (still_ours(local, mine))
             continue;
-        hf__local_forget(mine);
+        hf__local_forget(local, mine);
         hf__up_lost(&local->base, ticket, HF__LOST_BROKEN);
     }
 }
@@ -248,8 +312,11 @@ static bool check_store(struct hf__local *local)
 void hf__local_attend(struct hf__engine *engine)
 {
     struct hf__local *local = (struct hf__local *)engine;
+    uint64_t bits[HF__LOCAL_LISTS / 64] = {0};
     uint32_t inbox;
     uint32_t alarm;
+    bool known;
+    bool died;
 
     atomic_store(&local->nobody_seen, atomic_load(&local->nobody));
     if (!local->connected || check_store(local))
@@ -260,9 +327,13 @@ void hf__local_attend(struct hf__engine *engine)
         local->alarm = alarm;
         look_at_held(local);
     }
-    if (!hf__list_empty(&local->waiting))
-        look_at_waiting(local, hf__watch_pass_on(&local->watch));
-    prepare_watch(local, inbox);
+    known = read_hints(local, bits);
+    died = hf__watch_pass_on(&local->watch);
+    if (known && !died && local->watch.n < HF__WATCH_MAX - 4 &&
+        hf__now() < local->watch.until_ns)
+        look_at_some(local, inbox, bits);
+    else
+        look_at_all(local, inbox, died);
     if (local->sentry)
         hf__life_arm(&local->life, true);
 }

@@ -451,7 +451,7 @@ static void notify(const struct hf__store *store, const struct hf__draft *draft)
 {
     HF__RECORDS(draft, record)
         if (record->wake)
-            hf__life_notify(&store->table, record->client);
+            hf__life_notify(&store->table, record->client, draft->bucket);
 }
 
 static void purge_bucket(struct hf__store *store, uint32_t bucket)

@@ -34,11 +34,11 @@ static void wake(const struct hf__store *store, const struct hf__draft *draft)
             first = record;
             continue;
         }
-        hf__life_notify(&store->table, record->client);
+        hf__life_notify(&store->table, record->client, draft->bucket);
     }
     HF__POINT("before_wake");
     if (first)
-        hf__life_notify(&store->table, first->client);
+        hf__life_notify(&store->table, first->client, draft->bucket);
 }
 
 static int64_t lease_end(int64_t now_ns, int64_t lease_ms)

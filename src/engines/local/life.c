@@ -40,14 +40,19 @@
 
 /* ---- others ------------------------------------------------------------ */
 
-void hf__life_notify(const struct hf__table *table, uint64_t client)
+void hf__life_notify(const struct hf__table *table, uint64_t client,
+                     uint32_t bucket)
 {
     uint32_t index = hf__client_slot(client);
     struct hf__table_slot *slot = &table->slots[index];
+    uint32_t number;
 
     if (index >= atomic_load(&table->header->slots_used) ||
         index >= HF__TABLE_SLOTS)
         return;
+    number = atomic_fetch_add(&slot->hints_n, 1);
+    atomic_store(&slot->hints[number % HF__TABLE_HINTS],
+                 (uint64_t)number << 32 | bucket);
     (void)atomic_fetch_add(&slot->inbox, 1);
     HF__POINT("notify");
     if (atomic_load(&slot->sleeping) != 0)

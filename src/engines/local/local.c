@@ -40,7 +40,8 @@ static int local_open(struct hf__engine *engine, hf_error *err)
     struct hf__local *local = (struct hf__local *)engine;
     const struct hf__settings *settings = engine->host->settings;
 
-    hf__list_init(&local->waiting);
+    for (unsigned i = 0; i < HF__LOCAL_LISTS; i++)
+        hf__list_init(&local->waiting[i]);
     hf__list_init(&local->held);
     hf__watch_init(&local->watch);
     local->place.fd = -1;
@@ -83,6 +84,7 @@ static int enter_store(struct hf__local *local, hf_error *err)
     hf__watch_reset(&local->watch, store, atomic_load(&store->slot->inbox));
     hf__watch_end(&local->watch);
     local->alarm = atomic_load(&store->slot->alarm);
+    local->hints = atomic_load(&store->slot->hints_n);
     return hf__life_start(&local->life, store, &local->watch,
                           local->base.host->loop, err);
 }
@@ -128,23 +130,24 @@ static void leave_store(struct hf__local *local)
     atomic_store(&local->bell, &local->nobody);
     hf__block_release(store);
     hf__life_stop(&local->life);
-    hf__life_notify(&store->table, store->client);
+    hf__life_notify(&store->table, store->client, 0);
     close_mark(&store->mark);
 }
 
-static void forget_all(struct hf__list *list)
+static void forget_all(struct hf__local *local, struct hf__list *list)
 {
     while (!hf__list_empty(list))
-        hf__local_forget(HF_CONTAINER_OF(hf__list_first(list),
-                                         struct hf__local_ticket, link));
+        hf__local_forget(local, HF_CONTAINER_OF(hf__list_first(list),
+                                                struct hf__local_ticket, link));
 }
 
 void hf__local_lose_store(struct hf__local *local)
 {
     hf_error err;
 
-    forget_all(&local->waiting);
-    forget_all(&local->held);
+    for (unsigned i = 0; i < HF__LOCAL_LISTS; i++)
+        forget_all(local, &local->waiting[i]);
+    forget_all(local, &local->held);
     leave_store(local);
     (void)close(local->store.table.fd);
     local->store.table.fd = -1;
@@ -213,22 +216,33 @@ int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms)
     return local->base.host->settings->lease == HF__LEASE_PROCESS ? 0 : ttl_ms;
 }
 
-void hf__local_forget(struct hf__local_ticket *mine)
+/* Out of its list. */
+static void delist(struct hf__local *local, struct hf__local_ticket *mine)
 {
     if (!mine->ticket)
         return;
     hf__list_remove(&mine->link);
+    local->waiting_n -= mine->waits;
     mine->ticket = NULL;
+    mine->waits = false;
+}
+
+void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine)
+{
+    delist(local, mine);
     mine->alone = false;
 }
 
-static void enlist(struct hf__list *list, struct hf__local_ticket *mine,
-                   struct hf__ticket *ticket)
+static void enlist(struct hf__local *local, struct hf__local_ticket *mine,
+                   struct hf__ticket *ticket, bool waits)
 {
-    if (mine->ticket)
-        hf__list_remove(&mine->link);
+    delist(local, mine);
     mine->ticket = ticket;
-    hf__list_append(list, &mine->link);
+    mine->waits = waits;
+    local->waiting_n += waits;
+    hf__list_append(waits ? &local->waiting[mine->bucket % HF__LOCAL_LISTS]
+                          : &local->held,
+                    &mine->link);
 }
 
 static int not_connected(hf_error *err)
@@ -295,9 +309,9 @@ int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
         mine->alone = result.ours && result.alone;
         mine->token = result.token;
         mine->tokens = result.tokens;
-        enlist(&local->held, mine, ticket);
+        enlist(local, mine, ticket, /* waits= */ false);
     } else if (rc == HF__ANSWER_WAITING) {
-        enlist(&local->waiting, mine, ticket);
+        enlist(local, mine, ticket, /* waits= */ true);
         hf__watch_begin(&local->watch);
         hf__local_observe(local, mine, &key, asker.now_ns);
         hf__watch_end(&local->watch);
@@ -365,13 +379,13 @@ static int leave(struct hf__local *local, struct hf__ticket *ticket,
 
     if (HF_LIKELY(mine->alone && hf__block_empty(&local->store, mine->bucket,
                                                  mine->word, used))) {
-        hf__local_forget(mine);
+        hf__local_forget(local, mine);
         return 0;
     }
     ticket_key(local, ticket, &key);
     rc = hf__change_leave(&local->store, &key, ticket->id, used, err);
     if (rc >= 0)
-        hf__local_forget(mine);
+        hf__local_forget(local, mine);
     return rc;
 }
 
@@ -454,7 +468,7 @@ static void renew_run(struct hf__local *local, struct hf__ticket **tickets,
             mine->word = local->store.draft.word;
             mine->alone = result.ours && result.alone;
         } else {
-            hf__local_forget(mine);
+            hf__local_forget(local, mine);
         }
         if (renewals[i].found)
             hf__up_renewed(engine, tickets[i], &grant);
@@ -482,7 +496,7 @@ static int local_renew(struct hf__engine *engine, struct hf__ticket **tickets,
         return not_connected(err);
     if (!store_is_there(local)) {
         for (size_t i = 0; i < n; i++) {
-            hf__local_forget(hf__engine_ticket(engine, tickets[i]));
+            hf__local_forget(local, hf__engine_ticket(engine, tickets[i]));
             hf__up_lost(engine, tickets[i], HF__LOST_SESSION);
         }
         hf__local_lose_store(local);
@@ -529,7 +543,7 @@ static int local_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     if (rc < 0) {
         hf__up_unknown(engine, ticket, &why);
     } else if (rc == 1) {
-        hf__local_forget(mine);
+        hf__local_forget(local, mine);
         hf__up_lost(engine, ticket, HF__LOST_TAKEN);
     } else {
         ticket->mode = HF_SHARED;

@@ -9,7 +9,7 @@
 #include "engines/local/life.h"
 #include "engines/local/waiting.h"
 
-enum { HF__LOCAL_GRAVES = 4 };
+enum { HF__LOCAL_GRAVES = 4, HF__LOCAL_LISTS = 256 };
 
 struct hf__local {
     struct hf__engine base;
@@ -17,7 +17,10 @@ struct hf__local {
     struct hf__store store;
     struct hf__watch watch;
     struct hf__life life;
-    struct hf__list waiting; /* of struct hf__local_ticket */
+    /* Waiting tickets (struct hf__local_ticket), by bucket. */
+    struct hf__list waiting[HF__LOCAL_LISTS];
+    uint32_t waiting_n;
+    uint32_t hints; /* of the slot, so many are read */
     struct hf__list held;
     bool connected;
     bool sentry;
@@ -47,7 +50,8 @@ struct hf__local_ticket {
     };
     int64_t check_ns; /* waiting: look again then; the table's time */
     uint32_t tokens;  /* held */
-    uint32_t bucket : 31;
+    uint32_t bucket : 30;
+    uint32_t waits : 1;
     uint32_t alone : 1; /* held: we installed @word, with this one only */
 };
 
@@ -81,7 +85,7 @@ int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
 void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
                             int64_t sent_ns);
 /* The engine forgets @mine. */
-void hf__local_forget(struct hf__local_ticket *mine);
+void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine);
 int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms);
 /* The store was deleted under us: let go of it, and say so. */
 void hf__local_lose_store(struct hf__local *local);

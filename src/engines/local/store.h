@@ -203,8 +203,9 @@ static inline bool hf__life_alive(const struct hf__table *table,
                index) == client;
 }
 
-/* Tell @client to look at what it waits for. */
-void hf__life_notify(const struct hf__table *table, uint64_t client);
+/* Tell @client to look at what it waits for in @bucket. */
+void hf__life_notify(const struct hf__table *table, uint64_t client,
+                     uint32_t bucket);
 /* Tell @client to look at what it holds. */
 void hf__life_alarm(const struct hf__table *table, uint64_t client);
 /* Dead for so long that no thread of it can still be running. */

@@ -41,6 +41,7 @@ enum {
     HF__TABLE_UNITS = HF__TABLE_SEGMENT / HF__TABLE_UNIT, /* of a segment */
     HF__TABLE_CLASSES = 5, /* 1 … 5: 256 B, 1, 8, 64 and 1024 KiB */
     HF__TABLE_LIVES = 64,
+    HF__TABLE_HINTS = 32,
     HF__TABLE_HOST = 64
 };
 
@@ -55,14 +56,17 @@ struct hf__table_slot {
     char unused_line[32];
     _Atomic uint32_t inbox;    /* +1: look at what you wait for */
     _Atomic uint32_t sleeping; /* threads that sleep on the inbox */
-    char unused_inbox[56];
+    _Atomic uint32_t hints_n;  /* written so far, or about to be */
+    char unused_inbox[52];
     /* The life words: the kernel marks them when the client dies, 0 first.
      * Half of each is unused: they lie as far apart as the private nodes. */
     struct {
         _Atomic uint32_t word;
         uint32_t unused;
     } life[HF__TABLE_LIVES];
-    char unused_end[320];
+    /* Which buckets the last messages were about: number:32 │ bucket:32. */
+    _Atomic uint64_t hints[HF__TABLE_HINTS];
+    char unused_end[64];
 };
 
 struct hf__table_bucket {

@@ -75,6 +75,11 @@ void hf__watch_reset(struct hf__watch *watch, const struct hf__store *store,
     watch->at[0].value = value;
 }
 
+void hf__watch_inbox(struct hf__watch *watch, uint32_t value)
+{
+    watch->at[0].value = value;
+}
+
 void hf__watch_until(struct hf__watch *watch, const struct hf__store *store,
                      int64_t instant_ns)
 {

@@ -31,6 +31,8 @@ void hf__watch_end(struct hf__watch *watch);
 /* Begin anew: the inbox alone, which had @value before anything was read. */
 void hf__watch_reset(struct hf__watch *watch, const struct hf__store *store,
                      uint32_t value);
+/* The inbox had @value before anything was read. */
+void hf__watch_inbox(struct hf__watch *watch, uint32_t value);
 /* Wake when @client dies. False if it is dead already: then look again. */
 bool hf__watch_add(struct hf__watch *watch, const struct hf__store *store,
                    uint64_t client);
