@@ -392,6 +392,10 @@ int hf_metrics_write(hf_client *client, hf_write_cb *write, void *ctx)
     rc = hf__client_enter_any(client, /* err= */ NULL);
     if (rc == 0) {
         *copy = client->metrics;
+        HF_LIST_EACH(&client->leaving, link)
+        {
+            copy->reaping++;
+        }
         hf__client_leave(client);
         hf__metrics_render(copy, client->engine_name, &buf);
         if (hf__buf_failed(&buf))

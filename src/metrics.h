@@ -60,7 +60,8 @@ struct hf__metrics {
                                  cancel, and confirmed */
     uint64_t held;            /* gauge: holds of callers */
     uint64_t waiting;         /* gauge: callers and requests that wait */
-    uint64_t reaping;         /* gauge: tickets not yet confirmed gone */
+    uint64_t reaping;         /* gauge: tickets not yet confirmed gone; counted
+                                 when it is asked for */
     bool engine_up;           /* gauge */
     struct hf__histogram wait;   /* from entry to held */
     struct hf__histogram hold;   /* from held to released or lost */

@@ -34,12 +34,6 @@ static inline void hf__list_append(struct hf__list *list, struct hf__list *link)
     list->prev = link;
 }
 
-static inline void hf__list_prepend(struct hf__list *list,
-                                    struct hf__list *link)
-{
-    hf__list_append(list->next, link);
-}
-
 static inline void hf__list_remove(struct hf__list *link)
 {
     link->prev->next = link->next;

@@ -44,7 +44,7 @@ struct hf__world {
                 int64_t until_ns);
     /* End that poll, or the next one. Async-signal-safe. */
     void (*kick)(struct hf__loop *loop);
-    /* Sleep until @until_ns or hf__alarm_ring(), also through a suspend; with
+    /* Sleep until @until_ns or ring(), also through a suspend; with
      * @loop (may be NULL) also until that has something to poll. */
     void (*sleep)(struct hf__alarm *alarm, struct hf__loop *loop,
                   int64_t until_ns);

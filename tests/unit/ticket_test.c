@@ -160,6 +160,26 @@ TEST(ticket, a_queued_one_that_lost_its_place_asks_anew)
     core_end(&ask);
 }
 
+static void keep_text(const char *text, size_t len, void *ctx)
+{
+    (void)snprintf(ctx, 8192, "%.*s", (int)len, text);
+}
+
+TEST(reaper, shows_in_the_metrics_what_is_not_confirmed)
+{
+    struct core_ask ask;
+    hf_client *client = core_open("");
+    char text[8192];
+
+    (void)core_take(&ask, "jobs", 3, 1);
+    core_end(&ask);
+    ASSERT_EQ(hf_metrics_write(client, keep_text, text), 0);
+    ASSERT_HAS(text, "holdfast_reaping{engine=\"test\"} 1\n");
+    core_left(core_last(CORE_RELEASE), 0);
+    ASSERT_EQ(hf_metrics_write(client, keep_text, text), 0);
+    ASSERT_HAS(text, "holdfast_reaping{engine=\"test\"} 0\n");
+}
+
 TEST(reaper, withdraws_until_the_engine_has_confirmed)
 {
     struct core_ask ask;
