@@ -110,8 +110,8 @@ int hf__mark_write(const struct hf__mark *mark, uint64_t value)
                 O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0)
         return errno;
-    rc = fsync(fd) != 0 || fsync(mark->fd) != 0 ? errno : 0;
-    (void)close(fd);
+    (void)close(fd); /* it has no contents: the name is what counts */
+    rc = fsync(mark->fd) != 0 ? errno : 0;
     if (rc == 0 || rc == EINVAL) /* a file system without fsync */
         rc = each_mark(mark, remove_smaller, &value);
     return rc;
