@@ -435,10 +435,10 @@ TEST(damage, what_is_no_table_is_refused)
     ASSERT_EQ(write(fd, "hello", 5), 5);
     ASSERT_EQ(close(fd), 0);
     a = side_prepare(url_of(dir));
-    ASSERT_RC(side_connect(a, &err), HF_EUNAVAILABLE, &err);
+    ASSERT_RC(side_connect(a, &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "damaged");
     ASSERT_EQ(truncate(in(dir, "table"), 64 << 20), 0);
-    ASSERT_RC(a->engine->ops->connect(a->engine, &err), HF_EUNAVAILABLE, &err);
+    ASSERT_RC(a->engine->ops->connect(a->engine, &err), HF_ECONFIG, &err);
 }
 
 TEST(damage, of_another_boot_is_replaced_if_nobody_uses_it)

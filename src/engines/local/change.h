@@ -33,7 +33,7 @@ struct hf__result {
 };
 
 /* Ask for, look after, or accept: idempotent for one ticket. Returns an
- * enum hf__answer, or an error: HF_ENOSPACE, HF_EUNAVAILABLE, HF_ENOMEM.
+ * enum hf__answer, or an error: HF_ENOSPACE, HF_ECONFIG (damaged), HF_ENOMEM.
  * store->draft is what the bucket holds then. */
 int hf__change_ask(struct hf__store *store, const struct hf__key *key,
                    const struct hf__asker *asker, struct hf__result *ret,

@@ -157,8 +157,8 @@ void hf__draft_promote(struct hf__draft *draft, const struct hf__key *key,
 
 /* ---- block.c: from and to the table ------------------------------------ */
 
-/* The block of @bucket; an empty one if there is none. HF_EUNAVAILABLE:
- * damaged. HF_ENOMEM. */
+/* The block of @bucket; an empty one if there is none. HF_ECONFIG: damaged.
+ * HF_ENOMEM. */
 int hf__block_load(struct hf__store *store, uint32_t bucket,
                    struct hf__draft *draft, hf_error *err);
 /* Put the draft in place of what was loaded. 0; 1: something came between,

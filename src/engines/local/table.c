@@ -49,7 +49,8 @@ void hf__table_fence(void)
 
 int hf__table_damaged(hf_error *err, const char *what)
 {
-    return hf__fail(err, HF_EUNAVAILABLE,
+    /* Not HF_EUNAVAILABLE: it does not help to try again. */
+    return hf__fail(err, HF_ECONFIG,
                     "the store is damaged (%s): stop its users, then delete "
                     "the file \"table\" in its directory",
                     what);
