@@ -628,3 +628,23 @@ TEST(local, a_store_deleted_under_us_is_noticed_and_replaced)
     ASSERT_OK(a->engine->ops->connect(a->engine, &err), &err);
     ASSERT_GT(side_take(a, "jobs")->grant.token, held->grant.token);
 }
+
+TEST(local, a_store_deleted_under_us_is_noticed_by_who_only_asks)
+{
+    const char *dir = tempdir_new();
+    struct side *a = side_new(dir);
+    struct ask *ask = side_take(a, "jobs");
+    char path[512];
+    hf_error err;
+
+    (void)side_release(a, ask);
+    (void)snprintf(path, sizeof(path), "%s/table", dir);
+    ASSERT_EQ(remove(path), 0);
+    a->local->checked_ns -= 2 * HF_SECOND;
+    ask->ticket->sent_ns = hf__now();
+    ASSERT_RC(a->engine->ops->acquire(a->engine, ask->ticket, &err),
+              HF_EUNAVAILABLE, &err);
+    ASSERT_EQ(a->downs, 1);
+    ASSERT_OK(a->engine->ops->connect(a->engine, &err), &err);
+    (void)side_take(a, "jobs");
+}

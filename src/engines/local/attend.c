@@ -295,18 +295,15 @@ static void look_at_held(struct hf__local *local)
 
 /* ---- the calls --------------------------------------------------------- */
 
-/* True if the store was gone and has been let go. */
-static bool check_store(struct hf__local *local)
+bool hf__local_check_store(struct hf__local *local, int64_t now_ns)
 {
-    int64_t now_ns = hf__now();
-
-    if (now_ns - local->checked_ns < STORE_CHECK_NS)
-        return false;
+    if (HF_LIKELY(now_ns - local->checked_ns < STORE_CHECK_NS))
+        return true;
     local->checked_ns = now_ns;
     if (hf__table_is_current(&local->store.table))
-        return false;
+        return true;
     hf__local_lose_store(local);
-    return true;
+    return false;
 }
 
 void hf__local_attend(struct hf__engine *engine)
@@ -319,7 +316,7 @@ void hf__local_attend(struct hf__engine *engine)
     bool died;
 
     atomic_store(&local->nobody_seen, atomic_load(&local->nobody));
-    if (!local->connected || check_store(local))
+    if (!local->connected || !hf__local_check_store(local, hf__now()))
         return;
     inbox = atomic_load(&local->store.slot->inbox);
     alarm = atomic_load(&local->store.slot->alarm);

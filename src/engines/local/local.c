@@ -20,8 +20,9 @@
  * Every call completes before it returns.
  *
  * Failure: a full disk is HF_ENOSPACE for those who ask; leaving is tried
- * again until it succeeds. A store deleted under us is noticed by renewals:
- * what was held there is lost, and the engine connects to the new one.
+ * again until it succeeds. A store deleted under us is noticed by the next
+ * renewal, or the first request a second after: what was held there is lost,
+ * and the engine connects to the new one.
  */
 #include "engines/local/local.h"
 
@@ -338,7 +339,8 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     char holder[256];
     int rc;
 
-    if (HF_UNLIKELY(!local->connected))
+    if (HF_UNLIKELY(!local->connected ||
+                    !hf__local_check_store(local, ticket->sent_ns)))
         return not_connected(err);
     rc = hf__local_ask(local, ticket, ticket->sent_ns, false, &why);
     if (HF_LIKELY(rc == HF__ANSWER_HELD)) {

@@ -87,6 +87,9 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
 /* The engine forgets @mine. */
 void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine);
 int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms);
+/* Once a second: is the file still there? If not, it is let go, which is
+ * reported, and the answer is false. */
+bool hf__local_check_store(struct hf__local *local, int64_t now_ns);
 /* The store was deleted under us: let go of it, and say so. */
 void hf__local_lose_store(struct hf__local *local);
 
