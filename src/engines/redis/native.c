@@ -399,8 +399,9 @@ static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_arg_end(out);
     hf__resp_arg_number(out, ticket->reserve);
     call.done = on_counted;
-    rc = hf__redis_call_end(redis, mark, &call, err);
-    return rc == 0 ? 0 : send_acquire(redis, ticket, err);
+    if (hf__redis_call_end(redis, mark, &call, err) != 0)
+        ask_on(redis, ticket); /* SET is on its way */
+    return 0;
 }
 
 static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -427,9 +428,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->tried = false;
     rc = quick ? send_fast(redis, ticket, err)
                : send_acquire(redis, ticket, err);
-    if (rc != 0)
-        mine->asking = false;
-    return rc;
+    return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
 }
 
 /* ---- beats ------------------------------------------------------------- */

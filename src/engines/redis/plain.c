@@ -160,15 +160,14 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
                    hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool known = mine->record != NULL;
     int rc = know(redis, ticket, err);
 
     if (rc != 0)
         return rc;
     mine->asking = true;
     rc = send_set(redis, ticket, err);
-    if (rc != 0)
-        mine->asking = false;
-    return rc;
+    return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
 }
 
 /* ---- leaving ----------------------------------------------------------- */

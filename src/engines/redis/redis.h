@@ -178,6 +178,10 @@ int hf__redis_tickets_init(struct hf__redis *redis);
 /* Know @ticket from now on, with record and key. */
 int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
                           hf_error *err);
+/* An acquire could not be sent; what acquire() returns then. A ticket that the
+ * server may know of an earlier attempt must not be given up silently. */
+int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,
+                        bool known, const hf_error *err);
 /* The ticket with @id; NULL if it is not known (any more). */
 struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
                                          uint64_t id);

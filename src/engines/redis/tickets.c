@@ -209,6 +209,21 @@ void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
     memset(mine, 0, sizeof(*mine));
 }
 
+int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,
+                        bool known, const hf_error *err)
+{
+    hf_error why;
+
+    hf__redis_ticket(redis, ticket)->asking = false;
+    if (!known) {
+        hf__redis_ticket_forget(redis, ticket);
+        return err ? err->code : HF_ENOMEM;
+    }
+    (void)hf__fail(&why, HF_ENOMEM, "out of memory");
+    hf__up_unknown(&redis->base, ticket, &why);
+    return 0;
+}
+
 void hf__redis_ticket_forget_all(struct hf__redis *redis)
 {
     for (size_t i = 0; i < HF__REDIS_BUCKETS; i++) {
