@@ -359,3 +359,152 @@ TEST(fault, questions_fail_too)
     ASSERT_RC(hf_list(client, NULL, no_row, NULL, &err), HF_EAUTH, &err);
     ASSERT_EQ(core_count(CORE_QUERY), 0);
 }
+
+TEST(fault, a_downgrade_passes_or_is_cut)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    core_traits(HF_CAP_FENCED | HF_CAP_PUSH | HF_CAP_SHARED | HF_CAP_DOWNGRADE,
+                0);
+    (void)core_open_behind("fault+", "io_timeout=1s&fault=downgrade:cut@1");
+    hold = core_take(&ask, "jobs", 5, 1);
+    ASSERT_EQ(hf_downgrade(hold, NULL), HF_EUNKNOWN);
+    ASSERT_EQ(core_count(CORE_DOWNGRADE), 0);
+    core_auto();
+    core_end(&ask);
+}
+
+TEST(fault, a_delayed_call_may_fail_at_last)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind(
+        "fault+", "release=post&fault=release:delay=10ms;release:fail@1");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_auto();
+    ask.hold = NULL;
+    ASSERT_EQ(hf_release(hold, NULL), 0);
+    core_advance_ms(11);
+    ASSERT_EQ(core_count(CORE_RELEASE), 0);
+    core_advance_ms(1000);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
+TEST(fault, a_delayed_acquire_may_be_refused_by_the_engine)
+{
+    struct core_ask ask = {0};
+
+    (void)core_open_behind("fault+", "fault=acquire:delay=10ms");
+    core_refuse(CORE_ACQUIRE, HF_ENOSPACE);
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_advance_ms(11);
+    ASSERT_EQ(ask.rc, HF_ENOSPACE);
+    core_end(&ask);
+}
+
+TEST(fault, a_taking_that_is_refused_is_tried_again)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "fault=hold:expire=1s");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_refuse(CORE_WITHDRAW, HF_EUNAVAILABLE);
+    core_advance_ms(1050);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    core_refuse(CORE_WITHDRAW, 0);
+    core_auto();
+    core_advance_ms(200);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
+TEST(fault, calls_under_way_are_unknown_when_the_connection_breaks)
+{
+    struct core_ask first = {0};
+    struct core_ask second = {0};
+    hf_client *client = core_open_behind("fault+", "fault=acquire:down@2");
+
+    core_ask(&first, "one", HF_FOREVER, NULL);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    core_ask(&second, "two", HF_FOREVER, NULL); /* breaks it for both */
+    ASSERT_FALSE(client->up);
+    core_granted(core_last(CORE_ACQUIRE), 5, 1); /* nobody hears it */
+    core_advance_ms(0);
+    ASSERT_EQ(first.outcomes, 0);
+    core_auto();
+    core_advance_ms(1000);
+    ASSERT_EQ(first.rc, 0);
+    ASSERT_EQ(second.rc, 0);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 3);
+    core_end(&first);
+    core_end(&second);
+}
+
+TEST(fault, a_renewal_of_a_broken_connection_is_silence)
+{
+    struct core_ask ask = {0};
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "ttl=3s&fault=renew:down=200ms@1");
+    hold = core_take(&ask, "jobs", 5, 1);
+    core_advance_ms(1001);
+    ASSERT_EQ(core_count(CORE_RENEW), 0);
+    core_auto();
+    core_advance_ms(1500);
+    ASSERT_GE(core_count(CORE_RENEW), 1);
+    ASSERT_EQ(hf_check(hold) == HF_LOST, 0);
+    core_end(&ask);
+}
+
+TEST(fault, the_engine_inside_may_go_down_by_itself)
+{
+    struct core_ask ask = {0};
+    hf_client *client = core_open_behind("fault+", "");
+
+    core_auto();
+    core_down(HF_EUNAVAILABLE);
+    ASSERT_FALSE(client->up);
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_advance_ms(1000);
+    ASSERT_TRUE(client->up);
+    ASSERT_EQ(core_count(CORE_CONNECT), 2);
+    ASSERT_EQ(ask.rc, 0);
+    core_end(&ask);
+}
+
+TEST(fault, busy_failed_unknown_and_lost_pass)
+{
+    struct core_ask ask = {0};
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+
+    (void)core_open_behind("fault+", "ttl=3s&fault=query:fail");
+    opts.wait_ms = 0;
+    core_ask_with(&ask, "jobs", &opts);
+    core_busy(core_last(CORE_ACQUIRE), 0, "another");
+    core_advance_ms(0);
+    ASSERT_EQ(ask.rc, HF_EBUSY);
+    core_end(&ask);
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_failed(core_last(CORE_ACQUIRE), HF_EAUTH);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.rc, HF_EAUTH);
+    core_end(&ask);
+    memset(&ask, 0, sizeof(ask));
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    core_unknown(core_last(CORE_ACQUIRE));
+    core_advance_ms(1000);
+    core_granted(core_last(CORE_ACQUIRE), 9, 1);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.rc, 0);
+    hold = ask.hold;
+    core_advance_ms(1001);
+    core_lost(core_last(CORE_RENEW));
+    core_advance_ms(0);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
