@@ -219,6 +219,34 @@ TEST(keeper, sends_what_is_due_together_in_one_trip)
     ASSERT_EQ(client->owed, 0);
 }
 
+TEST(keeper, renews_many_locks_in_few_turns)
+{
+    enum { LOCKS = 200 };
+    static struct core_ask asks[LOCKS];
+    char name[8];
+    int turns = 0;
+
+    (void)core_open("ttl=30s");
+    core_auto();
+    for (int i = 0; i < LOCKS; i++) {
+        (void)snprintf(name, sizeof(name), "n%d", i);
+        core_ask(&asks[i], name, 0, NULL);
+        core_advance_ms(5);
+    }
+    /* All are due within the second in which they were taken. */
+    for (int ms = 0; ms < 11000; ms++) {
+        int before = core_count(CORE_RENEW);
+
+        core_advance_ms(1);
+        turns += core_count(CORE_RENEW) > before;
+    }
+    ASSERT_GE(core_count(CORE_RENEW), LOCKS);
+    /* The first ones were not many yet. */
+    ASSERT_LE(turns, 64 + 4);
+    for (int i = 0; i < LOCKS; i++)
+        core_end(&asks[i]);
+}
+
 TEST(keeper, an_engine_that_says_no_means_lost_at_once)
 {
     struct core_ask ask;
