@@ -231,7 +231,7 @@ void contract_on_event(hf_hold *hold, int state, void *ctx)
     event_tell(ctx, state);
 }
 
-/* ---- main ------------------------------------------------------------------- */
+/* ---- main --------------------------------------------------------------- */
 
 static int probe(void)
 {

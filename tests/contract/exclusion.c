@@ -150,7 +150,7 @@ TEST(exclusion, different_names_do_not_exclude_each_other)
     contract_release(two);
 }
 
-/* ---- order ------------------------------------------------------------------ */
+/* ---- order -------------------------------------------------------------- */
 
 static void stand_in_line(struct proc *self, void *arg)
 {

@@ -7,7 +7,7 @@
 
 #include "contract.h"
 
-/* ---- callbacks ------------------------------------------------------------------ */
+/* ---- callbacks ---------------------------------------------------------- */
 
 struct outcome {
     struct event done;
@@ -134,7 +134,7 @@ TEST(callback, wrong_arguments_start_nothing)
     hf_cancel(NULL);
 }
 
-/* ---- event loops -------------------------------------------------------------------- */
+/* ---- event loops -------------------------------------------------------- */
 
 static void dispatch_until(hf_client *client, struct event *event, int count)
 {
@@ -215,7 +215,7 @@ TEST(loop, dispatch_renews_and_no_dispatch_loses)
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 }
 
-/* ---- opening -------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static void assert_opens_soon(const char *query)
 {
@@ -269,7 +269,7 @@ TEST(open, wrong_credentials_are_final)
     ASSERT_LT(clock_ms() - before, 2000);
 }
 
-/* ---- closing -------------------------------------------------------------------------- */
+/* ---- closing ------------------------------------------------------------ */
 
 struct blocked {
     hf_client *client;
@@ -365,7 +365,7 @@ TEST(close, of_nothing_is_nothing)
     ASSERT_EQ(hf_check(NULL), HF_EINVAL);
 }
 
-/* ---- forking ----------------------------------------------------------------------------- */
+/* ---- forking ------------------------------------------------------------ */
 
 static int child_of_fork(hf_client *client, hf_hold *hold)
 {
@@ -453,7 +453,7 @@ TEST(fork, the_child_may_open_a_client_of_its_own)
     contract_release(hold);
 }
 
-/* ---- the log ------------------------------------------------------------------------------- */
+/* ---- the log ------------------------------------------------------------ */
 
 struct log {
     pthread_mutex_t mutex;

@@ -187,7 +187,7 @@ TEST(look, the_release_of_a_broken_lock_spares_the_next_holder)
     contract_release(hold);
 }
 
-/* ---- doctor, engines, metrics ------------------------------------------------------ */
+/* ---- doctor, engines, metrics ------------------------------------------- */
 
 static int count_findings(const hf_finding *finding, void *ctx)
 {
@@ -244,7 +244,7 @@ TEST(look, metrics_count_what_was_done)
     ASSERT_EQ(hf_metrics_write(client, NULL, NULL), HF_EINVAL);
 }
 
-/* ---- versions ------------------------------------------------------------------------ */
+/* ---- versions ----------------------------------------------------------- */
 
 TEST(version, grows_and_knows_a_conflict)
 {
@@ -314,7 +314,7 @@ TEST(version, every_commit_of_many_processes_counts)
     ASSERT_GE(before, 150);
 }
 
-/* ---- elections ------------------------------------------------------------------------ */
+/* ---- elections ---------------------------------------------------------- */
 
 TEST(election, has_one_leader_and_then_the_next)
 {

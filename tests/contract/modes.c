@@ -199,7 +199,7 @@ TEST(modes, a_slot_cannot_be_downgraded)
     contract_release(hold);
 }
 
-/* ---- several at once ------------------------------------------------------------ */
+/* ---- several at once ---------------------------------------------------- */
 
 TEST(multi, several_names_are_one_hold)
 {

@@ -169,7 +169,7 @@ TEST(names, that_look_alike_are_different_locks)
         contract_release(holds[i]);
 }
 
-/* ---- URLs and options ----------------------------------------------------------------- */
+/* ---- URLs and options --------------------------------------------------- */
 
 static int open_rc(const char *url, hf_error *err)
 {

@@ -120,7 +120,7 @@ TEST(wait, a_release_ends_the_wait)
         ASSERT_LT(waiting.got_ms - released_ms, 100);
 }
 
-/* ---- requests ------------------------------------------------------------------ */
+/* ---- requests ----------------------------------------------------------- */
 
 static hf_request *start(hf_client *client, const char *name, int64_t wait_ms,
                          hf_done_cb *done, void *ctx)
@@ -234,7 +234,7 @@ TEST(wait, a_freed_request_is_cancelled_without_a_callback)
     ASSERT_EQ(event_count(&done), 0);
 }
 
-/* ---- arguments ------------------------------------------------------------------- */
+/* ---- arguments ---------------------------------------------------------- */
 
 static int acquire_with(hf_client *client, const char *name,
                         const hf_opts *opts)

@@ -19,7 +19,7 @@
 /* The path of this program: it is its own echo server. */
 static const char *self_path;
 
-/* ---- harness, directories, processes ----------------------------------------------- */
+/* ---- harness, directories, processes ------------------------------------ */
 
 TEST(lib, texts_and_numbers_compare)
 {
@@ -109,7 +109,7 @@ TEST(lib, a_killed_process_is_gone)
     ASSERT_NULL(proc_next(proc, 5000));
 }
 
-/* ---- a server of our own: it echoes ------------------------------------------------- */
+/* ---- a server of our own: it echoes ------------------------------------- */
 
 static int echo_main(const char *port)
 {
@@ -284,7 +284,7 @@ TEST(lib, a_proxy_resets_refuses_and_cuts)
     EVENTUALLY(proxy_connections(proxy) == 0);
 }
 
-/* ---- events -------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------- */
 
 TEST(lib, an_event_is_counted_and_awaited)
 {

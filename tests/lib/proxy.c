@@ -65,7 +65,7 @@ struct proxy {
     struct link links[LINKS_MAX];
 };
 
-/* ---- links ---------------------------------------------------------------------- */
+/* ---- links -------------------------------------------------------------- */
 
 static void half_init(struct half *half)
 {
@@ -150,7 +150,7 @@ static void accept_link(struct proxy *proxy)
     link_close(&refused, /* reset= */ true);
 }
 
-/* ---- bytes ----------------------------------------------------------------------- */
+/* ---- bytes -------------------------------------------------------------- */
 
 static void damage(struct proxy *proxy, struct piece *piece)
 {
@@ -247,7 +247,7 @@ static void serve_link(struct proxy *proxy, struct link *link)
         link_close(link, /* reset= */ false);
 }
 
-/* ---- the thread -------------------------------------------------------------------- */
+/* ---- the thread --------------------------------------------------------- */
 
 static int add_pollers(struct proxy *proxy, struct pollfd *pollers,
                        bool *ret_waiting)
@@ -365,7 +365,7 @@ int proxy_port(const struct proxy *proxy)
     return proxy->port;
 }
 
-/* ---- orders ------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------- */
 
 void proxy_pass(struct proxy *proxy)
 {

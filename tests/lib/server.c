@@ -33,7 +33,7 @@ struct server {
     const char *const *argv;
 };
 
-/* ---- ports ------------------------------------------------------------------- */
+/* ---- ports -------------------------------------------------------------- */
 
 int server_free_port(void)
 {
@@ -124,7 +124,7 @@ bool server_is_installed(const char *name)
     return false;
 }
 
-/* ---- starting ----------------------------------------------------------------- */
+/* ---- starting ----------------------------------------------------------- */
 
 /* @text with "{port}" and "{dir}" replaced; a leak in a process that execs. */
 static char *fill_in(const struct server *server, const char *text)
@@ -258,7 +258,7 @@ pid_t server_pid(const struct server *server)
     return server->pid;
 }
 
-/* ---- ending -------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------- */
 
 void server_kill(struct server *server)
 {

@@ -82,7 +82,7 @@ void check_teller_busy(struct sim_machine *machine, bool busy)
     teller_free_ns[i] = sim_now();
 }
 
-/* ---- new claims ------------------------------------------------------------ */
+/* ---- new claims --------------------------------------------------------- */
 
 static bool is_reentry(const struct claim *claim)
 {
@@ -145,7 +145,7 @@ void check_unclaim(struct claim *claim)
     claim->hold = NULL;
 }
 
-/* ---- after every step --------------------------------------------------------- */
+/* ---- after every step --------------------------------------------------- */
 
 /* Does the program believe that it holds it? */
 static bool is_live(struct claim *claim)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * script_engine.c - the engine of the simulation: the client's side of server.c.
+ * script_engine.c - the engine of the simulation: the client's side of
+ * server.c.
  *
  * Written as an engine for a real server would be: one connection, requests
  * numbered per ticket, answers matched by ticket and number, pushes matched
@@ -94,7 +95,7 @@ static void forget(struct sim_ticket *mine)
     mine->queued = false;
 }
 
-/* ---- requests ------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void post(struct sim_engine *self, struct sim_ticket *mine,
                  enum sim_op op, uint32_t seq)
@@ -177,7 +178,7 @@ static int script_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     return 0;
 }
 
-/* ---- answers --------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------ */
 
 static void report_granted(struct sim_engine *self, struct sim_ticket *mine,
                            const struct sim_message *m, int64_t sent_ns)
@@ -308,7 +309,7 @@ static void on_push(struct sim_engine *self, struct sim_ticket *mine,
     report_granted(self, mine, m, sent_ns);
 }
 
-/* ---- the connection ---------------------------------------------------------- */
+/* ---- the connection ----------------------------------------------------- */
 
 static int script_connect(struct hf__engine *engine, hf_error *err)
 {
@@ -422,7 +423,7 @@ static void arrive(void *owner, const struct sim_message *message)
         hf__loop_kick(self->base.host->loop);
 }
 
-/* ---- waiting inside the engine ------------------------------------------------ */
+/* ---- waiting inside the engine ------------------------------------------ */
 
 static void script_wait(struct hf__engine *engine, int64_t until_ns)
 {
@@ -458,7 +459,7 @@ static void script_sentry(struct hf__engine *engine, bool on)
         hf__loop_kick(engine->host->loop);
 }
 
-/* ---- opening --------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static int script_open(struct hf__engine *engine, hf_error *err)
 {

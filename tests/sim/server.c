@@ -99,7 +99,7 @@ static void tell(const char *what, const struct sim_message *m)
                states[m->status], (unsigned long long)m->token);
 }
 
-/* ---- memory of messages -------------------------------------------------- */
+/* ---- memory of messages ------------------------------------------------- */
 
 static struct sim_message *message_new(const struct sim_message *from)
 {
@@ -121,7 +121,7 @@ static void message_free(struct sim_message *message)
     pool = message;
 }
 
-/* ---- the network --------------------------------------------------------- */
+/* ---- the network -------------------------------------------------------- */
 
 static int64_t travel_ns(void)
 {
@@ -228,7 +228,7 @@ static void push(int name, const struct entry *entry)
         sim_at(sim_now() + delay_ns, deliver, message_new(&message));
 }
 
-/* ---- the table ------------------------------------------------------------ */
+/* ---- the table ---------------------------------------------------------- */
 
 static struct entry *find(struct entry *entries, int n, int client,
                           uint64_t ticket)
@@ -318,7 +318,7 @@ static void lease_anew(struct lock *lock, struct entry *entry)
     expire_at(lock, entry, sim_now() + true_span(entry->ttl_ms));
 }
 
-/* ---- requests ------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static bool slots_differ(const struct lock *lock, const struct sim_message *m)
 {
@@ -479,7 +479,7 @@ static void receive(void *arg)
     message_free(m);
 }
 
-/* ---- the client's side ----------------------------------------------------- */
+/* ---- the client's side -------------------------------------------------- */
 
 int sim_client_new(sim_arrive_fn *arrive, void *owner)
 {
@@ -524,7 +524,7 @@ void sim_send(const struct sim_message *message)
            message_new(message));
 }
 
-/* ---- the truth -------------------------------------------------------------- */
+/* ---- the truth ---------------------------------------------------------- */
 
 int sim_name_number(const char *name)
 {

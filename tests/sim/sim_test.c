@@ -36,7 +36,7 @@ enum { EXIT_FOUND = 3 };
 
 static bool verbose;
 
-/* ---- one seed --------------------------------------------------------------- */
+/* ---- one seed ----------------------------------------------------------- */
 
 static void draw_clocks(void)
 {
@@ -140,7 +140,7 @@ static void explain(uint64_t seed)
     (void)fflush(stdout);
 }
 
-/* ---- many ---------------------------------------------------------------------- */
+/* ---- many --------------------------------------------------------------- */
 
 /* In a process of its own: a failed seed leaves everything as it was. */
 static int run_share(uint64_t first, uint64_t end, uint64_t stride, bool quiet)

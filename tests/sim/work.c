@@ -54,7 +54,7 @@ struct wish {
     bool freed;
 };
 
-/* ---- wishes ------------------------------------------------------------------ */
+/* ---- wishes ------------------------------------------------------------- */
 
 static void on_event(hf_hold *hold, int state, void *ctx)
 {
@@ -214,7 +214,7 @@ static void check_refusal(const struct wish *wish, const char *what, int rc,
                    (long long)wish->opts.wait_ms, hf_errname(rc), err->text);
 }
 
-/* ---- holding ------------------------------------------------------------------ */
+/* ---- holding ------------------------------------------------------------ */
 
 static void let_go(struct wish *wish)
 {
@@ -283,7 +283,7 @@ static void hold_for_a_while(struct wish *wish)
     }
 }
 
-/* ---- things to do --------------------------------------------------------------- */
+/* ---- things to do ------------------------------------------------------- */
 
 static void do_block(struct program *program)
 {
@@ -426,7 +426,7 @@ static void do_request(struct program *program)
     }
 }
 
-/* ---- elections ------------------------------------------------------------------ */
+/* ---- elections ---------------------------------------------------------- */
 
 static void on_change(hf_hold *hold, int state, void *ctx)
 {
@@ -473,7 +473,7 @@ static void do_elect(struct program *program)
         check_fail("elect_stop says %s: %s", hf_errname(rc), err.text);
 }
 
-/* ---- programs --------------------------------------------------------------------- */
+/* ---- programs ----------------------------------------------------------- */
 
 static void do_something(struct program *program)
 {

@@ -93,7 +93,7 @@ static const void *scheduler_stack;
 static size_t scheduler_stack_size;
 #endif
 
-/* ---- chance ------------------------------------------------------------ */
+/* ---- chance ------------------------------------------------------------- */
 
 static uint64_t draw(void)
 {
@@ -569,7 +569,7 @@ const struct hf__world sim_world = {
     .thread_join = world_thread_join,
 };
 
-/* ---- events: a heap ------------------------------------------------------ */
+/* ---- events: a heap ----------------------------------------------------- */
 
 static bool earlier(const struct event *a, const struct event *b)
 {
@@ -620,7 +620,7 @@ static struct event pop_event(void)
     return top;
 }
 
-/* ---- the scheduler ------------------------------------------------------- */
+/* ---- the scheduler ------------------------------------------------------ */
 
 static bool may_run(const struct sim_thread *thread)
 {

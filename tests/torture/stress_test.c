@@ -158,7 +158,7 @@ static void *asking_thread(void *arg)
     return NULL;
 }
 
-/* ---- signals ---------------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------ */
 
 static void on_signal(int number)
 {
@@ -186,7 +186,7 @@ static void start_signals(void)
     ASSERT_EQ(timer_settime(timer, 0, &every, NULL), 0);
 }
 
-/* ---- all of them ------------------------------------------------------------------- */
+/* ---- all of them -------------------------------------------------------- */
 
 static hf_client *open_client(const char *format, const char *directory)
 {

@@ -76,7 +76,7 @@ static void release(hf_hold *hold)
         ASSERT_OK(hf_release(hold, &err), &err);
 }
 
-/* ---- the machinery -------------------------------------------------------------- */
+/* ---- the machinery ------------------------------------------------------ */
 
 static int count_rows(const hf_lock_info *info, void *ctx)
 {
@@ -128,7 +128,7 @@ static void torture(scenario_fn *scenario)
     }                                                                          \
     static void scenario_##name_(struct stage *stage)
 
-/* ---- clients and configuration ---------------------------------------------------- */
+/* ---- clients and configuration ------------------------------------------ */
 
 TORTURE(opening_and_closing)
 {
@@ -195,7 +195,7 @@ TORTURE(refusing_a_wrong_url)
     ASSERT_TRUE(rc == HF_EUNSUPPORTED || rc == HF_ENOMEM || rc == HF_ECONFIG);
 }
 
-/* ---- locks -------------------------------------------------------------------------- */
+/* ---- locks -------------------------------------------------------------- */
 
 TORTURE(acquiring_and_releasing)
 {
@@ -324,7 +324,7 @@ TORTURE(losing_a_lock_and_telling)
     hf_close(client);
 }
 
-/* ---- requests ------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 struct outcome {
     struct event done;
@@ -427,7 +427,7 @@ TORTURE(standing_for_election)
     hf_close(client);
 }
 
-/* ---- looking ---------------------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------ */
 
 static int ignore_finding(const hf_finding *finding, void *ctx)
 {

@@ -34,7 +34,7 @@ static void listen(void)
     test_defer(silence, NULL);
 }
 
-/* ---- trace -------------------------------------------------------------------- */
+/* ---- trace -------------------------------------------------------------- */
 
 TEST(trace, tells_calls_and_reports)
 {
@@ -120,7 +120,7 @@ TEST(trace, finds_its_client_behind_another)
     ASSERT_HAS(lines, "connect → connected");
 }
 
-/* ---- fault ---------------------------------------------------------------------- */
+/* ---- fault -------------------------------------------------------------- */
 
 TEST(fault, a_failed_acquire_never_reaches_the_engine)
 {

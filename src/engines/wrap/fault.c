@@ -91,7 +91,7 @@ static void forget(struct fault_ticket *mine)
     mine->wanted = 0;
 }
 
-/* ---- one timer for all ------------------------------------------------- */
+/* ---- one timer for all -------------------------------------------------- */
 
 static int64_t due_of(const struct fault_ticket *mine)
 {
@@ -130,7 +130,7 @@ static struct fault_ticket *first_due(struct fault *self, int64_t now_ns)
     return NULL;
 }
 
-/* ---- what can go wrong ------------------------------------------------- */
+/* ---- what can go wrong -------------------------------------------------- */
 
 static void report_unknown(struct fault *self, struct fault_ticket *mine,
                            const char *why)
@@ -210,7 +210,7 @@ static void break_connection(struct fault *self, int64_t ms)
     hf__up_down(&self->wrap.base, &err);
 }
 
-/* ---- calls of tickets -------------------------------------------------- */
+/* ---- calls of tickets --------------------------------------------------- */
 
 static int pass_down(struct fault *self, struct fault_ticket *mine,
                      enum hf__fault_call call, hf_error *err)
@@ -401,7 +401,7 @@ static int fault_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     return 0;
 }
 
-/* ---- calls of the connection ------------------------------------------- */
+/* ---- calls of the connection -------------------------------------------- */
 
 static int connect_now(struct fault *self, hf_error *err)
 {
@@ -501,7 +501,7 @@ FAULT_QUERY(version_read)
 FAULT_QUERY(version_commit)
 FAULT_QUERY(doctor)
 
-/* ---- reports up -------------------------------------------------------- */
+/* ---- reports up --------------------------------------------------------- */
 
 /* True if the report must not be heard; says "unknown" where it is due. */
 static bool swallow(struct fault *self, struct fault_ticket *mine)

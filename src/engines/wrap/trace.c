@@ -74,7 +74,7 @@ static void tell(struct hf__engine *engine, const char *format, ...)
     hf__client_log(hf__wrap_client(engine), HF_LOG_INFO, "%s", line);
 }
 
-/* ---- calls down -------------------------------------------------------- */
+/* ---- calls down --------------------------------------------------------- */
 
 static void tell_call(struct hf__engine *engine, struct hf__ticket *ticket,
                       const char *call)
@@ -183,7 +183,7 @@ TRACE_QUERY(version_read, "version_read")
 TRACE_QUERY(version_commit, "version_commit")
 TRACE_QUERY(doctor, "doctor")
 
-/* ---- reports up -------------------------------------------------------- */
+/* ---- reports up --------------------------------------------------------- */
 
 /* "acquire 'jobs' #12 → granted token 17, in 41 µs". */
 HF_PRINTF(3, 4)
