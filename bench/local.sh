@@ -19,9 +19,10 @@ figure() {
 
 compare() {
     local scenario=$1 what=$2 ours raw
-    raw=$("$build/bench/raw_local" --seconds "$seconds" "$scenario" |
+    shift 2
+    raw=$("$build/bench/raw_local" --seconds "$seconds" "$@" "$scenario" |
         figure "$what")
-    ours=$("$build/holdfast" -u "local://$directory" bench \
+    ours=$("$build/holdfast" -u "local://$directory" bench "$@" \
         --scenario "$scenario" --seconds "$seconds" --json | figure "$what")
     awk -v s="$scenario" -v w="$what" -v o="$ours" -v r="$raw" 'BEGIN {
         printf "{\"scenario\":\"%s\",\"%s\":%s,\"raw\":%s,\"ratio\":%.2f}\n",
@@ -29,7 +30,7 @@ compare() {
 }
 
 compare pair pairs_per_s
-compare handover p50_us
+compare handover p50_us --pin 0 # where they run would decide
 compare shared-name pairs_per_s
 "$build/holdfast" -u "local://$directory" bench --scenario held \
     --seconds "$seconds" --locks 100000 --json
