@@ -443,6 +443,13 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
         connected(redis);
 }
 
+/* The password has been sent; it need not stay in our memory. */
+static void forget_password(struct hf__buf *out)
+{
+    if (out->text && out->len == 0)
+        explicit_bzero(out->text, out->size);
+}
+
 static void refuse(struct hf__redis *redis, const struct hf__resp_value *value)
 {
     hf_error err;
@@ -467,6 +474,7 @@ static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
     (void)call;
     if (!reply)
         return;
+    forget_password(&redis->stream.out);
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST) {
         refuse(redis, &head);
