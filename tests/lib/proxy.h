@@ -7,7 +7,9 @@
  * order holds until the next one of its kind, or proxy_pass().
  *
  *     "applied, but the answer is lost":
- *         proxy_hold(proxy, PROXY_TO_CLIENT, true);  …send…  proxy_reset(proxy);
+ *         proxy_hold(proxy, PROXY_TO_CLIENT, true);
+ *         …send…
+ *         proxy_reset(proxy);
  */
 #ifndef HF_TESTS_PROXY_H
 #define HF_TESTS_PROXY_H
