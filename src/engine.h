@@ -124,6 +124,12 @@ typedef int hf__engine_renew_fn(struct hf__engine *engine,
  * then), hf__up_lost() or hf__up_unknown(). */
 typedef int hf__engine_downgrade_fn(struct hf__engine *engine,
                                     struct hf__ticket *ticket, hf_error *err);
+/* A held ticket goes to another owner of this client, without being let go: a
+ * new token, and ticket->owner, on the store. At once: 0 and the token, or
+ * non-zero, and nothing has changed. Where it is NULL, tokens of a range serve
+ * (HF__RESERVES_TOKENS). */
+typedef int hf__engine_pass_fn(struct hf__engine *engine,
+                               struct hf__ticket *ticket, uint64_t *ret_token);
 /* One question about locks in general: list, check, break, version, doctor.
  * Ends in hf__up_answer(). */
 typedef int hf__engine_query_fn(struct hf__engine *engine,
@@ -170,6 +176,7 @@ struct hf__engine_ops {
     hf__engine_release_fn *release;   /* required */
     hf__engine_renew_fn *renew;       /* required */
     hf__engine_downgrade_fn *downgrade; /* NULL: HF_EUNSUPPORTED */
+    hf__engine_pass_fn *pass;         /* NULL: by ranges of tokens, or not */
     hf__engine_query_fn *list;        /* NULL: HF_EUNSUPPORTED, as all below */
     hf__engine_query_fn *check_token;
     hf__engine_query_fn *break_lock;

@@ -16,8 +16,9 @@
  *
  * LOCAL HAND-OVER. A released exclusive seat may be passed straight to the
  * request in front, without the engine: at most local_handover times or 10 ms
- * in a row, so that other processes are not starved, and only while the seat
- * has tokens left, so that every pass has a larger one. The place that stood
+ * in a row, so that other processes are not starved. Every pass has a larger
+ * token: the engine writes it into the seat's record (pass), or granted a range
+ * of them with the seat. The place that stood
  * for the receiver now stands for the next one; with nobody left it stays in
  * line for a moment, because whoever released is likely to ask again.
  *
@@ -409,6 +410,8 @@ static int timeout_code(const struct hf_request *request)
 
     if (front && gate->place && gate->place->unsure)
         return HF_EUNKNOWN;
+    if (request->nowait)
+        return HF_EUNAVAILABLE; /* a try that was answered has ended */
     if (!front || !hf__list_empty(&gate->seats) ||
         (gate->place && gate->place->answered))
         return HF_ETIMEOUT;
@@ -504,11 +507,11 @@ void hf__gate_granted(struct hf__ticket *ticket)
 
 uint32_t hf__gate_most_passes(const hf_client *client)
 {
-    bool reserves = client->engine->ops->flags & HF__RESERVES_TOKENS;
+    const struct hf__engine_ops *ops = client->engine->ops;
 
     if (client->settings.local_handover >= 0)
         return (uint32_t)client->settings.local_handover;
-    return reserves ? STANDARD_PASSES : 0;
+    return ops->pass || ops->flags & HF__RESERVES_TOKENS ? STANDARD_PASSES : 0;
 }
 
 /* May the released @seat go straight to @request? */
@@ -520,10 +523,23 @@ static bool may_pass(const struct hf__gate *gate, const struct hf__ticket *seat,
     return seat->mode == HF_EXCLUSIVE && !seat->downgrading &&
            gate->passes < hf__gate_most_passes(client) &&
            client->now_ns - gate->passing_since_ns < IN_A_ROW_NS &&
-           (seat->token == 0 || seat->token + 1 < seat->token_end) &&
+           (client->engine->ops->pass || seat->token == 0 ||
+            seat->token + 1 < seat->token_end) &&
            seat->deadline_ns - client->now_ns >
                hf__ms_to_ns(seat->lease_ms) / 4 &&
            hf__ticket_suits(seat, request);
+}
+
+/* A larger token for the next owner of @seat. */
+static bool next_token(const struct hf__gate *gate, struct hf__ticket *seat)
+{
+    struct hf__engine *engine = gate->client->engine;
+
+    if (!engine->ops->pass) {
+        seat->token += seat->token != 0;
+        return true;
+    }
+    return engine->ops->pass(engine, seat, &seat->token) == 0;
 }
 
 static bool pass(struct hf__gate *gate, struct hf__ticket *seat)
@@ -532,10 +548,9 @@ static bool pass(struct hf__gate *gate, struct hf__ticket *seat)
     hf_client *client = gate->client;
 
     if (!request || !may_pass(gate, seat, request) ||
-        hf__ticket_set_owner(seat, request) != 0)
+        hf__ticket_set_owner(seat, request) != 0 || !next_token(gate, seat))
         return false;
     gate->passes++;
-    seat->token += seat->token != 0;
     seat->granted_ns = client->now_ns;
     client->metrics.handovers_local++;
     granted(request, seat);

@@ -377,3 +377,27 @@ TEST(election, a_candidate_that_stops_never_leads)
     ASSERT_EQ(contract_try(client, name, HF_EXCLUSIVE, 0), 0);
     ASSERT_EQ(event_count(&events), 0);
 }
+
+TEST(look, a_token_that_was_passed_on_inside_the_process_is_not_current)
+{
+    const char *name = contract_name("jobs");
+    hf_client *client;
+    hf_request *request;
+    hf_hold *hold;
+    uint64_t first;
+    hf_error err;
+
+    NEEDS(HF_CAP_CHECK_TOKEN);
+    client = contract_open("");
+    hold = contract_acquire(client, name);
+    first = hf_token(hold);
+    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
+              &err);
+    contract_release(hold);
+    ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
+    hf_request_free(request);
+    ASSERT_GT(hf_token(hold), first);
+    ASSERT_OK(hf_check_token(client, name, hf_token(hold), &err), &err);
+    ASSERT_RC(hf_check_token(client, name, first, &err), HF_ECONFLICT, &err);
+    contract_release(hold);
+}

@@ -305,6 +305,55 @@ int hf__change_downgrade(struct hf__store *store, const struct hf__key *key,
     return rc;
 }
 
+/* ---- pass ------------------------------------------------------------------ */
+
+/* The next owner's name into the record, where it fits: a record keeps its
+ * size, and with it the order of all. The process is the same. */
+static void rename_owner(struct hf__record *record, const struct hf__key *key,
+                         const char *owner)
+{
+    size_t room = (size_t)record->size * 8 - sizeof(*record) - key->len;
+    size_t len = strlen(owner);
+    char *texts = record->texts + key->len;
+
+    if (len + record->note_len > room)
+        return;
+    memmove(texts + len, texts + record->owner_len, record->note_len);
+    memcpy(texts, owner, len);
+    memset(texts + len + record->note_len, 0, room - len - record->note_len);
+    record->owner_len = (uint8_t)len;
+}
+
+int hf__change_pass(struct hf__store *store, const struct hf__key *key,
+                    const struct hf__asker *asker, struct hf__result *ret,
+                    hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    struct hf__record *record;
+    int rc;
+
+    do {
+        rc = hf__block_load(store, key->bucket, draft, err);
+        if (rc != 0)
+            return rc;
+        record = hf__draft_find(draft, store->client, asker->id);
+        if (!record || record->state != HF__RECORD_HELD ||
+            record->expires_ns <= asker->now_ns)
+            return 1;
+        rename_owner(record, key, asker->owner);
+        record->since_ns = asker->now_ns;
+        record->tokens = 1;
+        record->token = hf__token_next(store, draft, 1, asker->now_ns);
+        draft->changed = true;
+        ret->token = record->token;
+        ret->tokens = 1;
+        ret->ours = true;
+        ret->alone = draft->used == (uint32_t)record->size * 8;
+        rc = hf__block_install(store, draft, err);
+    } while (rc == 1);
+    return rc;
+}
+
 /* ---- break ------------------------------------------------------------- */
 
 static bool is_meant(const struct hf__record *record, uint64_t token,

@@ -554,6 +554,33 @@ static int local_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     return 0;
 }
 
+static int local_pass(struct hf__engine *engine, struct hf__ticket *ticket,
+                      uint64_t *ret_token)
+{
+    struct hf__local *local = (struct hf__local *)engine;
+    struct hf__local_ticket *mine = hf__engine_ticket(engine, ticket);
+    struct hf__asker asker;
+    struct hf__result result;
+    struct hf__key key;
+    int rc;
+
+    if (!local->connected)
+        return HF_EUNAVAILABLE;
+    ticket_key(local, ticket, &key);
+    make_asker(local, ticket, hf__now(), &asker);
+    rc = hf__change_pass(&local->store, &key, &asker, &result,
+                         /* err= */ NULL);
+    mine->alone = false;
+    if (rc != 0)
+        return rc < 0 ? rc : HF_ELOST;
+    mine->word = local->store.draft.word;
+    mine->alone = result.alone;
+    mine->token = result.token;
+    mine->tokens = result.tokens;
+    *ret_token = result.token;
+    return 0;
+}
+
 const struct hf__engine_ops hf__engine_local = {
     .name = "local",
     .schemes = "local",
@@ -562,7 +589,6 @@ const struct hf__engine_ops hf__engine_local = {
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
             HF_CAP_DEATH_NOTICE,
-    .flags = HF__RESERVES_TOKENS,
     .size = sizeof(struct hf__local),
     .ticket_size = sizeof(struct hf__local_ticket),
     .open = local_open,
@@ -573,6 +599,7 @@ const struct hf__engine_ops hf__engine_local = {
     .release = local_release,
     .renew = local_renew,
     .downgrade = local_downgrade,
+    .pass = local_pass,
     .list = hf__local_list,
     .check_token = hf__local_check_token,
     .break_lock = hf__local_break,

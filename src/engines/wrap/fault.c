@@ -670,6 +670,7 @@ const struct hf__engine_ops hf__engine_fault = {
     .release = fault_release,
     .renew = fault_renew,
     .downgrade = fault_downgrade,
+    .pass = hf__wrap_pass,
     .list = fault_list,
     .check_token = fault_check_token,
     .break_lock = fault_break_lock,

@@ -322,6 +322,7 @@ const struct hf__engine_ops hf__engine_trace = {
     .release = trace_release,
     .renew = trace_renew,
     .downgrade = trace_downgrade,
+    .pass = hf__wrap_pass,
     .list = trace_list,
     .check_token = trace_check_token,
     .break_lock = trace_break_lock,

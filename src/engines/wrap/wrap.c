@@ -19,6 +19,7 @@ static void narrow(struct hf__engine_ops *ops,
     if (!inner->slot)                                                          \
     ops->slot = NULL
     NARROW(downgrade);
+    NARROW(pass);
     NARROW(list);
     NARROW(check_token);
     NARROW(break_lock);
@@ -71,6 +72,12 @@ hf_client *hf__wrap_client(const struct hf__engine *engine)
     while (engine->up == &hf__trace_up || engine->up == &hf__fault_up)
         engine = engine->up_owner;
     return engine->up_owner;
+}
+
+int hf__wrap_pass(struct hf__engine *engine, struct hf__ticket *ticket,
+                  uint64_t *ret_token)
+{
+    return engine->inner->ops->pass(engine->inner, ticket, ret_token);
 }
 
 int hf__wrap_list(struct hf__engine *engine, struct hf__query *query,

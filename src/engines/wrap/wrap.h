@@ -32,6 +32,8 @@ void hf__wrap_connected(struct hf__engine *engine);
 hf_client *hf__wrap_client(const struct hf__engine *engine);
 
 /* Calls that a wrapper may pass on as they are. */
+int hf__wrap_pass(struct hf__engine *engine, struct hf__ticket *ticket,
+                  uint64_t *ret_token);
 int hf__wrap_list(struct hf__engine *engine, struct hf__query *query,
                   hf_error *err);
 int hf__wrap_check_token(struct hf__engine *engine, struct hf__query *query,
