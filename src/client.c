@@ -223,8 +223,10 @@ static int first_connection(hf_client *client, hf_error *err)
         /* Somebody has to try again when the pause is over. */
         int rc = hf__client_need_background(client, err);
 
-        if (rc != 0)
+        if (rc != 0) {
+            client->opener = NULL;
             return rc;
+        }
     }
     if (client->settings.connect == HF__CONNECT_WAIT) {
         until_ns = hf__instant_add(

@@ -98,17 +98,30 @@ void hf__hold_bind(hf_hold *hold, struct hf__ticket *ticket)
     atomic_store_explicit(&hold->deadline_ns, ticket->deadline_ns,
                           memory_order_relaxed);
     atomic_store_explicit(&hold->beat, 1, memory_order_relaxed);
+    hold->moved = HF_HELD;
     atomic_store_explicit(&hold->state, HF_HELD, memory_order_release);
+}
+
+bool hf__hold_seen_lost(const hf_hold *hold)
+{
+    return atomic_load_explicit(&hold->state, memory_order_acquire) == HF_LOST;
 }
 
 void hf__hold_move(hf_hold *hold, int state)
 {
-    int before = atomic_load_explicit(&hold->state, memory_order_relaxed);
+    int before = atomic_load_explicit(&hold->state, memory_order_acquire);
+    bool tell = hold->on_event && state != HF_RELEASED;
 
-    if (before == state)
+    /* Whoever was told LOST by a check stays told. */
+    while (before != HF_LOST &&
+           !atomic_compare_exchange_weak(&hold->state, &before, state))
+        continue;
+    if (before == HF_LOST)
+        state = HF_LOST;
+    if (hold->moved == state)
         return;
-    atomic_store_explicit(&hold->state, state, memory_order_release);
-    if (hold->on_event && state != HF_RELEASED)
+    hold->moved = state;
+    if (tell)
         hf__teller_add(hold->client, &hold->tale);
 }
 
@@ -120,14 +133,19 @@ void hf__hold_part(hf_hold *hold, int state)
     hf__hold_move(hold, state);
 }
 
+/* LOST is for ever, also if a renewal that was sent in time is confirmed an
+ * instant later: so the first who sees it writes it down. */
 static int own_check(const hf_hold *hold, int64_t now_ns)
 {
+    hf_hold *self = (hf_hold *)(uintptr_t)hold;
     int state = atomic_load_explicit(&hold->state, memory_order_acquire);
 
-    if (state <= HF_JEOPARDY &&
-        now_ns >= atomic_load_explicit(&hold->deadline_ns,
-                                       memory_order_acquire))
-        return HF_LOST;
+    while (state <= HF_JEOPARDY &&
+           now_ns >= atomic_load_explicit(&hold->deadline_ns,
+                                          memory_order_acquire)) {
+        if (atomic_compare_exchange_weak(&self->state, &state, HF_LOST))
+            return HF_LOST;
+    }
     return state;
 }
 

@@ -22,6 +22,7 @@ struct hf_hold {
     _Atomic uint64_t token;
     _Atomic uint32_t beat;       /* hf_beat() was called */
     uint32_t fork_generation;
+    int32_t moved;               /* the state the core has given it last */
     int32_t told;                /* the state that is being told */
     hf_client *client;
     struct hf__ticket *ticket;   /* NULL once released or lost */
@@ -45,6 +46,8 @@ void hf__hold_free(hf_hold *hold);
 void hf__hold_bind(hf_hold *hold, struct hf__ticket *ticket);
 /* With the monitor: a new state, told to the owner if he asked for it. */
 void hf__hold_move(hf_hold *hold, int state);
+/* Has a check seen it LOST, though the core has not moved it yet? */
+bool hf__hold_seen_lost(const hf_hold *hold);
 /* Part from the ticket: RELEASED or LOST. */
 void hf__hold_part(hf_hold *hold, int state);
 /* The worst state and the earliest deadline of a hold and its members. */

@@ -207,7 +207,8 @@ int hf__hold_release(hf_hold *hold)
 
         return state == HF_LOST ? HF_ELOST : 0;
     }
-    if (HF_UNLIKELY(client->now_ns >= ticket->deadline_ns)) {
+    if (HF_UNLIKELY(client->now_ns >= ticket->deadline_ns ||
+                    hf__hold_seen_lost(hold))) {
         hf__ticket_lose(ticket, ticket->lost_reason, /* certain= */ false);
         return HF_ELOST;
     }

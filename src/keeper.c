@@ -63,6 +63,18 @@ static void set_deadline(struct hf__ticket *ticket, int64_t deadline_ns)
     }
 }
 
+/* Has an owner been told LOST already, by hf_check()? */
+static bool seen_lost(const struct hf__ticket *ticket)
+{
+    bool lost = false;
+
+    HF_LIST_EACH(&ticket->holds, link)
+    {
+        lost |= hf__hold_seen_lost(HF_CONTAINER_OF(link, hf_hold, link));
+    }
+    return lost;
+}
+
 static void move_holds(struct hf__ticket *ticket, int state)
 {
     HF_LIST_EACH(&ticket->holds, link)
@@ -138,7 +150,7 @@ static void keeper_fire(struct hf__timer *timer)
     int64_t doubt_ns = share_of_lease(ticket, 2, 3);
     int64_t next_ns;
 
-    if (client->now_ns >= ticket->deadline_ns) {
+    if (client->now_ns >= ticket->deadline_ns || seen_lost(ticket)) {
         hf__ticket_lose(ticket, ticket->lost_reason, /* certain= */ false);
         return;
     }
@@ -223,8 +235,8 @@ void hf__keeper_renewed(struct hf__ticket *ticket,
         ticket->confirmed_ns = grant->sent_ns;
         return;
     }
-    if (client->now_ns >= ticket->deadline_ns) {
-        /* Too late: the owner may have seen LOST by hf_check() already. */
+    if (client->now_ns >= ticket->deadline_ns || seen_lost(ticket)) {
+        /* Too late, or the owner knows it as LOST. */
         hf__ticket_lose(ticket, ticket->lost_reason, /* certain= */ false);
         return;
     }
