@@ -134,6 +134,32 @@ TEST(keeper, a_renewal_that_comes_after_the_deadline_revives_nothing)
     core_end(&ask);
 }
 
+TEST(keeper, what_a_check_has_called_lost_is_not_held_again)
+{
+    struct core_ask ask;
+    struct core_ask other;
+    hf_hold *hold;
+    hf_client *client = core_open("ttl=3s");
+    struct hf__ticket *ticket;
+
+    hold = take(&ask, 0, 0);
+    core_advance_ms(2900);
+    ticket = core_last(CORE_RENEW);
+    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    core_stop_ms(100); /* inside, between the clock and the report */
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    struct hf__grant renewed = { .lease_ms = 3000, .sent_ns = ticket->sent_ns };
+    hf__up_renewed(core_engine(), ticket, &renewed);
+    hf__client_leave(client);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_advance_ms(0);
+    ASSERT_EQ(events[n_events - 1], HF_LOST);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+    core_ask(&other, "jobs", HF_FOREVER, NULL);
+    core_end(&other);
+}
+
 TEST(keeper, tries_again_while_the_engine_is_silent)
 {
     struct core_ask ask;
