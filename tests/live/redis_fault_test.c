@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "proc.h"
 #include "redis.h"
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms"
@@ -517,6 +518,37 @@ TEST(plain, is_the_lock_that_others_see)
     ASSERT_EQ(hf_break(client, "jobs", 0, "somebody", &err), HF_ECONFLICT);
     ASSERT_OK(hf_break(client, "jobs", 0, "other", &err), &err);
     ASSERT_EQ(redis_try(client, "jobs", &err), 0);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+static void hold_until_killed(struct proc *self, void *arg)
+{
+    hf_client *client = redis_open(*(int *)arg, "ttl=200ms&lock_delay=600ms");
+
+    (void)redis_acquire(client, "jobs");
+    proc_tell(self, "holding");
+    (void)proc_hear(self);
+}
+
+TEST(native, keeps_the_lock_of_a_vanished_holder_closed_for_lock_delay)
+{
+    struct server *server = redis_start();
+    int port = server_port(server);
+    struct proc *child = proc_start(hold_until_killed, &port);
+    hf_client *client;
+    int64_t killed_ms;
+    hf_hold *hold;
+    hf_error err;
+
+    (void)proc_expect(child, "holding");
+    proc_kill(child);
+    killed_ms = clock_ms();
+    client = redis_open(port, "ttl=200ms");
+    hold = redis_acquire(client, "jobs");
+    /* Its last renewal was at most a lease ago. */
+    ASSERT_GE(clock_ms() - killed_ms, 600 - 10);
+    ASSERT_LT(clock_ms() - killed_ms, 3000);
+    ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
