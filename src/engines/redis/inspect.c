@@ -11,6 +11,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "engines/redis/redis.h"
 #include "name.h"
@@ -413,6 +414,30 @@ int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
 
 /* ---- tokens ------------------------------------------------------------ */
 
+/* The holder has a range of tokens, or has not told its token yet. If the
+ * holder is this client, it knows. */
+static void check_own(struct hf__redis *redis, struct hf__query *query,
+                      const struct hf__resp_value *value)
+{
+    struct hf__ticket *ticket = NULL;
+    char number[13];
+
+    if (value->len == 1 + HF__RECORD_TICKET &&
+        memcmp(value->text + 1, redis->identity, 32) == 0) {
+        memcpy(number, value->text + 33, 12);
+        number[12] = '\0';
+        ticket = hf__redis_ticket_find(redis, strtoull(number, NULL, 16));
+    }
+    if (!ticket || ticket->token == 0)
+        answer_text(redis, query, HF_EUNSUPPORTED,
+                    "the server learns its token with the next renewal; ask "
+                    "again then");
+    else if (ticket->token == query->token)
+        hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
+    else
+        answer_text(redis, query, HF_ECONFLICT, "held under another token");
+}
+
 static void on_checked(struct hf__redis *redis,
                        const struct hf__redis_call *call,
                        struct hf__resp *reply)
@@ -431,10 +456,9 @@ static void on_checked(struct hf__redis *redis,
         answer_text(redis, query, HF_ENOTFOUND, "nobody holds it");
     else if (hf__resp_is(&value, "c"))
         answer_text(redis, query, HF_ECONFLICT, "held under another token");
-    else if (hf__resp_is(&value, "u"))
-        answer_text(redis, query, HF_EUNSUPPORTED,
-                    "the server learns its token with the next renewal; ask "
-                    "again then");
+    else if (value.type == HF__RESP_TEXT && value.len > 0 &&
+             value.text[0] == 'u')
+        check_own(redis, query, &value);
     else
         answer_refused(redis, query, &value);
 }

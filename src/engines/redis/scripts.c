@@ -432,7 +432,8 @@ static const char look[] =
     "end\n"
     "return all\n";
 
-/* ARGV: token. Answers y, n (nobody holds it), c (another), u (cannot tell). */
+/* ARGV: token. Answers y, n (nobody holds it), c (another), or u and the
+ * ticket of who holds it and alone can tell. */
 static const char check[] =
     "open(KEYS[1])\n"
     "local asked=tonumber(ARGV[1])\n"
@@ -446,7 +447,7 @@ static const char check[] =
     "    base()\n"
     "    if asked>last or asked<=first then return 'c' end\n"
     "    if asked==last and most==1 then return 'y' end\n"
-    "    return 'u'\n"
+    "    return 'u'..sub(v,1,44)\n"
     "  end\n"
     "else\n"
     "  read(v)\n"
@@ -463,11 +464,12 @@ static const char check[] =
     "  if own==0 then\n"
     "    if asked>last or asked<=tonumber(sub(rec,88,103)) then return 'c' "
     "end\n"
-    "    return 'u'\n"
+    "    return 'u'..sub(rec,1,44)\n"
     "  end\n"
+    "  v=rec\n"
     "end\n"
     "if asked<first or asked>=first+most then return 'c' end\n"
-    "return most==1 and 'y' or 'u'\n";
+    "return most==1 and 'y' or 'u'..sub(v,1,44)\n";
 
 /* ARGV: token or 0, owner. Answers 1, 0 (nobody holds it), -1 (another). */
 static const char break_lock[] =
