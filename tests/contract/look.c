@@ -388,7 +388,7 @@ TEST(look, a_token_that_was_passed_on_inside_the_process_is_not_current)
     hf_error err;
 
     NEEDS(HF_CAP_CHECK_TOKEN);
-    client = contract_open("");
+    client = contract_open(NULL);
     hold = contract_acquire(client, name);
     first = hf_token(hold);
     ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
