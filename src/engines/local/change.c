@@ -310,10 +310,9 @@ int hf__change_downgrade(struct hf__store *store, const struct hf__key *key,
 /* The next owner's name into the record, where it fits: a record keeps its
  * size, and with it the order of all. The process is the same. */
 static void rename_owner(struct hf__record *record, const struct hf__key *key,
-                         const char *owner)
+                         const char *owner, size_t len)
 {
     size_t room = (size_t)record->size * 8 - sizeof(*record) - key->len;
-    size_t len = strlen(owner);
     char *texts = record->texts + key->len;
 
     if (len + record->note_len > room)
@@ -340,7 +339,7 @@ int hf__change_pass(struct hf__store *store, const struct hf__key *key,
         if (!record || record->state != HF__RECORD_HELD ||
             record->expires_ns <= asker->now_ns)
             return 1;
-        rename_owner(record, key, asker->owner);
+        rename_owner(record, key, asker->owner, strlen(asker->owner));
         record->since_ns = asker->now_ns;
         record->tokens = 1;
         record->token = hf__token_next(store, draft, 1, asker->now_ns);
