@@ -113,12 +113,9 @@ extern "C" {
     X(ENOTFOUND, -17, "there is nothing of that name")                         \
     X(ENOSPACE, -18, "the engine's store is full")
 
-enum hf_errcode {
-#define HF_X(name, value, text) HF_##name = (value),
-    HF_ERROR_MAP(HF_X)
+#define HF_X(name, value, text) , HF_##name = (value)
+enum hf_errcode { HF_OK = 0 HF_ERROR_MAP(HF_X) };
 #undef HF_X
-    HF_OK = 0
-};
 
 /**
  * What went wrong: a code for programs, a sentence for people.
@@ -170,12 +167,12 @@ enum {
 };
 
 /** Capabilities: what the engine behind a client can promise. */
-#define HF_CAP_FENCED (UINT64_C(1) << 0)       /* tokens are honest */
-#define HF_CAP_FIFO (UINT64_C(1) << 1)         /* first come, first served */
-#define HF_CAP_SHARED (UINT64_C(1) << 2)       /* HF_SHARED works */
-#define HF_CAP_SLOTS (UINT64_C(1) << 3)        /* HF_SLOT works */
-#define HF_CAP_PUSH (UINT64_C(1) << 4)         /* a release wakes the next */
-#define HF_CAP_LEASED (UINT64_C(1) << 5)       /* a silent holder loses it */
+#define HF_CAP_FENCED (UINT64_C(1) << 0)        /* tokens are honest */
+#define HF_CAP_FIFO (UINT64_C(1) << 1)          /* first come, first served */
+#define HF_CAP_SHARED (UINT64_C(1) << 2)        /* HF_SHARED works */
+#define HF_CAP_SLOTS (UINT64_C(1) << 3)         /* HF_SLOT works */
+#define HF_CAP_PUSH (UINT64_C(1) << 4)          /* a release wakes the next */
+#define HF_CAP_LEASED (UINT64_C(1) << 5)        /* a silent holder loses it */
 #define HF_CAP_SESSION_BOUND (UINT64_C(1) << 6) /* one lease for all locks */
 #define HF_CAP_SURVIVES_RESTART (UINT64_C(1) << 7)
 #define HF_CAP_SURVIVES_FAILOVER (UINT64_C(1) << 8)
@@ -185,8 +182,8 @@ enum {
 #define HF_CAP_LIST (UINT64_C(1) << 12)        /* hf_list() sees everybody */
 #define HF_CAP_BREAK (UINT64_C(1) << 13)       /* hf_break() works */
 #define HF_CAP_CHECK_TOKEN (UINT64_C(1) << 14) /* hf_check_token() is exact */
-#define HF_CAP_DEATH_NOTICE (UINT64_C(1) << 15) /* a dead holder is noticed at
-                                                   once, not at lease end */
+/** A dead holder is noticed at once, not when its lease ends. */
+#define HF_CAP_DEATH_NOTICE (UINT64_C(1) << 15)
 
 /** What hf_acquire() may be told beside the name. */
 typedef struct hf_opts {
@@ -200,12 +197,14 @@ typedef struct hf_opts {
     const char *owner;   /* NULL: the calling thread; re-entry is per owner */
     const char *note;    /* shown to whoever asks who holds it; may be NULL */
     void (*on_event)(hf_hold *hold, int state, void *ctx); /* may be NULL */
-    void *ctx;           /* passed to @on_event */
+    void *ctx; /* passed to @on_event */
 } hf_opts;
 
 /** The defaults: exclusive, wait for ever. Valid in C99 and C++98. */
 #define HF_OPTS_INIT                                                           \
-    { (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_FOREVER, 0, 0, 0, 0, 0, 0 }
+    {                                                                          \
+        (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_FOREVER, 0, 0, 0, 0, 0, 0       \
+    }
 
 /** The same for bindings; @size is their sizeof(hf_opts). */
 HF_API void hf_opts_init(hf_opts *opts, size_t size);
@@ -459,8 +458,7 @@ HF_API int hf_dispatch(hf_client *client);
  */
 HF_API int hf_elect_start(hf_client *client, const char *name,
                           const hf_opts *opts, hf_event_cb *on_change,
-                          void *ctx, hf_election **ret_election,
-                          hf_error *err);
+                          void *ctx, hf_election **ret_election, hf_error *err);
 /** HF_HELD or HF_JEOPARDY while leading, HF_RELEASED while a candidate. */
 HF_API int hf_elect_check(const hf_election *election);
 /** Resign and free. As hf_release() while leading, else 0. NULL: 0. */
@@ -490,10 +488,10 @@ enum { HF_HOLDER = 0, HF_WAITER = 1 };
 
 /** One holder of, or one waiter for, one lock. */
 typedef struct hf_lock_info {
-    uint32_t size;     /* set by us */
-    int32_t role;      /* HF_HOLDER, HF_WAITER */
-    int32_t mode;      /* what it holds or waits for */
-    int32_t slots;     /* HF_SLOT: how many the name admits; else 0 */
+    uint32_t size; /* set by us */
+    int32_t role;  /* HF_HOLDER, HF_WAITER */
+    int32_t mode;  /* what it holds or waits for */
+    int32_t slots; /* HF_SLOT: how many the name admits; else 0 */
     const char *name;
     const char *owner; /* never NULL */
     const char *host;  /* "" where the engine does not know */
@@ -559,7 +557,7 @@ typedef struct hf_engine_info {
     const char *schemes;
     const char *dialects;
     uint64_t capabilities;
-    const char *hint;   /* what to install if it is not available */
+    const char *hint; /* what to install if it is not available */
 } hf_engine_info;
 typedef int hf_engine_cb(const hf_engine_info *engine, void *ctx);
 /** Calls @each for every engine; loads nothing. */
@@ -574,7 +572,12 @@ HF_API int hf_metrics_write(hf_client *client, hf_write_cb *write, void *ctx);
  */
 
 /** Levels of the log hook. */
-enum { HF_LOG_ERROR = 0, HF_LOG_WARNING = 1, HF_LOG_INFO = 2, HF_LOG_DEBUG = 3 };
+enum {
+    HF_LOG_ERROR = 0,
+    HF_LOG_WARNING = 1,
+    HF_LOG_INFO = 2,
+    HF_LOG_DEBUG = 3
+};
 /** One line, no newline, no secret. May be called from any thread, never with
  *  a lock of ours held. */
 typedef void hf_log_cb(int level, const char *text, void *ctx);

@@ -59,8 +59,7 @@ static void ask_again(struct hf__gate *gate)
     struct hf__ticket *place = gate->place;
 
     hf__gate_pin(gate);
-    HF_LIST_EACH(&gate->seats, link)
-    {
+    HF_LIST_EACH(&gate->seats, link) {
         hf__keeper_hurry(HF_CONTAINER_OF(link, struct hf__ticket, link));
     }
     if (place && place->state == HF__TICKET_QUEUED) {
@@ -92,8 +91,7 @@ void hf__client_connected(hf_client *client)
 
 static void alarm_seats(struct hf__gate *gate)
 {
-    HF_LIST_EACH(&gate->seats, link)
-    {
+    HF_LIST_EACH(&gate->seats, link) {
         hf__keeper_alarm(HF_CONTAINER_OF(link, struct hf__ticket, link));
     }
 }
@@ -121,11 +119,10 @@ void hf__client_down(hf_client *client, const hf_error *err)
         hf__gate_each(client, alarm_seats);
 
     client->connect_attempts++;
-    client->given_up = is_final(err->code) ||
-                       hf__retry_over(&client->settings,
-                                      client->connect_attempts,
-                                      client->connect_since_ns,
-                                      client->now_ns);
+    client->given_up =
+        is_final(err->code) ||
+        hf__retry_over(&client->settings, client->connect_attempts,
+                       client->connect_since_ns, client->now_ns);
     if (client->given_up) {
         hf__gate_each(client, fail_gate);
         hf__waiter_done(client, client->opener, err->code);
@@ -288,11 +285,10 @@ static int client_init(hf_client *client, const char *url,
     /* Two timers that are always there: the core's for connecting, and the
      * engine's. */
     if (hf__gate_init(client) != 0 || hf__client_timer_user(client) != 0 ||
-        hf__client_timer_user(client) != 0 ||
-        hf__fork_watch(client) != 0)
+        hf__client_timer_user(client) != 0 || hf__fork_watch(client) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    rc = hf__world->random(client->host.identity,
-                           sizeof(client->host.identity));
+    rc =
+        hf__world->random(client->host.identity, sizeof(client->host.identity));
     if (rc != 0)
         return hf__fail(err, rc, "the kernel gives no random numbers");
     introduce(client);
@@ -350,13 +346,11 @@ static void cancel_gate(struct hf__gate *gate)
 static void release_seats(struct hf__gate *gate)
 {
     hf__gate_pin(gate);
-    HF_LIST_EACH(&gate->seats, link)
-    {
+    HF_LIST_EACH(&gate->seats, link) {
         struct hf__ticket *seat =
             HF_CONTAINER_OF(link, struct hf__ticket, link);
 
-        HF_LIST_EACH(&seat->holds, held)
-        {
+        HF_LIST_EACH(&seat->holds, held) {
             hf__hold_part(HF_CONTAINER_OF(held, hf_hold, link), HF_RELEASED);
         }
         hf__reaper_take(seat, /* releasing= */ true);

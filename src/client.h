@@ -92,7 +92,7 @@ struct hf_client {
     struct hf__list leaving;  /* tickets that the reaper takes back */
     struct hf__list requests; /* asynchronous ones, unfinished */
     struct hf__list queries;  /* questions under way */
-    _Atomic(struct hf_request *) cancels; /* pushed by hf_cancel() */
+    _Atomic(struct hf_request *) cancels;       /* pushed by hf_cancel() */
     struct hf__ticket *batch[HF__CLIENT_BATCH]; /* renewals to be sent */
     uint32_t batch_n;
 
@@ -105,9 +105,9 @@ struct hf_client {
     uint32_t spare_holds_n;
 
     /* Leaving the monitor. */
-    uint32_t users;   /* threads inside calls */
+    uint32_t users;            /* threads inside calls */
     struct hf__waiter *closer; /* hf_close(), until it is the only user */
-    uint32_t handles; /* holds, requests: they keep the memory */
+    uint32_t handles;          /* holds, requests: they keep the memory */
     uint32_t wakes_n;
     _Atomic uint32_t *wakes[HF__CLIENT_WAKES];
     struct hf__log_line *log_first;
@@ -168,8 +168,8 @@ void hf__fork_unwatch(hf_client *client);
 void hf__client_abandon(hf_client *client);
 static inline bool hf__forked(uint32_t generation)
 {
-    return generation != atomic_load_explicit(&hf__fork_generation,
-                                              memory_order_relaxed);
+    return generation !=
+           atomic_load_explicit(&hf__fork_generation, memory_order_relaxed);
 }
 
 #endif

@@ -35,47 +35,48 @@ enum {
 
 /* Checked values; texts are "" where unset. Owned by the client. */
 struct hf__settings {
-    int64_t ttl_ms;          /* ttl=30s */
-    int64_t wait_ms;         /* wait=  HF_FOREVER */
-    int64_t max_hold_ms;     /* max_hold=  0: none */
-    int64_t connect_timeout_ms; /* 5s */
-    int64_t io_timeout_ms;   /* 5s */
-    int64_t session_timeout_ms; /* 0: ttl */
-    int64_t lock_delay_ms;   /* 0 */
-    int64_t node_timeout_ms; /* 50ms */
-    int64_t retry_base_ms;   /* 50ms */
-    int64_t retry_interval_ms; /* 100ms */
+    int64_t ttl_ms;                /* ttl=30s */
+    int64_t wait_ms;               /* wait=  HF_FOREVER */
+    int64_t max_hold_ms;           /* max_hold=  0: none */
+    int64_t connect_timeout_ms;    /* 5s */
+    int64_t io_timeout_ms;         /* 5s */
+    int64_t session_timeout_ms;    /* 0: ttl */
+    int64_t lock_delay_ms;         /* 0 */
+    int64_t node_timeout_ms;       /* 50ms */
+    int64_t retry_base_ms;         /* 50ms */
+    int64_t retry_interval_ms;     /* 100ms */
     int64_t retry_max_interval_ms; /* 2s */
     int64_t retry_max_elapsed_ms;  /* 30s */
-    int32_t retry_policy;    /* exponential, without end */
-    int32_t retry_max_attempts; /* 0: no limit */
-    double retry_jitter;     /* 0.2 */
-    int32_t local_handover;  /* 16; 0: off; -1 ("auto"): 16 where fenced by range */
-    int32_t release;         /* HF__RELEASE_* */
-    int32_t renew;           /* HF__RENEW_* */
-    int32_t drive;           /* HF__DRIVE_* */
-    int32_t connect;         /* HF__CONNECT_* */
-    int32_t lease;           /* HF__LEASE_* */
+    int32_t retry_policy;          /* exponential, without end */
+    int32_t retry_max_attempts;    /* 0: no limit */
+    double retry_jitter;           /* 0.2 */
+    int32_t
+        local_handover; /* 16; 0: off; -1 ("auto"): 16 where fenced by range */
+    int32_t release;    /* HF__RELEASE_* */
+    int32_t renew;      /* HF__RENEW_* */
+    int32_t drive;      /* HF__DRIVE_* */
+    int32_t connect;    /* HF__CONNECT_* */
+    int32_t lease;      /* HF__LEASE_* */
     int32_t sync_replicas;
-    double drift;            /* 0.02: share of a lease that clocks may differ */
-    uint64_t require;        /* HF_CAP_* that must be there */
-    char *prefix;            /* before every name on the engine; "" */
+    double drift;     /* 0.02: share of a lease that clocks may differ */
+    uint64_t require; /* HF_CAP_* that must be there */
+    char *prefix;     /* before every name on the engine; "" */
     char *dialect;
     char *mode;
-    char *note;              /* standard note of every hold; "" */
+    char *note; /* standard note of every hold; "" */
     char *user;
-    char *password;          /* from password_file or the URL; secret */
+    char *password; /* from password_file or the URL; secret */
     char *acl;
     char *tls_ca;
     char *tls_cert;
     char *tls_key;
-    int32_t tls_verify;      /* 1 */
+    int32_t tls_verify; /* 1 */
     int32_t pool_max;
     int32_t pool_max_idle;
     int64_t pool_wait_ms;
-    int32_t pool_exhausted;  /* block|fail|grow */
-    int32_t pool_check;      /* 0 */
-    char *fault;             /* the fault engine's script; see engines/wrap */
+    int32_t pool_exhausted; /* block|fail|grow */
+    int32_t pool_check;     /* 0 */
+    char *fault;            /* the fault engine's script; see engines/wrap */
 };
 
 /* [lock PATTERN] of a file: what differs for the names that match. */
@@ -112,8 +113,8 @@ hf_config *hf__config_copy(const hf_config *config);
 /* The "url" of the file, or NULL. */
 const char *hf__config_url(const hf_config *config);
 /* Check everything and fill @ret_settings; release with _settings_release. */
-int hf__config_resolve(const hf_config *config, struct hf__settings *ret_settings,
-                       hf_error *err);
+int hf__config_resolve(const hf_config *config,
+                       struct hf__settings *ret_settings, hf_error *err);
 void hf__settings_release(struct hf__settings *settings);
 /* The sections [lock PATTERN] are the file's: take out of them what environment,
  * URL or code say for all names. Once, when all of those are known. */

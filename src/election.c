@@ -84,9 +84,8 @@ static int campaign(hf_election *election, hf_error *err)
     (void)pthread_mutex_lock(&election->guard);
     before = HF_STEAL(election->request);
     if (!election->stopping)
-        rc = hf_acquire_start(election->client, election->name,
-                              &election->opts, on_done, election,
-                              &election->request, err);
+        rc = hf_acquire_start(election->client, election->name, &election->opts,
+                              on_done, election, &election->request, err);
     if (rc != 0)
         election->rc = rc;
     (void)pthread_mutex_unlock(&election->guard);

@@ -61,8 +61,8 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-static const struct hf__engine_ops *
-find(const struct hf__engine_ops *const *table, const char *word)
+static const struct hf__engine_ops *find(
+    const struct hf__engine_ops *const *table, const char *word)
 {
     if (registered && has_word(registered->schemes, word))
         return registered;
@@ -76,14 +76,15 @@ find(const struct hf__engine_ops *const *table, const char *word)
 static int unknown(hf_error *err, const char *what, const char *word,
                    const struct hf__engine_ops *const *table)
 {
-    struct hf__buf known = { 0 };
+    struct hf__buf known = {0};
 
     for (; *table; table++) {
         hf__buf_add(&known, " ");
         hf__buf_add(&known, (*table)->schemes);
     }
-    (void)hf__fail(err, HF_EUNSUPPORTED, "no %s '%s' in this build; there is:%s",
-                   what, word, hf__buf_text(&known));
+    (void)hf__fail(err, HF_EUNSUPPORTED,
+                   "no %s '%s' in this build; there is:%s", what, word,
+                   hf__buf_text(&known));
     hf__buf_release(&known);
     return HF_EUNSUPPORTED;
 }

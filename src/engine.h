@@ -41,9 +41,9 @@ struct hf__engine_host {
     struct hf__loop *loop;
     const struct hf__settings *settings;
     const struct hf__url *url;
-    uint8_t identity[16];   /* random, the client's */
+    uint8_t identity[16]; /* random, the client's */
     const char *identity_hex;
-    const char *host;       /* this machine's name */
+    const char *host; /* this machine's name */
     int64_t pid;
     /* Start an engine's timer, so that somebody wakes for it. There is room
      * for one per engine; stop it by hf__timer_stop(). */
@@ -176,29 +176,29 @@ struct hf__engine_ops {
     hf__engine_release_fn *release;   /* required */
     hf__engine_renew_fn *renew;       /* required */
     hf__engine_downgrade_fn *downgrade; /* NULL: HF_EUNSUPPORTED */
-    hf__engine_pass_fn *pass;         /* NULL: by ranges of tokens, or not */
-    hf__engine_query_fn *list;        /* NULL: HF_EUNSUPPORTED, as all below */
+    hf__engine_pass_fn *pass;           /* NULL: by ranges of tokens, or not */
+    hf__engine_query_fn *list; /* NULL: HF_EUNSUPPORTED, as all below */
     hf__engine_query_fn *check_token;
     hf__engine_query_fn *break_lock;
     hf__engine_query_fn *version_read;
     hf__engine_query_fn *version_commit;
     hf__engine_query_fn *doctor;
-    hf__engine_wait_fn *wait;         /* NULL: the loop; then the next three
+    hf__engine_wait_fn *wait; /* NULL: the loop; then the next three
                                          are NULL too */
     hf__engine_attend_fn *attend;
     hf__engine_kick_fn *kick;
     hf__engine_sentry_fn *sentry;
-    hf__engine_flush_fn *flush;       /* NULL: nothing is gathered */
+    hf__engine_flush_fn *flush; /* NULL: nothing is gathered */
 };
 
 /* ---- reports up -------------------------------------------------------- */
 
 /* What came with a grant. */
 struct hf__grant {
-    uint64_t token;    /* 0: none */
-    uint32_t tokens;   /* the range token … token+tokens-1 is ours; 1 */
-    int64_t lease_ms;  /* 0: no lease, held until released or dead */
-    int64_t sent_ns;   /* when the request, or the last answered beat, was
+    uint64_t token;   /* 0: none */
+    uint32_t tokens;  /* the range token … token+tokens-1 is ours; 1 */
+    int64_t lease_ms; /* 0: no lease, held until released or dead */
+    int64_t sent_ns;  /* when the request, or the last answered beat, was
                           sent: the lease counts from here */
 };
 
@@ -298,18 +298,18 @@ static inline void hf__up_answer(struct hf__engine *engine,
 
 /* A row that list() or doctor() found; strings are copied by the adders. */
 struct hf__query {
-    struct hf__list link;   /* the core's */
-    const char *name;       /* list: exact name, or NULL */
-    const char *prefix;     /* list: "" for all; ignored with a name */
-    const char *owner;      /* break_lock, where token is 0 */
-    uint64_t token;         /* check_token, break_lock; version_commit: the
+    struct hf__list link;      /* the core's */
+    const char *name;          /* list: exact name, or NULL */
+    const char *prefix;        /* list: "" for all; ignored with a name */
+    const char *owner;         /* break_lock, where token is 0 */
+    uint64_t token;            /* check_token, break_lock; version_commit: the
                                expected one */
-    uint64_t version;       /* answer of version_read, version_commit */
-    void *rows;             /* the core's */
-    void *engine_data;      /* the engine's, while under way */
+    uint64_t version;          /* answer of version_read, version_commit */
+    void *rows;                /* the core's */
+    void *engine_data;         /* the engine's, while under way */
     struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */
-    int rc;                 /* the core's */
-    hf_error err;           /* the core's */
+    int rc;                    /* the core's */
+    hf_error err;              /* the core's */
 };
 
 /* Add a row to the answer. HF_ENOMEM must be passed to hf__up_answer(). The

@@ -16,7 +16,7 @@
 _Atomic uint32_t hf__fork_generation;
 
 static pthread_mutex_t all_guard = PTHREAD_MUTEX_INITIALIZER;
-static struct hf__list all = { &all, &all };
+static struct hf__list all = {&all, &all};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int watching;
 
@@ -33,8 +33,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
     atomic_fetch_add_explicit(&hf__fork_generation, 1, memory_order_relaxed);
-    HF_LIST_EACH(&all, link)
-    {
+    HF_LIST_EACH(&all, link) {
         hf_client *client = HF_CONTAINER_OF(link, hf_client, link);
 
         hf__list_remove(link);

@@ -83,8 +83,8 @@ static struct hf__gate *gate_new(hf_client *client, const char *name,
 
     if (!gate)
         return NULL;
-    gate->name = name_len < HF__SMALL_NAME ? gate->small_name
-                                           : hf__malloc(name_len + 1);
+    gate->name =
+        name_len < HF__SMALL_NAME ? gate->small_name : hf__malloc(name_len + 1);
     if (!gate->name || hf__client_timer_user(client) != 0) {
         if (gate->name != gate->small_name)
             hf__free(gate->name);
@@ -105,7 +105,8 @@ static struct hf__gate *gate_new(hf_client *client, const char *name,
 static void gate_free(struct hf__gate *gate)
 {
     hf_client *client = gate->client;
-    struct hf__gate **at = &client->gates[gate->hash & (client->gates_size - 1)];
+    struct hf__gate **at =
+        &client->gates[gate->hash & (client->gates_size - 1)];
 
     while (*at != gate)
         at = &(*at)->next;
@@ -254,8 +255,7 @@ static void granted(struct hf_request *request, struct hf__ticket *ticket)
 static struct hf__ticket *own_seat(const struct hf__gate *gate,
                                    const struct hf_request *request)
 {
-    HF_LIST_EACH(&gate->seats, link)
-    {
+    HF_LIST_EACH(&gate->seats, link) {
         struct hf__ticket *seat =
             HF_CONTAINER_OF(link, struct hf__ticket, link);
 
@@ -427,8 +427,8 @@ static void explain(const struct hf_request *request, hf_error *err, int rc)
         (void)hf__fail(err, rc, "acquire '%s': %s", name,
                        client->down_err.text);
     else if (rc == HF_EBUSY)
-        (void)hf__fail(err, rc,
-                       "'%s' is held by another owner in this process", name);
+        (void)hf__fail(err, rc, "'%s' is held by another owner in this process",
+                       name);
     else
         (void)hf__fail(err, rc, "acquire '%s': %s", name, hf_strerror(rc));
 }
@@ -453,8 +453,9 @@ void hf__gate_busy(struct hf__gate *gate, const char *holder)
 
     if (!request)
         return;
-    (void)hf__fail(&err, HF_EBUSY, holder ? "'%s' is held by %s" : "'%s' is held",
-                   gate->name, holder);
+    (void)hf__fail(&err, HF_EBUSY,
+                   holder ? "'%s' is held by %s" : "'%s' is held", gate->name,
+                   holder);
     finish_failed(request, &err);
 }
 
@@ -489,7 +490,8 @@ void hf__gate_granted(struct hf__ticket *ticket)
     gate->passing_since_ns = gate->client->now_ns;
     hf__timer_stop(&gate->client->loop, &gate->timer);
     if (!request) {
-        hf__reaper_take(ticket, /* releasing= */ true); /* nobody is behind it */
+        hf__reaper_take(ticket,
+                        /* releasing= */ true); /* nobody is behind it */
         return;
     }
     hf__list_append(&gate->seats, &ticket->link);

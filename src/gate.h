@@ -22,15 +22,15 @@ struct hf_request {
     bool finished;
     int64_t ttl_ms;
     int64_t max_hold_ms;
-    const char *owner;      /* the caller's text, or NULL */
-    uint64_t owner_serial;  /* else the thread's, or a new one */
-    const char *note;       /* "" for none */
+    const char *owner;     /* the caller's text, or NULL */
+    uint64_t owner_serial; /* else the thread's, or a new one */
+    const char *note;      /* "" for none */
     int64_t asked_ns;
     int64_t until_ns;
-    hf_hold *hold;          /* made beforehand: a grant cannot fail */
+    hf_hold *hold;             /* made beforehand: a grant cannot fail */
     struct hf__waiter *waiter; /* a blocked thread */
     int rc;
-    hf_error *err;          /* where the outcome is explained; may be NULL */
+    hf_error *err; /* where the outcome is explained; may be NULL */
 
     /* hf_acquire_start() only. */
     bool started;           /* this is one */
@@ -41,7 +41,7 @@ struct hf_request {
     void *ctx;
     _Atomic uint32_t canceled;
     struct hf_request *cancel_next;
-    hf_error error;         /* what err points to; the last field, so that a
+    hf_error error; /* what err points to; the last field, so that a
                                request on the stack need not clear it */
 };
 
@@ -49,16 +49,16 @@ struct hf__gate {
     struct hf__gate *next; /* in the client's hash chain */
     hf_client *client;
     uint64_t hash;
-    struct hf__list seats;   /* HELD tickets */
-    struct hf__list waiting; /* requests, first come first */
+    struct hf__list seats;    /* HELD tickets */
+    struct hf__list waiting;  /* requests, first come first */
     struct hf__ticket *place; /* our one place in line at the engine */
-    struct hf__timer timer;  /* an idle place is given up then */
+    struct hf__timer timer;   /* an idle place is given up then */
     int64_t passing_since_ns;
-    uint32_t passes;         /* local hand-overs in a row */
-    uint32_t leaving;        /* tickets that still use our name */
+    uint32_t passes;  /* local hand-overs in a row */
+    uint32_t leaving; /* tickets that still use our name */
     uint32_t pins;
     uint32_t name_len;
-    char *name;              /* small_name, or its own memory */
+    char *name; /* small_name, or its own memory */
     char small_name[HF__SMALL_NAME];
 };
 

@@ -141,8 +141,8 @@ static int own_check(const hf_hold *hold, int64_t now_ns)
     int state = atomic_load_explicit(&hold->state, memory_order_acquire);
 
     while (state <= HF_JEOPARDY &&
-           now_ns >= atomic_load_explicit(&hold->deadline_ns,
-                                          memory_order_acquire)) {
+           now_ns >=
+               atomic_load_explicit(&hold->deadline_ns, memory_order_acquire)) {
         if (atomic_compare_exchange_weak(&self->state, &state, HF_LOST))
             return HF_LOST;
     }
@@ -165,8 +165,8 @@ int hf__hold_check(const hf_hold *hold, int64_t now_ns)
 
 int64_t hf__hold_deadline(const hf_hold *hold)
 {
-    int64_t first_ns = atomic_load_explicit(&hold->deadline_ns,
-                                            memory_order_acquire);
+    int64_t first_ns =
+        atomic_load_explicit(&hold->deadline_ns, memory_order_acquire);
 
     for (uint32_t i = 0; i < hold->members_n; i++) {
         int64_t ns = hf__hold_deadline(hold->members[i]);

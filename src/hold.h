@@ -20,19 +20,19 @@ struct hf_hold {
     _Atomic int32_t state;       /* HF_HELD … HF_RELEASED */
     _Atomic int64_t deadline_ns; /* HF_NEVER: no lease */
     _Atomic uint64_t token;
-    _Atomic uint32_t beat;       /* hf_beat() was called */
+    _Atomic uint32_t beat; /* hf_beat() was called */
     uint32_t fork_generation;
-    int32_t moved;               /* the state the core has given it last */
-    int32_t told;                /* the state that is being told */
+    int32_t moved; /* the state the core has given it last */
+    int32_t told;  /* the state that is being told */
     hf_client *client;
-    struct hf__ticket *ticket;   /* NULL once released or lost */
-    struct hf__list link;        /* ticket->holds, or the spare list */
-    struct hf__tale tale;        /* events to be told */
+    struct hf__ticket *ticket; /* NULL once released or lost */
+    struct hf__list link;      /* ticket->holds, or the spare list */
+    struct hf__tale tale;      /* events to be told */
     hf_event_cb *on_event;
     void *ctx;
-    const char *name;            /* small_name, or its own memory */
-    struct hf_hold **members;    /* a multi-lock's, in the caller's order */
-    struct hf_hold *whole;       /* the multi-lock this is a member of */
+    const char *name;         /* small_name, or its own memory */
+    struct hf_hold **members; /* a multi-lock's, in the caller's order */
+    struct hf_hold *whole;    /* the multi-lock this is a member of */
     uint32_t members_n;
     char small_name[HF__SMALL_NAME];
 };

@@ -67,8 +67,7 @@ int hf_beat(hf_hold *hold)
     if (hold->members_n == 0)
         atomic_store_explicit(&hold->beat, 1, memory_order_release);
     for (uint32_t i = 0; i < hold->members_n; i++)
-        atomic_store_explicit(&hold->members[i]->beat, 1,
-                              memory_order_release);
+        atomic_store_explicit(&hold->members[i]->beat, 1, memory_order_release);
     return 0;
 }
 
@@ -179,8 +178,7 @@ static int give_back(hf_client *client, struct hf__ticket *ticket)
 {
     struct hf__waiter waiter;
 
-    hf__metrics_released(&client->metrics,
-                         client->now_ns - ticket->granted_ns);
+    hf__metrics_released(&client->metrics, client->now_ns - ticket->granted_ns);
     hf__waiter_init(&waiter);
     if (client->settings.release == HF__RELEASE_POST) {
         (void)hf__gate_release(ticket, /* waiter= */ NULL);
@@ -188,8 +186,7 @@ static int give_back(hf_client *client, struct hf__ticket *ticket)
     }
     if (hf__gate_release(ticket, &waiter))
         return 0;
-    if (!waiter.done &&
-        !hf__client_wait(client, &waiter, io_deadline(client)))
+    if (!waiter.done && !hf__client_wait(client, &waiter, io_deadline(client)))
         return HF_EUNKNOWN;
     if (waiter.rc == HF_ELOST)
         client->metrics.lost[HF__LOST_TAKEN]++;
@@ -284,8 +281,7 @@ static int await_answer(hf_client *client, struct hf__ticket *ticket,
         hf__list_remove(&waiter.watch);
         return rc;
     }
-    if (!waiter.done &&
-        !hf__client_wait(client, &waiter, io_deadline(client)))
+    if (!waiter.done && !hf__client_wait(client, &waiter, io_deadline(client)))
         return HF_EUNKNOWN;
     return waiter.rc;
 }
@@ -297,8 +293,7 @@ static int live_ticket(hf_hold *hold, struct hf__ticket **ret_ticket,
     struct hf__ticket *ticket = hold->ticket;
 
     if (!ticket || hold->client->now_ns >= ticket->deadline_ns)
-        return hf__fail(err, HF_ELOST, "'%s' was lost or released",
-                        hold->name);
+        return hf__fail(err, HF_ELOST, "'%s' was lost or released", hold->name);
     *ret_ticket = ticket;
     return 0;
 }
@@ -377,7 +372,7 @@ int hf_downgrade(hf_hold *hold, hf_error *err)
 hf_with hf_with_enter(hf_client *client, const char *name, const hf_opts *opts,
                       int *rc)
 {
-    hf_with with = { NULL, rc, 0 };
+    hf_with with = {NULL, rc, 0};
     int acquired = hf_acquire(client, name, opts, &with.hold, /* err= */ NULL);
 
     if (rc)

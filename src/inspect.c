@@ -72,9 +72,9 @@ static size_t room_for(const char *text)
 
 int hf__query_add_lock(struct hf__query *query, const hf_lock_info *info)
 {
-    struct row *row = hf__malloc(sizeof(*row) + room_for(info->name) +
-                                 room_for(info->owner) + room_for(info->host) +
-                                 room_for(info->note));
+    struct row *row =
+        hf__malloc(sizeof(*row) + room_for(info->name) + room_for(info->owner) +
+                   room_for(info->host) + room_for(info->note));
     char *to;
 
     if (!row)
@@ -188,16 +188,15 @@ static int ask(hf_client *client, hf__engine_query_fn *slot,
         return rc;
     }
     if (!waiter.done &&
-        !hf__client_wait(client, &waiter,
-                         hf__instant_add(
-                             client->now_ns,
-                             hf__ms_to_ns(client->settings.io_timeout_ms)))) {
+        !hf__client_wait(
+            client, &waiter,
+            hf__instant_add(client->now_ns,
+                            hf__ms_to_ns(client->settings.io_timeout_ms)))) {
         (*query)->waiter = NULL;
         *query = NULL;
-        return hf__fail(err, HF_EUNAVAILABLE,
-                        "%s does not answer within %lld ms",
-                        client->url->redacted,
-                        (long long)client->settings.io_timeout_ms);
+        return hf__fail(
+            err, HF_EUNAVAILABLE, "%s does not answer within %lld ms",
+            client->url->redacted, (long long)client->settings.io_timeout_ms);
     }
     return (*query)->rc == 0 ? 0 : hf__fail_pass(err, &(*query)->err);
 }
@@ -322,8 +321,7 @@ int hf_check_token(hf_client *client, const char *name, uint64_t token,
     query->token = token;
     rc = hf__query_name(query, name, err);
     if (rc == 0)
-        rc = hf__query_ask(client,
-                           offsetof(struct hf__engine_ops, check_token),
+        rc = hf__query_ask(client, offsetof(struct hf__engine_ops, check_token),
                            &query, err);
     hf__query_free(query);
     return rc;
@@ -381,7 +379,7 @@ int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx, hf_error *err)
 int hf_metrics_write(hf_client *client, hf_write_cb *write, void *ctx)
 {
     struct hf__metrics *copy;
-    struct hf__buf buf = { 0 };
+    struct hf__buf buf = {0};
     int rc;
 
     if (!client || !write)
@@ -392,8 +390,7 @@ int hf_metrics_write(hf_client *client, hf_write_cb *write, void *ctx)
     rc = hf__client_enter_any(client, /* err= */ NULL);
     if (rc == 0) {
         *copy = client->metrics;
-        HF_LIST_EACH(&client->leaving, link)
-        {
+        HF_LIST_EACH(&client->leaving, link) {
             copy->reaping++;
         }
         hf__client_leave(client);

@@ -54,8 +54,7 @@ static int64_t share_of_lease(const struct hf__ticket *ticket, int64_t n,
 static void set_deadline(struct hf__ticket *ticket, int64_t deadline_ns)
 {
     ticket->deadline_ns = deadline_ns;
-    HF_LIST_EACH(&ticket->holds, link)
-    {
+    HF_LIST_EACH(&ticket->holds, link) {
         hf_hold *hold = HF_CONTAINER_OF(link, hf_hold, link);
 
         atomic_store_explicit(&hold->deadline_ns, deadline_ns,
@@ -68,8 +67,7 @@ static bool seen_lost(const struct hf__ticket *ticket)
 {
     bool lost = false;
 
-    HF_LIST_EACH(&ticket->holds, link)
-    {
+    HF_LIST_EACH(&ticket->holds, link) {
         lost |= hf__hold_seen_lost(HF_CONTAINER_OF(link, hf_hold, link));
     }
     return lost;
@@ -77,8 +75,7 @@ static bool seen_lost(const struct hf__ticket *ticket)
 
 static void move_holds(struct hf__ticket *ticket, int state)
 {
-    HF_LIST_EACH(&ticket->holds, link)
-    {
+    HF_LIST_EACH(&ticket->holds, link) {
         hf__hold_move(HF_CONTAINER_OF(link, hf_hold, link), state);
     }
 }
@@ -88,12 +85,11 @@ static bool beaten(struct hf__ticket *ticket)
 {
     bool beat = false;
 
-    HF_LIST_EACH(&ticket->holds, link)
-    {
+    HF_LIST_EACH(&ticket->holds, link) {
         hf_hold *hold = HF_CONTAINER_OF(link, hf_hold, link);
 
-        beat |= atomic_exchange_explicit(&hold->beat, 0,
-                                         memory_order_acquire) != 0;
+        beat |=
+            atomic_exchange_explicit(&hold->beat, 0, memory_order_acquire) != 0;
     }
     return beat;
 }
@@ -203,13 +199,13 @@ void hf__keeper_cap(struct hf__ticket *ticket, int64_t max_hold_ms,
 {
     hf_client *client = ticket->gate->client;
 
-    ticket->unwanted = (flags & HF_NO_RENEW) != 0 ||
-                       client->settings.renew == HF__RENEW_OFF;
+    ticket->unwanted =
+        (flags & HF_NO_RENEW) != 0 || client->settings.renew == HF__RENEW_OFF;
     ticket->lost_reason = HF__LOST_EXPIRED;
-    ticket->until_ns = max_hold_ms == 0
-                           ? HF_NEVER
-                           : hf__instant_add(client->now_ns,
-                                             hf__ms_to_ns(max_hold_ms));
+    ticket->until_ns =
+        max_hold_ms == 0
+            ? HF_NEVER
+            : hf__instant_add(client->now_ns, hf__ms_to_ns(max_hold_ms));
 }
 
 bool hf__keeper_start(struct hf__ticket *ticket, const struct hf__grant *grant)
@@ -240,8 +236,7 @@ void hf__keeper_renewed(struct hf__ticket *ticket,
         hf__ticket_lose(ticket, ticket->lost_reason, /* certain= */ false);
         return;
     }
-    hf__metrics_renewed(&client->metrics,
-                        ticket->deadline_ns - client->now_ns);
+    hf__metrics_renewed(&client->metrics, ticket->deadline_ns - client->now_ns);
     ticket->lease_ms = grant->lease_ms;
     deadline_ns = claim_end(ticket, grant->sent_ns);
     if (deadline_ns > ticket->deadline_ns) {

@@ -271,7 +271,7 @@ static void look(hf_client *client, const struct hf__loop_batch *batch)
 /* With the monitor, without waiting: what is there? */
 void hf__monitor_look(hf_client *client)
 {
-    struct hf__loop_batch batch = { .n = 0 };
+    struct hf__loop_batch batch = {.n = 0};
 
     (void)hf__loop_poll(&client->loop, &batch, 0);
     look(client, &batch);
@@ -464,8 +464,9 @@ int hf__client_need_background(hf_client *client, hf_error *err)
         return 0;
     rc = hf__alarm_init(&client->alarm);
     if (rc != 0)
-        return hf__fail(err, rc, "no descriptors left for a timer: raise the "
-                                 "limit (ulimit -n)");
+        return hf__fail(err, rc,
+                        "no descriptors left for a timer: raise the "
+                        "limit (ulimit -n)");
     rc = hf__world->thread_start(&client->background, "holdfast",
                                  background_main, client);
     if (rc != 0) {

@@ -33,8 +33,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-static int sort_names(const char *const *names, size_t n,
-                      struct entry *entries, hf_error *err)
+static int sort_names(const char *const *names, size_t n, struct entry *entries,
+                      hf_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         if (!names[i])
@@ -97,8 +97,8 @@ static int take_once(hf_hold *multi, const struct entry *entries, size_t n,
         own.wait_ms = left_ms(client, until_ns);
     for (size_t i = 0; i < n; i++) {
         hf_hold **member = &multi->members[entries[i].place];
-        int rc = hf__request_acquire(client, entries[i].name, &own, member,
-                                     err);
+        int rc =
+            hf__request_acquire(client, entries[i].name, &own, member, err);
 
         if (rc != 0)
             return rc;
@@ -121,10 +121,10 @@ static int take_all(hf_hold *multi, const struct entry *entries, size_t n,
         own = *opts;
     if (!opts || own.wait_ms == HF_CONFIGURED)
         own.wait_ms = hf__request_configured_wait(client, multi->name);
-    until_ns = hf__instant_add(
-        client->now_ns,
-        hf__ms_to_ns(own.wait_ms == 0 ? client->settings.io_timeout_ms
-                                      : own.wait_ms));
+    until_ns = hf__instant_add(client->now_ns,
+                               hf__ms_to_ns(own.wait_ms == 0
+                                                ? client->settings.io_timeout_ms
+                                                : own.wait_ms));
     for (;;) {
         rc = take_once(multi, entries, n, &own, until_ns, err);
         if (rc == 0)

@@ -81,9 +81,8 @@ void hf__reaper_unknown(struct hf__ticket *ticket)
 
     ticket->releasing = false;
     hf__client_timer(client, &ticket->timer,
-                     client->now_ns +
-                         hf__retry_pause_ns(&client->settings,
-                                            ticket->attempts++));
+                     client->now_ns + hf__retry_pause_ns(&client->settings,
+                                                         ticket->attempts++));
 }
 
 void hf__reaper_hurry(hf_client *client)

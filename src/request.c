@@ -225,8 +225,8 @@ int hf__request_acquire(hf_client *client, const char *name,
     rc = ask_and_wait(&request, name, name_len, err);
     /* Granted, and lost again before this thread came to run: not a success.
      * The hold is as good as new. */
-    while (HF_UNLIKELY(rc == 0 && hf__hold_check(request.hold,
-                                                 client->now_ns) == HF_LOST)) {
+    while (HF_UNLIKELY(
+        rc == 0 && hf__hold_check(request.hold, client->now_ns) == HF_LOST)) {
         hf__teller_hush(client, &request.hold->tale);
         if (request.hold->ticket)
             hf__ticket_lose(request.hold->ticket, HF__LOST_EXPIRED,
@@ -268,8 +268,7 @@ static void prepare_outcome(struct hf__tale *tale)
 
 static void tell_outcome(struct hf__tale *tale)
 {
-    struct hf_request *request =
-        HF_CONTAINER_OF(tale, struct hf_request, tale);
+    struct hf_request *request = HF_CONTAINER_OF(tale, struct hf_request, tale);
     hf_hold *hold = HF_STEAL(request->hold);
     hf_error err = request->error;
 
@@ -405,9 +404,9 @@ int hf_request_wait(hf_request *request, int64_t wait_ms, hf_hold **ret_hold,
     } else if (!request->finished) {
         hf__waiter_init(&waiter);
         request->waiter = &waiter;
-        (void)hf__client_wait(client, &waiter,
-                              hf__instant_add(client->now_ns,
-                                              hf__ms_to_ns(wait_ms)));
+        (void)hf__client_wait(
+            client, &waiter,
+            hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms)));
         request->waiter = NULL;
     }
     if (rc == 0 && !request->finished)

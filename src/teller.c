@@ -87,8 +87,7 @@ static void tell_one(hf_client *client, struct hf__tale *tale)
     tale->tell(tale); /* which may free what it is about */
     hf__monitor_lock(client);
     teller->telling = NULL;
-    HF_LIST_EACH(&teller->hushing, link)
-    {
+    HF_LIST_EACH(&teller->hushing, link) {
         hf__waiter_done(client, HF_CONTAINER_OF(link, struct hf__waiter, watch),
                         0);
     }

@@ -24,14 +24,14 @@ struct hf__tale {
 
 struct hf__teller {
     struct hf__list tales;
-    struct hf__tale *telling;    /* being told right now, without the monitor */
-    uint64_t telling_thread;     /* serial of the thread that tells it */
-    struct hf__list hushing;     /* waiters for the end of a telling */
+    struct hf__tale *telling; /* being told right now, without the monitor */
+    uint64_t telling_thread;  /* serial of the thread that tells it */
+    struct hf__list hushing;  /* waiters for the end of a telling */
     struct hf__thread *thread;
-    _Atomic uint32_t word;       /* what the thread is parked on */
+    _Atomic uint32_t word; /* what the thread is parked on */
     bool stop;
-    int announce_fd;             /* hf_event_fd() with drive=auto; else -1 */
-    bool dispatched;             /* callbacks run in hf_dispatch() only */
+    int announce_fd; /* hf_event_fd() with drive=auto; else -1 */
+    bool dispatched; /* callbacks run in hf_dispatch() only */
 };
 
 void hf__teller_init(struct hf__teller *teller);

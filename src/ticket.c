@@ -36,8 +36,7 @@ static const uint8_t moves[] = {
     [HF__TICKET_ASKING] =
         MAY(QUEUED) | MAY(RESTING) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
     [HF__TICKET_RESTING] = MAY(ASKING) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
-    [HF__TICKET_QUEUED] =
-        MAY(RESTING) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
+    [HF__TICKET_QUEUED] = MAY(RESTING) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
     [HF__TICKET_HELD] = MAY(LEAVING) | MAY(GONE),
     [HF__TICKET_LEAVING] = MAY(GONE),
     [HF__TICKET_GONE] = 0,
@@ -75,7 +74,8 @@ static void name_thread(hf_client *client, uint64_t serial, char text[24])
 {
     if (HF_UNLIKELY(client->named_serial != serial)) {
         (void)snprintf(client->named_text, sizeof(client->named_text),
-                       "thread %llu", (unsigned long long)serial % 1000000000000);
+                       "thread %llu",
+                       (unsigned long long)serial % 1000000000000);
         client->named_serial = serial;
     }
     memcpy(text, client->named_text, sizeof(client->named_text));
@@ -95,8 +95,7 @@ int hf__ticket_set_owner(struct hf__ticket *ticket,
             return HF_ENOMEM;
     }
     if (!request->owner)
-        name_thread(request->client, request->owner_serial,
-                    ticket->owner_text);
+        name_thread(request->client, request->owner_serial, ticket->owner_text);
     else
         memcpy(apart ? texts : ticket->owner_text, request->owner, owner_len);
     if (note_len > 0)
@@ -203,8 +202,8 @@ static void rest(struct hf__ticket *ticket, int64_t again_ns)
         return;
     }
     if (again_ns == 0)
-        again_ns = client->now_ns + hf__retry_pause_ns(&client->settings,
-                                                       ticket->attempts++);
+        again_ns = client->now_ns +
+                   hf__retry_pause_ns(&client->settings, ticket->attempts++);
     ticket->timer.fire = rest_fire;
     hf__client_timer(client, &ticket->timer, again_ns);
 }
@@ -279,8 +278,7 @@ static void ask_failed(struct hf__ticket *ticket, const hf_error *err)
 
 void hf__ticket_tell(struct hf__ticket *ticket, int rc)
 {
-    HF_LIST_EACH(&ticket->waiters, link)
-    {
+    HF_LIST_EACH(&ticket->waiters, link) {
         hf__waiter_done(ticket->gate->client,
                         HF_CONTAINER_OF(link, struct hf__waiter, watch), rc);
     }
@@ -297,8 +295,7 @@ void hf__ticket_lose(struct hf__ticket *ticket, int reason, bool certain)
     hf__client_log(client, HF_LOG_WARNING, "lost '%s' (token %llu): %s",
                    gate->name, (unsigned long long)ticket->token,
                    hf__lost_word(reason));
-    HF_LIST_EACH(&ticket->holds, link)
-    {
+    HF_LIST_EACH(&ticket->holds, link) {
         hf__hold_part(HF_CONTAINER_OF(link, hf_hold, link), HF_LOST);
     }
     hf__ticket_tell(ticket, HF_ELOST);
@@ -318,8 +315,7 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
     struct hf__gate *gate = ticket->gate;
 
     (void)owner;
-    if (ticket->state == HF__TICKET_HELD ||
-        ticket->state == HF__TICKET_LEAVING)
+    if (ticket->state == HF__TICKET_HELD || ticket->state == HF__TICKET_LEAVING)
         return; /* pushed as well as answered, or not wanted any more */
     ticket->token = grant->token;
     ticket->token_end = grant->token + grant->tokens;
@@ -396,8 +392,7 @@ static void on_unknown(void *owner, struct hf__ticket *ticket,
 
 static void tell_renewed(struct hf__ticket *ticket)
 {
-    HF_LIST_EACH(&ticket->waiters, link)
-    {
+    HF_LIST_EACH(&ticket->waiters, link) {
         struct hf__waiter *waiter =
             HF_CONTAINER_OF(link, struct hf__waiter, watch);
 

@@ -45,46 +45,45 @@ enum hf__lost_reason {
 
 struct hf__ticket {
     /* For the engine to read. */
-    uint64_t id;          /* never used twice by this client */
-    const char *name;     /* terminated; lives as long as the ticket */
+    uint64_t id;      /* never used twice by this client */
+    const char *name; /* terminated; lives as long as the ticket */
     uint32_t name_len;
-    uint32_t reserve;     /* how many tokens are wanted, at least 1 */
-    int32_t mode;         /* HF_EXCLUSIVE, HF_SHARED, HF_SLOT */
+    uint32_t reserve; /* how many tokens are wanted, at least 1 */
+    int32_t mode;     /* HF_EXCLUSIVE, HF_SHARED, HF_SLOT */
     int32_t slots;
-    int64_t ttl_ms;       /* the lease asked for */
-    const char *owner;    /* text for records; never NULL */
-    const char *note;     /* "" for none */
-    bool nowait;          /* answer busy instead of queueing */
+    int64_t ttl_ms;    /* the lease asked for */
+    const char *owner; /* text for records; never NULL */
+    const char *note;  /* "" for none */
+    bool nowait;       /* answer busy instead of queueing */
 
     /* The core's own. */
-    uint8_t state;        /* enum hf__ticket_state */
-    bool unsure;          /* an earlier acquire ended unknown */
-    bool answered;        /* the engine has ever said queued or busy */
-    bool renewing;        /* a renew() is under way */
-    bool releasing;       /* LEAVING by release(), not by withdraw() */
-    bool downgrading;     /* it may be shared at the engine already */
-    bool unwanted;        /* renewals ended: max_hold, or no beat came */
-    uint8_t lost_reason;  /* what to say if the lease runs out now */
-    uint32_t attempts;    /* of the retry policy, since the last answer */
+    uint8_t state;       /* enum hf__ticket_state */
+    bool unsure;         /* an earlier acquire ended unknown */
+    bool answered;       /* the engine has ever said queued or busy */
+    bool renewing;       /* a renew() is under way */
+    bool releasing;      /* LEAVING by release(), not by withdraw() */
+    bool downgrading;    /* it may be shared at the engine already */
+    bool unwanted;       /* renewals ended: max_hold, or no beat came */
+    uint8_t lost_reason; /* what to say if the lease runs out now */
+    uint32_t attempts;   /* of the retry policy, since the last answer */
     struct hf__gate *gate;
-    struct hf__list link; /* gate->seats, or client->leaving */
-    struct hf__list holds; /* of callers: one, or more by re-entry */
+    struct hf__list link;   /* gate->seats, or client->leaving */
+    struct hf__list holds;  /* of callers: one, or more by re-entry */
     struct hf__timer timer; /* HELD: keeper; RESTING: retry; LEAVING: reaper */
     uint64_t token;
-    uint64_t token_end;   /* tokens up to here, exclusive, are ours */
+    uint64_t token_end;    /* tokens up to here, exclusive, are ours */
     uint64_t owner_serial; /* 0: owner is the caller's text */
-    int64_t lease_ms;     /* as granted; 0: none */
-    int64_t sent_ns;      /* when the last acquire or renew was sent */
-    int64_t confirmed_ns; /* when the last answered one was sent */
-    int64_t deadline_ns;  /* our claim ends here */
-    int64_t until_ns;     /* renew no longer than this (max_hold) */
+    int64_t lease_ms;      /* as granted; 0: none */
+    int64_t sent_ns;       /* when the last acquire or renew was sent */
+    int64_t confirmed_ns;  /* when the last answered one was sent */
+    int64_t deadline_ns;   /* our claim ends here */
+    int64_t until_ns;      /* renew no longer than this (max_hold) */
     int64_t granted_ns;
     struct hf__list waiters; /* of a blocking release, verify or downgrade */
-    char *texts;          /* owner and note, if they do not fit here */
+    char *texts;             /* owner and note, if they do not fit here */
     char owner_text[24];
     /* The engine's bytes follow. */
 };
-
 
 struct hf_request;
 struct hf__engine_up;

@@ -33,7 +33,7 @@ struct hf__url {
     char *password; /* NULL: none */
     struct hf__url_host hosts[HF__URL_HOSTS];
     size_t n_hosts;
-    char *path;     /* with its leading slash; "" */
+    char *path;                 /* with its leading slash; "" */
     struct hf__url_pair *query; /* in order */
     char *redacted; /* for people: password and secret values as *** */
 };

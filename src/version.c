@@ -15,8 +15,7 @@ static int ask_version(hf_client *client, size_t slot_offset, const char *name,
     int rc;
 
     if (!client || !name || !ret_version)
-        return hf__fail(err, HF_EINVAL,
-                        "client, name or ret_version is NULL");
+        return hf__fail(err, HF_EINVAL, "client, name or ret_version is NULL");
     query = hf__query_new(err);
     if (!query)
         return HF_ENOMEM;

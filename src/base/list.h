@@ -50,7 +50,6 @@ static inline struct hf__list *hf__list_first(const struct hf__list *list)
 /* @link may be removed inside the loop, no other one. */
 #define HF_LIST_EACH(list, link)                                               \
     for (struct hf__list *link = (list)->next, *hf_next_##link = link->next;   \
-         link != (list);                                                       \
-         link = hf_next_##link, hf_next_##link = link->next)
+         link != (list); link = hf_next_##link, hf_next_##link = link->next)
 
 #endif

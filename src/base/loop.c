@@ -33,7 +33,7 @@ static uint64_t tag(uint32_t slot, uint32_t generation)
 
 static int watch(int epoll_fd, int op, int fd, uint32_t events, uint64_t data)
 {
-    struct epoll_event event = { .events = events, .data = { .u64 = data } };
+    struct epoll_event event = {.events = events, .data = {.u64 = data}};
 
     return epoll_ctl(epoll_fd, op, fd, &event) == 0 ? 0 : -errno;
 }
@@ -281,7 +281,7 @@ int hf__loop_timer_fd(struct hf__loop *loop)
 
 static void set_timer_fd(int fd, int64_t due_ns)
 {
-    struct itimerspec at = { 0 };
+    struct itimerspec at = {0};
 
     if (due_ns != HF_NEVER) {
         if (due_ns < 1)
@@ -345,9 +345,9 @@ void hf__loop_real_sleep(struct hf__alarm *alarm, struct hf__loop *loop,
                          int64_t until_ns)
 {
     struct pollfd fds[3] = {
-        { .fd = alarm->event_fd, .events = POLLIN },
-        { .fd = alarm->timer_fd, .events = POLLIN },
-        { .fd = loop ? loop->epoll_fd : -1, .events = POLLIN },
+        {.fd = alarm->event_fd, .events = POLLIN},
+        {.fd = alarm->timer_fd, .events = POLLIN},
+        {.fd = loop ? loop->epoll_fd : -1, .events = POLLIN},
     };
 
     set_timer_fd(alarm->timer_fd, until_ns);

@@ -48,8 +48,8 @@ struct hf__loop_batch {
 
 struct hf__loop {
     int epoll_fd;
-    int event_fd; /* hf__loop_kick() */
-    int timer_fd; /* -1 unless hf__loop_timer_fd() was called */
+    int event_fd;            /* hf__loop_kick() */
+    int timer_fd;            /* -1 unless hf__loop_timer_fd() was called */
     struct hf__timer **heap; /* from index 1 */
     uint32_t timers;
     uint32_t heap_size;

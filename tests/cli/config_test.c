@@ -109,9 +109,8 @@ TEST(config, lock_section_is_for_matching_names)
 TEST(config, lock_section_is_weaker_than_environment_and_options)
 {
     const char *path = config("[lock *]\nttl = 5s\nnote = by night\n");
-    struct command *run =
-        FINISH(0, "-c", path, "run", "x", "-o", "ttl=7s", "--", "sh", "-c",
-               "echo $HOLDFAST_TTL_MS");
+    struct command *run = FINISH(0, "-c", path, "run", "x", "-o", "ttl=7s",
+                                 "--", "sh", "-c", "echo $HOLDFAST_TTL_MS");
 
     ASSERT_STREQ(command_out(run), "7000\n");
     command_variable("HOLDFAST_TTL", "8s");

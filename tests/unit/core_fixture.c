@@ -299,11 +299,10 @@ void core_advance_ms(int64_t ms)
     for (;;) {
         int64_t due_ns = hf__loop_next_due(&client->loop);
 
-        now_ns = due_ns < until_ns ? (due_ns > now_ns ? due_ns : now_ns)
-                                   : until_ns;
+        now_ns =
+            due_ns < until_ns ? (due_ns > now_ns ? due_ns : now_ns) : until_ns;
         ASSERT_GE(hf_dispatch(client), 0);
-        if (now_ns >= until_ns &&
-            hf__loop_next_due(&client->loop) > until_ns)
+        if (now_ns >= until_ns && hf__loop_next_due(&client->loop) > until_ns)
             return;
     }
 }
@@ -400,9 +399,9 @@ void core_ask_with(struct core_ask *ask, const char *name, const hf_opts *opts)
     hf_error err;
 
     memset(ask, 0, sizeof(*ask));
-    ASSERT_OK(hf_acquire_start(client, name, opts, on_done, ask, &ask->request,
-                               &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(client, name, opts, on_done, ask, &ask->request, &err),
+        &err);
     ASSERT_GE(hf_dispatch(client), 0);
 }
 

@@ -73,8 +73,7 @@ void core_connected(void);
  * hf_opts; @owner may be NULL. */
 void core_ask(struct core_ask *ask, const char *name, int64_t wait_ms,
               const char *owner);
-void core_ask_with(struct core_ask *ask, const char *name,
-                   const hf_opts *opts);
+void core_ask_with(struct core_ask *ask, const char *name, const hf_opts *opts);
 /* The same, granted with @token: the hold. */
 hf_hold *core_take(struct core_ask *ask, const char *name, uint64_t token,
                    uint32_t tokens);

@@ -148,7 +148,7 @@ TEST(keeper, what_a_check_has_called_lost_is_not_held_again)
     ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
     core_stop_ms(100); /* inside, between the clock and the report */
     ASSERT_EQ(hf_check(hold), HF_LOST);
-    struct hf__grant renewed = { .lease_ms = 3000, .sent_ns = ticket->sent_ns };
+    struct hf__grant renewed = {.lease_ms = 3000, .sent_ns = ticket->sent_ns};
     hf__up_renewed(core_engine(), ticket, &renewed);
     hf__client_leave(client);
     ASSERT_EQ(hf_check(hold), HF_LOST);

@@ -45,7 +45,7 @@ TEST(loop, fires_timers_in_the_order_in_which_they_are_due)
     for (int i = 0; i < MANY; i++) {
         seed = seed * 1664525u + 1013904223u;
         works[i].number = (int)(seed >> 8) % 10000;
-        works[i].timer = (struct hf__timer){ .fire = on_fire };
+        works[i].timer = (struct hf__timer){.fire = on_fire};
         hf__timer_start(&loop, &works[i].timer, works[i].number);
     }
     for (int i = 0; i < MANY; i += 3)
@@ -62,8 +62,8 @@ TEST(loop, fires_timers_in_the_order_in_which_they_are_due)
 
 TEST(loop, fires_only_what_is_due)
 {
-    struct clockwork early = { { .fire = on_fire }, 1 };
-    struct clockwork late = { { .fire = on_fire }, 2 };
+    struct clockwork early = {{.fire = on_fire}, 1};
+    struct clockwork late = {{.fire = on_fire}, 2};
 
     begin();
     hf__timer_start(&loop, &late.timer, 200);
@@ -85,7 +85,7 @@ static void fire_again(struct hf__timer *timer)
 
 TEST(loop, a_timer_that_starts_itself_for_the_past_does_not_hang_the_loop)
 {
-    struct hf__timer timer = { .fire = fire_again };
+    struct hf__timer timer = {.fire = fire_again};
 
     begin();
     hf__timer_start(&loop, &timer, 0);
@@ -105,7 +105,7 @@ static void on_ready(struct hf__io *io, uint32_t events)
 
 TEST(loop, tells_that_a_descriptor_is_ready)
 {
-    struct hf__io io = { .fd = eventfd(0, EFD_NONBLOCK), .ready = on_ready };
+    struct hf__io io = {.fd = eventfd(0, EFD_NONBLOCK), .ready = on_ready};
     struct hf__loop_batch batch;
 
     begin();
@@ -123,8 +123,8 @@ TEST(loop, tells_that_a_descriptor_is_ready)
 
 TEST(loop, drops_an_event_whose_registration_has_gone)
 {
-    struct hf__io old = { .fd = eventfd(1, EFD_NONBLOCK), .ready = on_ready };
-    struct hf__io new = { .fd = eventfd(0, EFD_NONBLOCK), .ready = on_ready };
+    struct hf__io old = {.fd = eventfd(1, EFD_NONBLOCK), .ready = on_ready};
+    struct hf__io new = {.fd = eventfd(0, EFD_NONBLOCK), .ready = on_ready};
     struct hf__loop_batch batch;
 
     begin();
@@ -150,8 +150,8 @@ TEST(loop, watches_more_descriptors_than_its_first_table)
     begin();
     ready = 0;
     for (int i = 0; i < 40; i++) {
-        ios[i] = (struct hf__io){ .fd = eventfd(1, EFD_NONBLOCK),
-                                  .ready = on_ready };
+        ios[i] =
+            (struct hf__io){.fd = eventfd(1, EFD_NONBLOCK), .ready = on_ready};
         ASSERT_EQ(hf__io_start(&loop, &ios[i], EPOLLOUT), 0);
         ASSERT_EQ(hf__io_change(&loop, &ios[i], EPOLLIN), 0);
     }
@@ -178,7 +178,7 @@ TEST(loop, a_kick_ends_the_next_poll_once)
 
 TEST(loop, an_application_sees_a_due_timer_on_the_descriptor)
 {
-    struct clockwork work = { { .fire = on_fire }, 1 };
+    struct clockwork work = {{.fire = on_fire}, 1};
     struct hf__loop_batch batch;
 
     begin();

@@ -125,12 +125,9 @@ TEST(name, hash_stays_what_it_is)
         size_t len;
         uint64_t hash;
     } wanted[] = {
-        {0, UINT64_C(0xe2b1930172a6736d)},
-        {1, UINT64_C(0xc6c66c3fa7492152)},
-        {7, UINT64_C(0xc729ad099d040d9b)},
-        {8, UINT64_C(0xd7ac66b59d81d0b0)},
-        {15, UINT64_C(0xfc1f55ff39e45fc1)},
-        {16, UINT64_C(0xc6347b3e95f8c992)},
+        {0, UINT64_C(0xe2b1930172a6736d)},  {1, UINT64_C(0xc6c66c3fa7492152)},
+        {7, UINT64_C(0xc729ad099d040d9b)},  {8, UINT64_C(0xd7ac66b59d81d0b0)},
+        {15, UINT64_C(0xfc1f55ff39e45fc1)}, {16, UINT64_C(0xc6347b3e95f8c992)},
         {63, UINT64_C(0x33b167bc12e00f6f)},
     };
     unsigned char bytes[64];

@@ -15,25 +15,24 @@ TEST(request, wrong_options_are_refused_with_a_reason)
         int64_t value;
         const char *says;
     } wrong[] = {
-        { offsetof(hf_opts, size), 4, 8, "HF_OPTS_INIT" },
-        { offsetof(hf_opts, flags), 4, 1 << 20, "flags" },
-        { offsetof(hf_opts, mode), 4, 9, "mode" },
-        { offsetof(hf_opts, wait_ms), 8, -3, "wait_ms" },
-        { offsetof(hf_opts, wait_ms), 8, INT64_MAX, "wait_ms" },
-        { offsetof(hf_opts, ttl_ms), 8, 1, "ttl_ms" },
-        { offsetof(hf_opts, ttl_ms), 8, -5, "ttl_ms" },
-        { offsetof(hf_opts, max_hold_ms), 8, -1, "max_hold_ms" },
+        {offsetof(hf_opts, size), 4, 8, "HF_OPTS_INIT"},
+        {offsetof(hf_opts, flags), 4, 1 << 20, "flags"},
+        {offsetof(hf_opts, mode), 4, 9, "mode"},
+        {offsetof(hf_opts, wait_ms), 8, -3, "wait_ms"},
+        {offsetof(hf_opts, wait_ms), 8, INT64_MAX, "wait_ms"},
+        {offsetof(hf_opts, ttl_ms), 8, 1, "ttl_ms"},
+        {offsetof(hf_opts, ttl_ms), 8, -5, "ttl_ms"},
+        {offsetof(hf_opts, max_hold_ms), 8, -1, "max_hold_ms"},
     };
 
     for (size_t i = 0; i < HF_COUNT_OF(wrong); i++) {
         hf_opts_init(&opts, sizeof(opts));
-        memcpy((char *)&opts + wrong[i].offset, &wrong[i].value,
-               wrong[i].size);
+        memcpy((char *)&opts + wrong[i].offset, &wrong[i].value, wrong[i].size);
         ASSERT_RC(hf_acquire(client, "a", &opts, &hold, &err), HF_EINVAL, &err);
         ASSERT_HAS(err.text, wrong[i].says);
-        ASSERT_RC(hf_acquire_start(client, "a", &opts, NULL, NULL, &request,
-                                   &err),
-                  HF_EINVAL, &err);
+        ASSERT_RC(
+            hf_acquire_start(client, "a", &opts, NULL, NULL, &request, &err),
+            HF_EINVAL, &err);
     }
     hf_opts_init(&opts, sizeof(opts));
     opts.mode = HF_SLOT;
@@ -56,7 +55,7 @@ TEST(request, options_of_a_later_header_must_be_unset)
     struct {
         hf_opts opts;
         uint64_t later;
-    } bigger = { HF_OPTS_INIT, 0 };
+    } bigger = {HF_OPTS_INIT, 0};
     hf_hold *hold;
     hf_error err;
 
@@ -113,9 +112,9 @@ TEST(request, a_missing_capability_that_is_required_refuses_the_open)
     hf_error err;
 
     (void)core_open("");
-    ASSERT_RC(hf_open("test:?drive=app&require=distributed", NULL, &client,
-                      &err),
-              HF_EUNSUPPORTED, &err);
+    ASSERT_RC(
+        hf_open("test:?drive=app&require=distributed", NULL, &client, &err),
+        HF_EUNSUPPORTED, &err);
     ASSERT_HAS(err.text, "distributed");
 }
 
@@ -126,7 +125,7 @@ TEST(request, cancel_meets_the_grant_with_exactly_one_outcome)
     core_open("");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     hf_cancel(ask.request);
-    hf_cancel(ask.request); /* twice is once */
+    hf_cancel(ask.request);                      /* twice is once */
     core_granted(core_last(CORE_ACQUIRE), 3, 1); /* too late by an instant */
     ASSERT_EQ(ask.outcomes, 1);
     ASSERT_EQ(ask.rc, HF_ECANCELED);
@@ -161,9 +160,9 @@ TEST(request, an_outcome_that_nobody_took_is_released)
     hf_error err;
 
     core_auto();
-    ASSERT_OK(hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request,
-                               &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
     ASSERT_EQ(hf_request_pending(request), 0);
     hf_request_free(request);
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
@@ -177,9 +176,9 @@ TEST(request, wait_gives_the_hold_to_the_first_who_asks)
     hf_error err;
 
     core_auto();
-    ASSERT_OK(hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request,
-                               &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
     ASSERT_OK(hf_request_wait(request, 0, &hold, &err), &err);
     ASSERT_RC(hf_request_wait(request, 0, &hold, &err), HF_EINVAL, &err);
     ASSERT_OK(hf_release(hold, &err), &err);
@@ -193,9 +192,9 @@ TEST(request, a_wait_that_runs_out_leaves_the_request_alive)
     hf_hold *hold;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request,
-                               &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
     ASSERT_RC(hf_request_wait(request, 0, &hold, &err), HF_ETIMEOUT, &err);
     ASSERT_EQ(hf_request_pending(request), 1);
     core_granted(core_last(CORE_ACQUIRE), 8, 1);
@@ -285,8 +284,8 @@ TEST(hold, downgrade_is_refused_where_there_is_nothing_to_downgrade)
 TEST(many, takes_all_or_nothing_in_one_order)
 {
     hf_client *client = core_open("");
-    static const char *const names[] = { "c", "a", "b" };
-    static const char *const twice[] = { "a", "b", "a" };
+    static const char *const names[] = {"c", "a", "b"};
+    static const char *const twice[] = {"a", "b", "a"};
     hf_hold *hold;
     hf_error err;
 
@@ -310,7 +309,7 @@ TEST(many, takes_all_or_nothing_in_one_order)
 TEST(many, is_lost_when_one_member_is)
 {
     hf_client *client = core_open("");
-    static const char *const names[] = { "a", "b" };
+    static const char *const names[] = {"a", "b"};
     hf_hold *hold;
     hf_error err;
 

@@ -304,7 +304,7 @@ TEST(connection, a_policy_that_gives_up_tells_the_waiters)
     core_down(HF_EUNAVAILABLE);
     core_advance_ms(100);
     ASSERT_EQ(ask.rc, HF_EUNAVAILABLE);
-    ASSERT_EQ(core_count(CORE_CONNECT), 3); /* the first was at the opening */
+    ASSERT_EQ(core_count(CORE_CONNECT), 3);  /* the first was at the opening */
     ASSERT_EQ(core_count(CORE_WITHDRAW), 0); /* there was nothing to take */
     core_end(&ask);
 }
