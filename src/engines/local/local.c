@@ -391,8 +391,10 @@ static int leave(struct hf__local *local, struct hf__ticket *ticket,
     return rc;
 }
 
-static int local_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                         hf_error *err)
+/* @absent: what it means that the ticket was not there. */
+static int leave_and_report(struct hf__engine *engine,
+                            struct hf__ticket *ticket, int absent,
+                            hf_error *err)
 {
     struct hf__local *local = (struct hf__local *)engine;
     hf_error why;
@@ -404,25 +406,20 @@ static int local_release(struct hf__engine *engine, struct hf__ticket *ticket,
     if (HF_UNLIKELY(rc < 0))
         hf__up_unknown(engine, ticket, &why);
     else
-        hf__up_left(engine, ticket, rc == 0 ? 0 : HF_ELOST);
+        hf__up_left(engine, ticket, rc == 0 ? 0 : absent);
     return 0;
+}
+
+static int local_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    return leave_and_report(engine, ticket, HF_ELOST, err);
 }
 
 static int local_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
                           hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    hf_error why;
-    int rc;
-
-    if (HF_UNLIKELY(!local->connected))
-        return not_connected(err);
-    rc = leave(local, ticket, &why);
-    if (HF_UNLIKELY(rc < 0))
-        hf__up_unknown(engine, ticket, &why);
-    else
-        hf__up_left(engine, ticket, 0);
-    return 0;
+    return leave_and_report(engine, ticket, 0, err);
 }
 
 /* ---- renew, downgrade -------------------------------------------------- */
