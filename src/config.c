@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config.c - one table of keys for HF__VALUE_URL, file, environment and code.
+ * config.c - one set of keys for URL, file, environment and code.
  *
- * The table below is the only list of keys: it makes the parser, the ranges,
- * the hints, hf_config_keys() and, through that, the help of the command and
- * the manual page. A hf_config keeps one text per key and layer; each text is
- * checked when it is set, so that the error comes where the mistake is.
- * hf__config_resolve() takes the highest layer of each key, fills hf__settings
- * and checks what only the whole can tell.
+ * keys.c has the table of keys. A hf_config keeps one text per key and layer;
+ * each text is checked when it is set, so that the error comes where the
+ * mistake is. hf__config_resolve() takes the highest layer of each key, fills
+ * hf__settings and checks what only the whole can tell.
  *
  * Failure: HF_ECONFIG with a sentence that says what the key takes. A number
  * without a unit, a calculation left in a file, a key that is almost right:
@@ -25,205 +23,14 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "keys.h"
 #include "url.h"
-#include "value.h"
-
-/*
- * The table
- * ---------
- */
-
-enum { NOWHERE = 0xffff };
-
-#define ROW(key_, kind_, field_, standard_, ...)                               \
-    {                                                                          \
-        .name = (key_), .kind = HF__VALUE_##kind_, .standard = (standard_),    \
-        .offset = offsetof(struct hf__settings, field_), __VA_ARGS__           \
-    }
-
-static const struct hf__key keys[] = {
-    {.name = "url",
-     .kind = HF__VALUE_TEXT,
-     .flags = HF__VALUE_URL,
-     .standard = "",
-     .offset = NOWHERE,
-     .help = "The engine that hf_open(NULL) opens; in code and files only."},
-    ROW("ttl", DURATION, ttl_ms, "30s", .min = 10, .max = 365 * HF_DAYS,
-        .help = "How long the engine keeps a lock without hearing from us."),
-    ROW("wait", DURATION, wait_ms, "forever", .max = HF_DURATION_MAX,
-        .flags = HF__VALUE_FOREVER,
-        .help = "How long an acquire without options waits; 0 tries once."),
-    ROW("max_hold", DURATION, max_hold_ms, "0", .max = HF_DURATION_MAX,
-        .help = "Stop renewing a lock held for so long; 0 for no limit."),
-    ROW("renew", CHOICE, renew, "auto", .choices = "auto|off|beat",
-        .help = "Who keeps leases alive: the library, nobody, or the library "
-                "as long as the program calls hf_beat()."),
-    ROW("release", CHOICE, release, "confirm", .choices = "confirm|post",
-        .help = "Whether a release waits for the engine's answer (confirm)."),
-    ROW("lease", CHOICE, lease, "ttl", .choices = "ttl|process",
-        .help = "What ends the lock of a stopped holder: its ttl, or only the "
-                "end of its process (local engine)."),
-    ROW("require", CAPS, require, "",
-        .help = "Capabilities without which opening fails, as in fenced,fifo."),
-    ROW("note", TEXT, note, "", .max = HF_NOTE_MAX, .flags = HF__VALUE_NAME,
-        .help = "Shown to whoever asks who holds a lock."),
-    ROW("prefix", TEXT, prefix, "", .max = 128, .flags = HF__VALUE_NAME,
-        .help = "Put before every name on the engine."),
-    ROW("dialect", TEXT, dialect, "", .max = 32, .flags = HF__VALUE_NAME,
-        .help = "Layout of the lock on the engine; empty for our own."),
-    ROW("mode", TEXT, mode, "", .max = 32, .flags = HF__VALUE_NAME,
-        .help = "Which of its ways to lock an engine uses, where it has "
-                "several."),
-    ROW("local_handover", INTEGER, local_handover, "auto", .max = 1000000,
-        .flags = HF__VALUE_AUTO,
-        .help = "How often in a row a lock may pass between threads of this "
-                "process without the engine; auto is 16 where each pass still "
-                "gets a larger token, else 0."),
-    ROW("drive", CHOICE, drive, "auto", .choices = "auto|app",
-        .help = "Who runs the engine: our threads, or the program by "
-                "hf_event_fd() and hf_dispatch()."),
-    ROW("connect", CHOICE, connect, "wait", .choices = "wait|lazy",
-        .help = "Whether hf_open() waits for the connection."),
-    ROW("connect_timeout", DURATION, connect_timeout_ms, "5s", .min = 1,
-        .max = HF_HOURS, .help = "How long connecting may take."),
-    ROW("io_timeout", DURATION, io_timeout_ms, "5s", .min = 1, .max = HF_HOURS,
-        .help = "How long one answer of the engine may take."),
-    ROW("session_timeout", DURATION, session_timeout_ms, "0", .max = HF_DAYS,
-        .help = "Session lease of engines that have one; 0 for the ttl."),
-    ROW("lock_delay", DURATION, lock_delay_ms, "0", .max = HF_HOURS,
-        .help = "Keep a lock whose holder vanished closed for so long."),
-    ROW("drift", NUMBER, drift, "0.02", .max = 50,
-        .help = "Share of a lease by which two clocks may differ."),
-    ROW("retry.policy", CHOICE, retry_policy, "exponential",
-        .choices = "forever|ntimes|exponential|elapsed",
-        .help = "How to ask again while waiting, where the engine cannot "
-                "call us."),
-    ROW("retry.base", DURATION, retry_base_ms, "50ms", .min = 1,
-        .max = HF_HOURS, .help = "First pause of retry.policy=exponential."),
-    ROW("retry.interval", DURATION, retry_interval_ms, "100ms", .min = 1,
-        .max = HF_HOURS, .help = "Pause of the other retry policies."),
-    ROW("retry.max_interval", DURATION, retry_max_interval_ms, "2s", .min = 1,
-        .max = HF_DAYS, .help = "Longest pause of retry.policy=exponential."),
-    ROW("retry.max_elapsed", DURATION, retry_max_elapsed_ms, "30s", .min = 1,
-        .max = 365 * HF_DAYS, .help = "When retry.policy=elapsed gives up."),
-    ROW("retry.max_attempts", INTEGER, retry_max_attempts, "0", .max = 1000000,
-        .help = "When retry.policy=ntimes gives up; 0 for no limit."),
-    ROW("retry.jitter", NUMBER, retry_jitter, "0.2", .max = 100,
-        .help = "Share of each pause that is random."),
-    ROW("node_timeout", DURATION, node_timeout_ms, "50ms", .min = 1,
-        .max = HF_MINUTES,
-        .help = "How long one of several masters may take (redlock)."),
-    ROW("sync_replicas", INTEGER, sync_replicas, "0", .max = 64,
-        .help = "Replicas that must confirm a grant, where the engine can "
-                "ask them."),
-    ROW("user", TEXT, user, "", .max = 255, .flags = HF__VALUE_NAME,
-        .help = "User name for the engine."),
-    ROW("password", TEXT, password, "", .max = 4096, .flags = HF__VALUE_SECRET,
-        .help = "Password for the engine; password_file is safer."),
-    {.name = "password_file",
-     .kind = HF__VALUE_TEXT,
-     .standard = "",
-     .max = 4095,
-     .flags = HF__VALUE_NAME,
-     .offset = NOWHERE,
-     .help = "File whose first line is the password; mode 0600."},
-    ROW("acl", TEXT, acl, "", .max = 4096, .flags = HF__VALUE_SECRET,
-        .help = "Access list of what we create (zookeeper)."),
-    ROW("tls.ca", TEXT, tls_ca, "", .max = 4095, .flags = HF__VALUE_NAME,
-        .help = "File of certificates to trust; empty for the system's."),
-    ROW("tls.cert", TEXT, tls_cert, "", .max = 4095, .flags = HF__VALUE_NAME,
-        .help = "File of our certificate; needs tls.key."),
-    ROW("tls.key", TEXT, tls_key, "", .max = 4095, .flags = HF__VALUE_NAME,
-        .help = "File of our private key; needs tls.cert."),
-    ROW("tls.verify", BOOLEAN, tls_verify, "on",
-        .help = "Check the server's certificate and name."),
-    ROW("pool.max", INTEGER, pool_max, "8", .min = 1, .max = 10000,
-        .help = "Most connections of engines that need one per lock."),
-    ROW("pool.max_idle", INTEGER, pool_max_idle, "8", .max = 10000,
-        .help = "Connections kept open for the next lock."),
-    ROW("pool.wait", DURATION, pool_wait_ms, "5s", .max = HF_DURATION_MAX,
-        .flags = HF__VALUE_FOREVER,
-        .help = "How long to wait for a free connection."),
-    ROW("pool.exhausted", CHOICE, pool_exhausted, "block",
-        .choices = "block|fail|grow",
-        .help = "What to do when all connections are in use."),
-    ROW("pool.check", BOOLEAN, pool_check, "off",
-        .help = "Test an idle connection before it is used."),
-    ROW("fault", TEXT, fault, "", .max = 4096, .flags = HF__VALUE_NAME,
-        .help = "What the wrapper fault+ does wrong, and when."),
-};
-
-enum { KEYS = HF_COUNT_OF(keys) };
-
-/* What users of other libraries write, where the spelling does not help. */
-static const struct {
-    const char *foreign;
-    const char *ours;
-} foreign_keys[] = {
-    {"timeout", "wait"},
-    {"expire", "ttl"},
-    {"expiration", "ttl"},
-    {"leasetime", "ttl"},
-    {"lockwatchdogtimeout", "ttl"},
-    {"namespace", "prefix"},
-    {"maxtotal", "pool.max"},
-    {"maxactive", "pool.max"},
-    {"maxidle", "pool.max_idle"},
-    {"maxwait", "pool.wait"},
-    {"maxwaitmillis", "pool.wait"},
-    {"blockwhenexhausted", "pool.exhausted"},
-    {"testonborrow", "pool.check"},
-    {"basesleeptimems", "retry.base"},
-    {"maxsleepms", "retry.max_interval"},
-    {"maxretries", "retry.max_attempts"},
-    {"retryintervalms", "retry.interval"},
-    {"retryinterval", "retry.interval"},
-    {"username", "user"},
-    {"reentrant", "the flag HF_NON_REENTRANT of hf_opts"},
-    {"address", "url"},
-};
 
 struct hf_config {
-    char *texts[HF__LAYERS][KEYS];
+    char *texts[HF__LAYERS][HF__KEYS];
     char *url_shown; /* of the url in force, without secrets */
     struct hf__override *overrides;
 };
-
-/*
- * Keys
- * ----
- */
-
-static const char *key_name_at(size_t i)
-{
-    return keys[i].name;
-}
-
-static const char *similar_key(const char *name)
-{
-    char wanted[HF__VALUE_WORD];
-
-    hf__value_squeeze(name, wanted);
-    for (size_t i = 0; i < HF_COUNT_OF(foreign_keys); i++) {
-        if (strcmp(foreign_keys[i].foreign, wanted) == 0)
-            return foreign_keys[i].ours;
-    }
-    return hf__value_nearest(name, key_name_at, KEYS);
-}
-
-static int no_such_key(const char *name, hf_error *err)
-{
-    const char *similar = similar_key(name);
-    char shown[HF__VALUE_WORD];
-
-    if (similar)
-        return hf__fail(err, HF_ECONFIG,
-                        "there is no key '%s'; did you mean %s?",
-                        hf__value_quote(name, shown), similar);
-    return hf__fail(err, HF_ECONFIG,
-                    "there is no key '%s'; libholdfast(3) lists the keys",
-                    hf__value_quote(name, shown));
-}
 
 /* The same, with the key in front of what went wrong. */
 static int parse_key(const struct hf__key *key, const char *text,
@@ -234,21 +41,13 @@ static int parse_key(const struct hf__key *key, const char *text,
     return rc == 0 ? 0 : hf__fail_in(err, rc, "%s", key->name);
 }
 
-static const struct hf__key *find_key(const char *name)
-{
-    for (size_t i = 0; i < KEYS; i++) {
-        if (strcmp(keys[i].name, name) == 0)
-            return &keys[i];
-    }
-    return NULL;
-}
-
 int hf__config_check(const char *key, const char *value, hf_error *err)
 {
-    const struct hf__key *row = find_key(key);
+    const struct hf__key *row = hf__key_find(key);
     union hf__value ignored;
 
-    return row ? parse_key(row, value, &ignored, err) : no_such_key(key, err);
+    return row ? parse_key(row, value, &ignored, err)
+               : hf__key_unknown(key, err);
 }
 
 /*
@@ -283,8 +82,8 @@ void hf_config_free(hf_config *config)
     if (!config)
         return;
     for (size_t layer = 0; layer < HF__LAYERS; layer++) {
-        for (size_t i = 0; i < KEYS; i++)
-            forget(&keys[i], config->texts[layer][i]);
+        for (size_t i = 0; i < HF__KEYS; i++)
+            forget(&hf__keys[i], config->texts[layer][i]);
     }
     while (config->overrides) {
         struct hf__override *override = config->overrides;
@@ -334,7 +133,7 @@ static int copy_override(hf_config *to, const struct hf__override *from)
 static int copy_texts(hf_config *to, const hf_config *from)
 {
     for (size_t layer = 0; layer < HF__LAYERS; layer++) {
-        for (size_t i = 0; i < KEYS; i++) {
+        for (size_t i = 0; i < HF__KEYS; i++) {
             if (!from->texts[layer][i])
                 continue;
             to->texts[layer][i] = hf__strdup(from->texts[layer][i]);
@@ -373,7 +172,7 @@ static const char *text_of(const hf_config *config, const struct hf__key *key,
                            int *ret_layer)
 {
     for (int layer = HF__LAYERS - 1; layer >= 0; layer--) {
-        const char *text = config->texts[layer][key - keys];
+        const char *text = config->texts[layer][key - hf__keys];
 
         if (text) {
             *ret_layer = layer;
@@ -403,14 +202,14 @@ static int show_url(hf_config *config, hf_error *err)
 int hf__config_set_layer(hf_config *config, enum hf__config_layer layer,
                          const char *key, const char *value, hf_error *err)
 {
-    const struct hf__key *row = find_key(key);
+    const struct hf__key *row = hf__key_find(key);
     union hf__value ignored;
     char *copy;
     char **place;
     int rc;
 
     if (!row)
-        return no_such_key(key, err);
+        return hf__key_unknown(key, err);
     if ((row->flags & HF__VALUE_URL) &&
         (layer == HF__LAYER_ENVIRONMENT || layer == HF__LAYER_URL))
         return hf__fail(err, HF_ECONFIG, "%s: not inside a URL", key);
@@ -421,7 +220,7 @@ int hf__config_set_layer(hf_config *config, enum hf__config_layer layer,
     if (!copy)
         return hf__fail(err, HF_ENOMEM, "%s: out of memory", key);
 
-    place = &config->texts[layer][row - keys];
+    place = &config->texts[layer][row - hf__keys];
     forget(row, *place);
     *place = copy;
     return row->flags & HF__VALUE_URL ? show_url(config, err) : 0;
@@ -447,7 +246,7 @@ int hf_config_prefer(hf_config *config, const char *key, const char *value,
 
 const char *hf_config_get(const hf_config *config, const char *key)
 {
-    const struct hf__key *row = key ? find_key(key) : NULL;
+    const struct hf__key *row = key ? hf__key_find(key) : NULL;
     const char *text;
     int layer;
 
@@ -465,7 +264,7 @@ const char *hf__config_url(const hf_config *config)
 {
     int layer;
 
-    return text_of(config, find_key("url"), &layer);
+    return text_of(config, hf__key_find("url"), &layer);
 }
 
 /* Is @name given by something stronger than the file? */
@@ -473,7 +272,8 @@ static bool overruled(const hf_config *config, const char *name)
 {
     int layer = HF__LAYER_FILE;
 
-    return text_of(config, find_key(name), &layer) && layer > HF__LAYER_FILE;
+    return text_of(config, hf__key_find(name), &layer) &&
+           layer > HF__LAYER_FILE;
 }
 
 void hf__config_yield(hf_config *config)
@@ -517,13 +317,13 @@ int hf_config_keys(hf_key_cb *each, void *ctx)
 {
     if (!each)
         return HF_EINVAL;
-    for (size_t i = 0; i < KEYS; i++) {
+    for (size_t i = 0; i < HF__KEYS; i++) {
         const hf_key_info info = {
             .size = (uint32_t)sizeof(info),
-            .name = keys[i].name,
-            .type = type_of(&keys[i]),
-            .standard = keys[i].standard,
-            .help = keys[i].help,
+            .name = hf__keys[i].name,
+            .type = type_of(&hf__keys[i]),
+            .standard = hf__keys[i].standard,
+            .help = hf__keys[i].help,
         };
         int rc = each(&info, ctx);
 
@@ -587,7 +387,7 @@ static int bad_variable(const char *name, size_t len, hf_error *err)
 
     snprintf(word, sizeof(word), "%.*s",
              (int)(len < HF__VALUE_WORD ? len : HF__VALUE_WORD), name);
-    similar = similar_key(word);
+    similar = hf__key_similar(word);
     if (!similar)
         return hf__fail(err, HF_ECONFIG,
                         "environment: HOLDFAST_%s is no setting of ours; "
@@ -606,13 +406,13 @@ static int load_variable(hf_config *config, const char *name, hf_error *err)
     if (name[len] != '=' || name[len + 1] == '\0' ||
         is_other_variable(name, len))
         return 0;
-    for (size_t i = 0; i < KEYS; i++) {
+    for (size_t i = 0; i < HF__KEYS; i++) {
         int rc;
 
-        if (!spells(name, len, keys[i].name))
+        if (!spells(name, len, hf__keys[i].name))
             continue;
-        rc = hf__config_set_layer(config, HF__LAYER_ENVIRONMENT, keys[i].name,
-                                  name + len + 1, err);
+        rc = hf__config_set_layer(config, HF__LAYER_ENVIRONMENT,
+                                  hf__keys[i].name, name + len + 1, err);
         return rc == 0 ? 0
                        : hf__fail_in(err, rc, "environment: HOLDFAST_%.*s",
                                      (int)len, name);
@@ -651,12 +451,13 @@ static void *field_of(struct hf__settings *settings, const struct hf__key *key)
 
 void hf__settings_release(struct hf__settings *settings)
 {
-    for (size_t i = 0; i < KEYS; i++) {
-        char **text = field_of(settings, &keys[i]);
+    for (size_t i = 0; i < HF__KEYS; i++) {
+        char **text = field_of(settings, &hf__keys[i]);
 
-        if (keys[i].kind != HF__VALUE_TEXT || keys[i].offset == NOWHERE)
+        if (hf__keys[i].kind != HF__VALUE_TEXT ||
+            hf__keys[i].offset == HF__NOWHERE)
             continue;
-        forget(&keys[i], *text);
+        forget(&hf__keys[i], *text);
         *text = NULL;
     }
 }
@@ -745,9 +546,10 @@ static int resolve_password(const hf_config *config,
 {
     int direct_layer = -1;
     int file_layer = -1;
-    const char *path = text_of(config, find_key("password_file"), &file_layer);
+    const char *path =
+        text_of(config, hf__key_find("password_file"), &file_layer);
 
-    (void)text_of(config, find_key("password"), &direct_layer);
+    (void)text_of(config, hf__key_find("password"), &direct_layer);
     if (!path || !*path || direct_layer > file_layer)
         return 0;
     if (direct_layer == file_layer)
@@ -777,18 +579,19 @@ static int check_whole(const struct hf__settings *settings, hf_error *err)
 static int resolve_all(const hf_config *config, struct hf__settings *settings,
                        hf_error *err)
 {
-    for (size_t i = 0; i < KEYS; i++) {
+    for (size_t i = 0; i < HF__KEYS; i++) {
         union hf__value value;
         int layer;
-        const char *text = text_of(config, &keys[i], &layer);
+        const char *text = text_of(config, &hf__keys[i], &layer);
         int rc;
 
-        if (keys[i].offset == NOWHERE)
+        if (hf__keys[i].offset == HF__NOWHERE)
             continue;
-        rc = parse_key(&keys[i], text ? text : keys[i].standard, &value, err);
+        rc = parse_key(&hf__keys[i], text ? text : hf__keys[i].standard, &value,
+                       err);
         if (rc != 0)
             return rc;
-        rc = store(settings, &keys[i], &value, err);
+        rc = store(settings, &hf__keys[i], &value, err);
         if (rc != 0)
             return rc;
     }

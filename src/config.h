@@ -4,7 +4,7 @@
  *
  * A hf_config remembers texts by layer (code > URL > environment > file >
  * what the program prefers > default). hf__settings is the checked result that the client and the engines
- * read. Each row of the table in config.c knows its key, type, range, default
+ * read. Each row of the table in keys.c knows its key, type, range, default
  * and sentence, and the field it fills.
  */
 #ifndef HF_CONFIG_H

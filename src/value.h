@@ -2,7 +2,7 @@
 /*
  * value.h - the texts that a key may have, read and explained.
  *
- * config.c has the table of keys; a row of it is what is declared here.
+ * keys.c has the table of keys; a row of it is what is declared here.
  */
 #ifndef HF_VALUE_H
 #define HF_VALUE_H
