@@ -14,7 +14,6 @@ else()
     string(REGEX REPLACE "/$" "" up "${up}")
     set(pc_prefix "\${pcfiledir}/${up}")
 endif()
-string(REPLACE ";" " " engine_modules_text "${engine_modules}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/holdfast.pc.in"
                "${PROJECT_BINARY_DIR}/holdfast.pc" @ONLY)
 configure_package_config_file(

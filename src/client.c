@@ -267,6 +267,20 @@ static hf_client *client_new(void)
     return client;
 }
 
+/* For the timers of engines that have several. */
+static int make_room(hf_client *client, hf_error *err)
+{
+    const struct hf__engine *engine = client->engine;
+
+    for (; engine; engine = engine->inner) {
+        for (uint32_t i = 1; i < engine->ops->timers; i++) {
+            if (hf__client_timer_user(client) != 0)
+                return hf__fail(err, HF_ENOMEM, "out of memory");
+        }
+    }
+    return 0;
+}
+
 static int client_init(hf_client *client, const char *url,
                        const hf_config *config, hf_error *err)
 {
@@ -294,6 +308,8 @@ static int client_init(hf_client *client, const char *url,
     introduce(client);
     rc = hf__engine_new(&client->host, &hf__ticket_reports, client,
                         &client->ticket_size, &client->engine, err);
+    if (rc == 0)
+        rc = make_room(client, err);
     return rc != 0 ? rc : require(client, err);
 }
 

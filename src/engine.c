@@ -12,26 +12,62 @@
 
 #include "base/buf.h"
 
+#define HINT(package) "apt install " package ", and build holdfast again"
+
 static const struct hf__engine_ops *const engines[] = {
     &hf__engine_local,
 #ifdef HF_ENGINE_REDIS
     &hf__engine_redis,
 #endif
+#ifdef HF_ENGINE_REDLOCK
+    &hf__engine_redlock,
+#endif
+#ifdef HF_ENGINE_ZOOKEEPER
+    &hf__engine_zookeeper,
+#endif
+#ifdef HF_ENGINE_ETCD
+    &hf__engine_etcd,
+#endif
+#ifdef HF_ENGINE_MYSQL
+    &hf__engine_mysql,
+#endif
+#ifdef HF_ENGINE_POSTGRES
+    &hf__engine_postgres,
+#endif
+#ifdef HF_ENGINE_MEMCACHED
+    &hf__engine_memcached,
+#endif
     NULL,
 };
 
-/* What could be here, and how. */
+/* What could be here, and the package it needs to be built. */
 static const struct absent {
     const char *name;
     const char *schemes;
-    const char *dialects;
     const char *hint;
 } absentees[] = {
 #ifndef HF_ENGINE_REDIS
-    {"redis", "redis rediss redis+unix", "native plain",
-     "apt install libssl-dev, and build with the engine redis"},
+    {"redis", "redis rediss redis+unix", HINT("libssl-dev")},
 #endif
-    {NULL, "", "", ""},
+#ifndef HF_ENGINE_REDLOCK
+    {"redlock", "redlock", HINT("libssl-dev")},
+#endif
+#ifndef HF_ENGINE_ZOOKEEPER
+    {"zookeeper", "zk", HINT("libzookeeper-st-dev")},
+#endif
+#ifndef HF_ENGINE_ETCD
+    {"etcd", "etcd etcds", HINT("libcurl4-openssl-dev")},
+#endif
+#ifndef HF_ENGINE_MYSQL
+    {"mysql", "mysql mariadb", HINT("libmariadb-dev")},
+#endif
+#ifndef HF_ENGINE_POSTGRES
+    {"postgres", "postgresql postgres", HINT("libpq-dev")},
+#endif
+#ifndef HF_ENGINE_MEMCACHED
+    {"memcached", "memcached", HINT("libssl-dev")},
+#endif
+    {NULL, "", ""},
 };
 
 static const struct hf__engine_ops *const wrappers[] = {
@@ -126,7 +162,7 @@ static int tell_absent(const struct absent *absent, hf_engine_cb *each,
         .size = (uint32_t)sizeof(info),
         .name = absent->name,
         .schemes = absent->schemes,
-        .dialects = absent->dialects,
+        .dialects = "",
         .hint = absent->hint,
     };
 

@@ -46,7 +46,7 @@ struct hf__engine_host {
     const char *host; /* this machine's name */
     int64_t pid;
     /* Start an engine's timer, so that somebody wakes for it. There is room
-     * for one per engine; stop it by hf__timer_stop(). */
+     * for ops->timers of them, or one; stop it by hf__timer_stop(). */
     void (*timer)(const struct hf__engine_host *host, struct hf__timer *timer,
                   int64_t due_ns);
 };
@@ -168,6 +168,7 @@ struct hf__engine_ops {
     uint32_t flags;                   /* HF__BEATS_WAITERS, … */
     size_t size;                      /* sizeof its struct; base comes first */
     size_t ticket_size;               /* its bytes in every ticket */
+    uint32_t timers;                  /* how many it runs at once; 0: one */
     hf__engine_open_fn *open;         /* required */
     hf__engine_connect_fn *connect;   /* required */
     hf__engine_close_fn *close;       /* required */
@@ -341,6 +342,12 @@ void hf__engine_register(const struct hf__engine_ops *ops);
 
 extern const struct hf__engine_ops hf__engine_local;
 extern const struct hf__engine_ops hf__engine_redis;
+extern const struct hf__engine_ops hf__engine_redlock;
+extern const struct hf__engine_ops hf__engine_zookeeper;
+extern const struct hf__engine_ops hf__engine_etcd;
+extern const struct hf__engine_ops hf__engine_mysql;
+extern const struct hf__engine_ops hf__engine_postgres;
+extern const struct hf__engine_ops hf__engine_memcached;
 extern const struct hf__engine_ops hf__engine_trace;
 extern const struct hf__engine_ops hf__engine_fault;
 

@@ -16,7 +16,6 @@
 #include "net/tls.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -24,6 +23,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include "base/dynlib.h"
 #include "net/stream.h"
 
 struct hf__tls_context {
@@ -85,9 +85,12 @@ struct hf__tls {
     X(X509_verify_cert_error_string)
 
 static struct {
-#define X(name) __typeof__(name) *name;
-    FROM_SSL(X) FROM_CRYPTO(X)
-#undef X
+    struct {
+        FROM_SSL(HF__DYNLIB_FIELD)
+    } ssl;
+    struct {
+        FROM_CRYPTO(HF__DYNLIB_FIELD)
+    } crypto;
 } lib;
 static pthread_once_t lib_once = PTHREAD_ONCE_INIT;
 static bool lib_there;
@@ -98,27 +101,14 @@ static bool lib_there;
 #define LIB_SSL "libssl" SUFFIX(OPENSSL_VERSION_MAJOR)
 #define LIB_CRYPTO "libcrypto" SUFFIX(OPENSSL_VERSION_MAJOR)
 
-static bool find_symbol(void *library, const char *name, void *to)
-{
-    void *symbol = dlsym(library, name);
-
-    memcpy(to, &symbol, sizeof(symbol)); /* ISO C has no cast for this */
-    return symbol != NULL;
-}
-
 static void load_lib(void)
 {
-    int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-    void *crypto = dlopen(LIB_CRYPTO, flags);
-    void *ssl = dlopen(LIB_SSL, flags);
+    static const char *const ssl[] = {FROM_SSL(HF__DYNLIB_NAME)};
+    static const char *const crypto[] = {FROM_CRYPTO(HF__DYNLIB_NAME)};
 
-    lib_there = ssl && crypto;
-#define X(name) lib_there = lib_there && find_symbol(ssl, #name, &lib.name);
-    FROM_SSL(X)
-#undef X
-#define X(name) lib_there = lib_there && find_symbol(crypto, #name, &lib.name);
-    FROM_CRYPTO(X)
-#undef X
+    lib_there =
+        hf__dynlib_load(LIB_CRYPTO, crypto, HF_COUNT_OF(crypto), &lib.crypto) &&
+        hf__dynlib_load(LIB_SSL, ssl, HF_COUNT_OF(ssl), &lib.ssl);
 }
 
 /* ---- our bytes --------------------------------------------------------- */
@@ -128,7 +118,7 @@ static int bio_result(BIO *bio, struct hf__tls *tls, ssize_t n, int retry)
     if (n >= 0)
         return (int)n;
     if (errno == EAGAIN || errno == EINTR)
-        lib.BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+        lib.crypto.BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
     else
         tls->saved_errno = errno;
     return -1;
@@ -136,18 +126,18 @@ static int bio_result(BIO *bio, struct hf__tls *tls, ssize_t n, int retry)
 
 static int bio_read(BIO *bio, char *to, int size)
 {
-    struct hf__tls *tls = lib.BIO_get_data(bio);
+    struct hf__tls *tls = lib.crypto.BIO_get_data(bio);
 
-    lib.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+    lib.crypto.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     return bio_result(bio, tls, hf__net_recv(tls->fd, to, (size_t)size),
                       BIO_FLAGS_READ);
 }
 
 static int bio_write(BIO *bio, const char *from, int len)
 {
-    struct hf__tls *tls = lib.BIO_get_data(bio);
+    struct hf__tls *tls = lib.crypto.BIO_get_data(bio);
 
-    lib.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+    lib.crypto.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     return bio_result(bio, tls, hf__net_send(tls->fd, from, (size_t)len),
                       BIO_FLAGS_WRITE);
 }
@@ -162,14 +152,15 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 
 static BIO_METHOD *make_method(void)
 {
-    BIO_METHOD *method = lib.BIO_meth_new(
-        lib.BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast socket");
+    BIO_METHOD *method = lib.crypto.BIO_meth_new(
+        lib.crypto.BIO_get_new_index() | BIO_TYPE_SOURCE_SINK,
+        "holdfast socket");
 
-    if (method && lib.BIO_meth_set_read(method, bio_read) == 1 &&
-        lib.BIO_meth_set_write(method, bio_write) == 1 &&
-        lib.BIO_meth_set_ctrl(method, bio_control) == 1)
+    if (method && lib.crypto.BIO_meth_set_read(method, bio_read) == 1 &&
+        lib.crypto.BIO_meth_set_write(method, bio_write) == 1 &&
+        lib.crypto.BIO_meth_set_ctrl(method, bio_control) == 1)
         return method;
-    lib.BIO_meth_free(method);
+    lib.crypto.BIO_meth_free(method);
     return NULL;
 }
 
@@ -177,12 +168,12 @@ static BIO_METHOD *make_method(void)
 
 static int bad_file(const char *key, const char *path, hf_error *err)
 {
-    unsigned long code = lib.ERR_peek_last_error();
-    const char *reason = lib.ERR_reason_error_string(code);
+    unsigned long code = lib.crypto.ERR_peek_last_error();
+    const char *reason = lib.crypto.ERR_reason_error_string(code);
 
     (void)hf__fail(err, HF_ECONFIG, "%s: cannot use %s: %s", key, path,
                    reason ? reason : "not in PEM format");
-    lib.ERR_clear_error();
+    lib.crypto.ERR_clear_error();
     return HF_ECONFIG;
 }
 
@@ -190,16 +181,17 @@ static int load(SSL_CTX *ssl, const struct hf__tls_options *options,
                 hf_error *err)
 {
     if (options->ca[0] == '\0')
-        (void)lib.SSL_CTX_set_default_verify_paths(ssl); /* verify will tell */
-    else if (lib.SSL_CTX_load_verify_locations(ssl, options->ca, NULL) != 1)
+        (void)lib.ssl.SSL_CTX_set_default_verify_paths(
+            ssl); /* verify will tell */
+    else if (lib.ssl.SSL_CTX_load_verify_locations(ssl, options->ca, NULL) != 1)
         return bad_file("tls.ca", options->ca, err);
     if (options->cert[0] == '\0')
         return 0;
-    if (lib.SSL_CTX_use_certificate_chain_file(ssl, options->cert) != 1)
+    if (lib.ssl.SSL_CTX_use_certificate_chain_file(ssl, options->cert) != 1)
         return bad_file("tls.cert", options->cert, err);
-    if (lib.SSL_CTX_use_PrivateKey_file(ssl, options->key, SSL_FILETYPE_PEM) !=
-            1 ||
-        lib.SSL_CTX_check_private_key(ssl) != 1)
+    if (lib.ssl.SSL_CTX_use_PrivateKey_file(ssl, options->key,
+                                            SSL_FILETYPE_PEM) != 1 ||
+        lib.ssl.SSL_CTX_check_private_key(ssl) != 1)
         return bad_file("tls.key", options->key, err);
     return 0;
 }
@@ -219,22 +211,22 @@ int hf__tls_context_new(const struct hf__tls_options *options,
                         "TLS needs " LIB_SSL ": apt install libssl%d",
                         OPENSSL_VERSION_MAJOR);
     }
-    lib.ERR_clear_error();
-    context->ssl = lib.SSL_CTX_new(lib.TLS_client_method());
+    lib.crypto.ERR_clear_error();
+    context->ssl = lib.ssl.SSL_CTX_new(lib.ssl.TLS_client_method());
     context->method = make_method();
     if (!context->ssl || !context->method ||
-        lib.SSL_CTX_ctrl(context->ssl, SSL_CTRL_SET_MIN_PROTO_VERSION,
-                         TLS1_2_VERSION, NULL) != 1) {
+        lib.ssl.SSL_CTX_ctrl(context->ssl, SSL_CTRL_SET_MIN_PROTO_VERSION,
+                             TLS1_2_VERSION, NULL) != 1) {
         hf__tls_context_free(context);
         return hf__fail(err, HF_ENOMEM, "out of memory for TLS");
     }
-    (void)lib.SSL_CTX_ctrl(context->ssl, SSL_CTRL_MODE,
-                           SSL_MODE_ENABLE_PARTIAL_WRITE |
-                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER,
-                           NULL);
-    lib.SSL_CTX_set_verify(context->ssl,
-                           options->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
-                           NULL);
+    (void)lib.ssl.SSL_CTX_ctrl(context->ssl, SSL_CTRL_MODE,
+                               SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER,
+                               NULL);
+    lib.ssl.SSL_CTX_set_verify(
+        context->ssl, options->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+        NULL);
     rc = load(context->ssl, options, err);
     if (rc != 0) {
         hf__tls_context_free(context);
@@ -248,8 +240,8 @@ void hf__tls_context_free(struct hf__tls_context *context)
 {
     if (!context)
         return;
-    lib.SSL_CTX_free(context->ssl);
-    lib.BIO_meth_free(context->method);
+    lib.ssl.SSL_CTX_free(context->ssl);
+    lib.crypto.BIO_meth_free(context->method);
     hf__free(context);
 }
 
@@ -262,13 +254,13 @@ static bool set_peer(SSL *ssl, const char *host)
 
     if (inet_pton(AF_INET, host, address) == 1 ||
         inet_pton(AF_INET6, host, address) == 1)
-        return lib.X509_VERIFY_PARAM_set1_ip_asc(lib.SSL_get0_param(ssl),
-                                                 host) == 1;
+        return lib.crypto.X509_VERIFY_PARAM_set1_ip_asc(
+                   lib.ssl.SSL_get0_param(ssl), host) == 1;
     /* OpenSSL's macro for this casts a constant away. */
-    return lib.SSL_set1_host(ssl, host) == 1 &&
-           lib.SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
-                        TLSEXT_NAMETYPE_host_name,
-                        (void *)(uintptr_t)host) == 1;
+    return lib.ssl.SSL_set1_host(ssl, host) == 1 &&
+           lib.ssl.SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+                            TLSEXT_NAMETYPE_host_name,
+                            (void *)(uintptr_t)host) == 1;
 }
 
 int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,
@@ -280,17 +272,17 @@ int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,
     if (!tls)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     tls->fd = fd;
-    tls->ssl = lib.SSL_new(context->ssl);
-    bio = lib.BIO_new(context->method);
+    tls->ssl = lib.ssl.SSL_new(context->ssl);
+    bio = lib.crypto.BIO_new(context->method);
     if (!tls->ssl || !bio || !set_peer(tls->ssl, host)) {
-        lib.BIO_free(bio);
+        lib.crypto.BIO_free(bio);
         hf__tls_free(tls);
         return hf__fail(err, HF_ENOMEM, "out of memory for TLS");
     }
-    lib.BIO_set_data(bio, tls);
-    lib.BIO_set_init(bio, 1);
-    lib.SSL_set_bio(tls->ssl, bio, bio);
-    lib.SSL_set_connect_state(tls->ssl);
+    lib.crypto.BIO_set_data(bio, tls);
+    lib.crypto.BIO_set_init(bio, 1);
+    lib.ssl.SSL_set_bio(tls->ssl, bio, bio);
+    lib.ssl.SSL_set_connect_state(tls->ssl);
     *ret_tls = tls;
     return 0;
 }
@@ -299,13 +291,13 @@ void hf__tls_free(struct hf__tls *tls)
 {
     if (!tls)
         return;
-    lib.SSL_free(tls->ssl);
+    lib.ssl.SSL_free(tls->ssl);
     hf__free(tls);
 }
 
 static int outcome(struct hf__tls *tls, int n)
 {
-    switch (lib.SSL_get_error(tls->ssl, n)) {
+    switch (lib.ssl.SSL_get_error(tls->ssl, n)) {
     case SSL_ERROR_NONE:
         return n;
     case SSL_ERROR_WANT_READ:
@@ -315,33 +307,33 @@ static int outcome(struct hf__tls *tls, int n)
     case SSL_ERROR_ZERO_RETURN:
         return HF__TLS_CLOSED;
     default:
-        tls->reason = lib.ERR_peek_last_error();
-        lib.ERR_clear_error();
+        tls->reason = lib.crypto.ERR_peek_last_error();
+        lib.crypto.ERR_clear_error();
         return HF__TLS_FAILED;
     }
 }
 
 int hf__tls_handshake(struct hf__tls *tls)
 {
-    lib.ERR_clear_error();
-    return outcome(tls, lib.SSL_do_handshake(tls->ssl));
+    lib.crypto.ERR_clear_error();
+    return outcome(tls, lib.ssl.SSL_do_handshake(tls->ssl));
 }
 
 int hf__tls_read(struct hf__tls *tls, void *to, size_t size)
 {
-    lib.ERR_clear_error();
-    return outcome(tls, lib.SSL_read(tls->ssl, to, (int)size));
+    lib.crypto.ERR_clear_error();
+    return outcome(tls, lib.ssl.SSL_read(tls->ssl, to, (int)size));
 }
 
 int hf__tls_write(struct hf__tls *tls, const void *from, size_t len)
 {
-    lib.ERR_clear_error();
-    return outcome(tls, lib.SSL_write(tls->ssl, from, (int)len));
+    lib.crypto.ERR_clear_error();
+    return outcome(tls, lib.ssl.SSL_write(tls->ssl, from, (int)len));
 }
 
 bool hf__tls_pending(const struct hf__tls *tls)
 {
-    return lib.SSL_pending(tls->ssl) > 0;
+    return lib.ssl.SSL_pending(tls->ssl) > 0;
 }
 
 /* Does the server want a certificate that we did not show, or another one? */
@@ -364,14 +356,15 @@ static bool about_our_certificate(unsigned long code)
 
 int hf__tls_explain(struct hf__tls *tls, hf_error *err)
 {
-    long verdict = lib.SSL_get_verify_result(tls->ssl);
-    const char *reason = lib.ERR_reason_error_string(tls->reason);
+    long verdict = lib.ssl.SSL_get_verify_result(tls->ssl);
+    const char *reason = lib.crypto.ERR_reason_error_string(tls->reason);
 
     if (verdict != X509_V_OK)
-        return hf__fail_engine(err, HF_EAUTH, (int)verdict,
-                               "the server's certificate is refused: %s. "
-                               "tls.ca names the certificates to trust",
-                               lib.X509_verify_cert_error_string(verdict));
+        return hf__fail_engine(
+            err, HF_EAUTH, (int)verdict,
+            "the server's certificate is refused: %s. "
+            "tls.ca names the certificates to trust",
+            lib.crypto.X509_verify_cert_error_string(verdict));
     if (about_our_certificate(tls->reason))
         return hf__fail(err, HF_EAUTH,
                         "the server refuses our certificate (%s): set "

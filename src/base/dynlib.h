@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dynlib.h - client libraries, loaded when they are first needed.
+ *
+ * Linked, they would cost every program that locks a file milliseconds before
+ * main(), and make each of them a dependency of the package. So an engine is
+ * compiled with the library's header and finds its functions here:
+ *
+ *     #define FROM_PQ(X) X(PQconnectStartParams) X(PQfinish)
+ *
+ *     static struct {
+ *         FROM_PQ(HF__DYNLIB_FIELD)
+ *     } pq;
+ *     static const char *const pq_names[] = {FROM_PQ(HF__DYNLIB_NAME)};
+ *
+ *     if (!hf__dynlib_load("libpq.so.5", pq_names, HF_COUNT_OF(pq_names), &pq))
+ *         …
+ *     pq.PQfinish(connection);
+ */
+#ifndef HF_BASE_DYNLIB_H
+#define HF_BASE_DYNLIB_H
+
+#include "base/base.h"
+
+#define HF__DYNLIB_FIELD(name) __typeof__(name) *name;
+#define HF__DYNLIB_NAME(name) #name,
+
+/* Load @file, for good, and write the addresses of the @n symbols @names into
+ * @table, a struct of as many pointers. False if the file or one of the
+ * symbols is not there. Call it once per table (pthread_once). */
+bool hf__dynlib_load(const char *file, const char *const *names, size_t n,
+                     void *table);
+
+#endif
