@@ -465,6 +465,34 @@ HF_API int hf_elect_check(const hf_election *election);
 HF_API int hf_elect_stop(hf_election *election, hf_error *err);
 
 /*
+ * SQL: the lock and the data in one transaction
+ * ---------------------------------------------
+ */
+
+/**
+ * The connection whose open transaction holds the lock (mode=for_update), for
+ * the caller's own statements: a MYSQL * of libmariadb, a PGconn * of libpq.
+ *
+ * What is written through it is committed by hf_release(), together with the
+ * lock: 0 means that it is in the database, HF_ELOST that nothing of it is. So
+ * a lock that was lost cannot do harm, and no token is needed.
+ *
+ * From this call until hf_release() the connection is the caller's alone, one
+ * thread at a time; the library neither reads nor writes it, does not renew,
+ * and hf_check() tells only what the caller's own statements would find out
+ * earlier. The lock then lasts as long as the connection. Read every result
+ * to its end, and end neither the connection nor the transaction: to undo, roll
+ * back, and hf_release() answers HF_ELOST. Ask again as often as you like.
+ *
+ *   HF_ELOST         the lock is lost or released
+ *   HF_EUNSUPPORTED  this lock has no transaction of its own
+ *
+ * Any thread. Blocks for one trip.
+ */
+HF_API int hf_sql_connection(hf_hold *hold, void **ret_connection,
+                             hf_error *err);
+
+/*
  * Optimistic versions
  * -------------------
  */

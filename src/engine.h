@@ -184,6 +184,10 @@ struct hf__engine_ops {
     hf__engine_query_fn *version_read;
     hf__engine_query_fn *version_commit;
     hf__engine_query_fn *doctor;
+    /* The connection whose transaction holds query->ticket, for the caller's
+     * own statements; from then on the engine leaves it alone until release()
+     * or withdraw(). */
+    hf__engine_query_fn *connection;
     hf__engine_wait_fn *wait; /* NULL: the loop; then the next three
                                          are NULL too */
     hf__engine_attend_fn *attend;
@@ -306,6 +310,8 @@ struct hf__query {
     uint64_t token;            /* check_token, break_lock; version_commit: the
                                expected one */
     uint64_t version;          /* answer of version_read, version_commit */
+    uint64_t ticket;           /* connection: its id */
+    void *connection;          /* answer of connection */
     void *rows;                /* the core's */
     void *engine_data;         /* the engine's, while under way */
     struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */

@@ -500,6 +500,7 @@ FAULT_QUERY(break_lock)
 FAULT_QUERY(version_read)
 FAULT_QUERY(version_commit)
 FAULT_QUERY(doctor)
+FAULT_QUERY(connection)
 
 /* ---- reports up --------------------------------------------------------- */
 
@@ -677,6 +678,7 @@ const struct hf__engine_ops hf__engine_fault = {
     .version_read = fault_version_read,
     .version_commit = fault_version_commit,
     .doctor = fault_doctor,
+    .connection = fault_connection,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

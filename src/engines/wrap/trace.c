@@ -182,6 +182,7 @@ TRACE_QUERY(break_lock, "break")
 TRACE_QUERY(version_read, "version_read")
 TRACE_QUERY(version_commit, "version_commit")
 TRACE_QUERY(doctor, "doctor")
+TRACE_QUERY(connection, "connection")
 
 /* ---- reports up --------------------------------------------------------- */
 
@@ -329,6 +330,7 @@ const struct hf__engine_ops hf__engine_trace = {
     .version_read = trace_version_read,
     .version_commit = trace_version_commit,
     .doctor = trace_doctor,
+    .connection = trace_connection,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

@@ -26,6 +26,7 @@ static void narrow(struct hf__engine_ops *ops,
     NARROW(version_read);
     NARROW(version_commit);
     NARROW(doctor);
+    NARROW(connection);
     NARROW(wait);
     NARROW(attend);
     NARROW(kick);
@@ -114,6 +115,12 @@ int hf__wrap_doctor(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err)
 {
     return engine->inner->ops->doctor(engine->inner, query, err);
+}
+
+int hf__wrap_connection(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err)
+{
+    return engine->inner->ops->connection(engine->inner, query, err);
 }
 
 void hf__wrap_wait(struct hf__engine *engine, int64_t until_ns)
