@@ -47,7 +47,8 @@ static const struct absent {
     const char *hint;
 } absentees[] = {
 #ifndef HF_ENGINE_REDIS
-    {"redis", "redis rediss redis+unix", HINT("libssl-dev")},
+    {"redis", "redis rediss redis+unix redis-sentinel rediss-sentinel",
+     HINT("libssl-dev")},
 #endif
 #ifndef HF_ENGINE_REDLOCK
     {"redlock", "redlock", HINT("libssl-dev")},

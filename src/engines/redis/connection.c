@@ -22,6 +22,8 @@
 
 #include <stdio.h>
 
+#include "engines/redis/sentinel.h"
+
 /* ---- the ring of calls ------------------------------------------------- */
 
 static int grow_calls(struct hf__redis *redis)
@@ -47,7 +49,8 @@ static bool take_call(struct hf__redis *redis, struct hf__redis_call *call)
         return false;
     *call = redis->calls[redis->calls_first];
     redis->calls_first = (redis->calls_first + 1) & (redis->calls_size - 1);
-    redis->base.under_way = --redis->calls_n;
+    redis->calls_n--;
+    hf__redis_count(redis);
     return true;
 }
 
@@ -74,7 +77,7 @@ int hf__redis_call_end(struct hf__redis *redis, size_t mark,
     place = &redis->calls[(redis->calls_first + redis->calls_n++) &
                           (redis->calls_size - 1)];
     *place = *call;
-    redis->base.under_way = redis->calls_n;
+    hf__redis_count(redis);
     if (place->sent_ns == 0)
         place->sent_ns = hf__now();
     if (redis->calls_n == 1 && !hf__timer_running(&redis->timer))
@@ -278,14 +281,37 @@ static void protocol_error(struct hf__redis *redis, const char *what)
     hf__redis_fail(redis, &err);
 }
 
+/* The master has become a replica under our feet: another one is master, and
+ * this one will tell us nothing true any more. */
+static bool demoted(const struct hf__resp *message)
+{
+    static const char word[] = "-READONLY";
+
+    return message->end - message->at >= (ptrdiff_t)sizeof(word) - 1 &&
+           memcmp(message->at, word, sizeof(word) - 1) == 0;
+}
+
+static void tell_demoted(struct hf__redis *redis)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: it is a replica now",
+                   redis->peer);
+    hf__redis_fail(redis, &err);
+}
+
 static void answer(struct hf__redis *redis, struct hf__resp *message)
 {
     struct hf__redis_call call;
+
+    bool replica = demoted(message);
 
     if (!take_call(redis, &call))
         protocol_error(redis, "an answer to no question");
     else
         call.done(redis, &call, message);
+    if (replica)
+        tell_demoted(redis);
 }
 
 /* One whole message, if there is one. */
@@ -433,8 +459,8 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
     hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
     if (strcmp(mode, "cluster") == 0 || strcmp(mode, "sentinel") == 0) {
         (void)hf__fail(&err, HF_EUNSUPPORTED,
-                       "%s: this is a %s; redis:// is for one server",
-                       redis->peer, mode);
+                       "%s: this is a %s: write redis-%s://", redis->peer, mode,
+                       mode);
         hf__redis_fail(redis, &err);
         return;
     }
@@ -469,6 +495,7 @@ static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
                      struct hf__resp *reply)
 {
     struct hf__resp_value head;
+    bool master = false;
     hf_error err;
 
     (void)call;
@@ -489,7 +516,15 @@ static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
         else if (hf__resp_is(&key, "version") && value.type == HF__RESP_TEXT)
             (void)snprintf(redis->version, sizeof(redis->version), "%.*s",
                            (int)(value.len < 20 ? value.len : 20), value.text);
+        else if (hf__resp_is(&key, "role"))
+            master = hf__resp_is(&value, "master");
         hf__resp_skip(reply, &value);
+    }
+    if (redis->sentinels && !master) {
+        (void)hf__fail(&err, HF_EUNAVAILABLE,
+                       "%s is not the master (any more, or yet)", redis->peer);
+        hf__redis_fail(redis, &err);
+        return;
     }
     if (redis->version[1] != '.' || redis->version[0] >= '7')
         return;
@@ -517,23 +552,41 @@ static void on_select(struct hf__redis *redis,
     hf__redis_fail(redis, &err);
 }
 
+static const char *password(const struct hf__redis *redis)
+{
+    const struct hf__engine_host *host = redis->base.host;
+
+    return host->url->password ? host->url->password : host->settings->password;
+}
+
+bool hf__redis_has_password(const struct hf__redis *redis)
+{
+    return password(redis)[0] != '\0';
+}
+
+void hf__redis_put_hello(const struct hf__redis *redis, struct hf__buf *out,
+                         bool auth)
+{
+    const struct hf__engine_host *host = redis->base.host;
+    const char *user = host->url->user ? host->url->user : host->settings->user;
+
+    hf__resp_head(out, auth ? 5 : 2);
+    hf__resp_arg_text(out, "HELLO");
+    hf__resp_arg_text(out, "3");
+    if (auth) {
+        hf__resp_arg_text(out, "AUTH");
+        hf__resp_arg_text(out, user[0] ? user : "default");
+        hf__resp_arg_text(out, password(redis));
+    }
+}
+
 static int send_hello(struct hf__redis *redis)
 {
-    const struct hf__settings *settings = redis->base.host->settings;
-    const struct hf__url *url = redis->base.host->url;
-    const char *user = url->user ? url->user : settings->user;
-    const char *password = url->password ? url->password : settings->password;
     struct hf__redis_call call = {.done = on_hello};
-    bool auth = password[0] != '\0';
-    size_t mark = hf__redis_call_begin(redis, auth ? 5 : 2);
+    size_t mark = redis->stream.out.len;
 
-    hf__resp_arg_text(&redis->stream.out, "HELLO");
-    hf__resp_arg_text(&redis->stream.out, "3");
-    if (auth) {
-        hf__resp_arg_text(&redis->stream.out, "AUTH");
-        hf__resp_arg_text(&redis->stream.out, user[0] ? user : "default");
-        hf__resp_arg_text(&redis->stream.out, password);
-    }
+    hf__redis_put_hello(redis, &redis->stream.out,
+                        hf__redis_has_password(redis));
     return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
 }
 
@@ -564,20 +617,41 @@ static void stream_opened(struct hf__stream *stream)
     }
 }
 
-int hf__redis_connect(struct hf__redis *redis, hf_error *err)
+static int start_stream(struct hf__redis *redis, hf_error *err)
 {
     int rc;
 
     redis->stream.opened = stream_opened;
     redis->stream.received = stream_received;
     redis->stream.closed = stream_closed;
-    redis->connect_ns = hf__now();
     rc = hf__stream_start(&redis->stream, err);
+    return rc == 0 ? 0 : hf__fail_in(err, rc, "%s", redis->peer);
+}
+
+void hf__redis_found(struct hf__redis *redis, const char *host, int port)
+{
+    hf_error err;
+
+    redis->stream.peer.host = host;
+    redis->stream.peer.port = port;
+    (void)snprintf(redis->peer, sizeof(redis->peer), "redis %s:%d", host, port);
+    if (start_stream(redis, &err) != 0)
+        down(redis, &err);
+}
+
+int hf__redis_connect(struct hf__redis *redis, hf_error *err)
+{
+    int rc;
+
+    redis->connect_ns = hf__now();
+    rc = redis->sentinels ? hf__sentinels_search(redis->sentinels, err)
+                          : start_stream(redis, err);
     if (rc != 0)
-        return hf__fail_in(err, rc, "%s", redis->peer);
+        return rc;
     hf__redis_wake(
         redis,
         redis->connect_ns +
-            hf__ms_to_ns(redis->base.host->settings->connect_timeout_ms));
+            hf__ms_to_ns(redis->base.host->settings->connect_timeout_ms) /
+                (redis->sentinels ? 2 : 1));
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * redis.c - the engine for one Redis server: redis://, rediss://, redis+unix://
+ * redis.c - the engine for one Redis server: redis://, rediss://, redis+unix://,
+ * and for the one that sentinels name: redis-sentinel://, rediss-sentinel://
  *
  * The table of the engine, and what all its parts share: the URL taken apart,
  * and one timer. The timer is due when the oldest call is overdue, when
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engines/redis/sentinel.h"
 #include "net/tls.h"
 
 static struct hf__redis *redis_of(struct hf__engine *engine)
@@ -48,6 +50,13 @@ static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
     const struct hf__settings *settings = redis->base.host->settings;
     int64_t due_ns;
 
+    if (redis->sentinels && redis->sentinels->searching) {
+        due_ns =
+            redis->connect_ns + hf__ms_to_ns(settings->connect_timeout_ms) / 2;
+        if (now_ns < due_ns)
+            return due_ns;
+        hf__sentinels_decide(redis->sentinels);
+    }
     if (redis->stream.state == HF__STREAM_IDLE)
         return HF_NEVER;
     if (!redis->up) {
@@ -157,6 +166,30 @@ static int read_host(struct hf__redis *redis, hf_error *err)
     return read_db(redis, url->path, err);
 }
 
+static bool is_scheme(const struct hf__redis *redis, const char *end)
+{
+    const char *scheme = redis->base.host->url->scheme;
+    size_t len = strlen(scheme);
+    size_t end_len = strlen(end);
+
+    return len >= end_len && strcmp(scheme + len - end_len, end) == 0;
+}
+
+/* redis-sentinel://s1,s2,s3/SERVICE/db */
+static int read_sentinels(struct hf__redis *redis, hf_error *err)
+{
+    int rc = hf__sentinels_new(redis, &redis->sentinels, err);
+
+    if (rc != 0)
+        return rc;
+    (void)snprintf(redis->peer, sizeof(redis->peer), "redis-sentinel %s",
+                   redis->sentinels->service);
+    return read_db(redis,
+                   redis->base.host->url->path + 1 +
+                       strlen(redis->sentinels->service),
+                   err);
+}
+
 static int read_url(struct hf__redis *redis, hf_error *err)
 {
     const struct hf__url *url = redis->base.host->url;
@@ -169,7 +202,7 @@ static int read_url(struct hf__redis *redis, hf_error *err)
     };
     int rc;
 
-    if (strcmp(url->scheme, "redis+unix") == 0) {
+    if (is_scheme(redis, "+unix")) {
         if (url->n_hosts > 0 || url->path[0] == '\0')
             return hf__fail(err, HF_ECONFIG,
                             "write the path of the socket after three "
@@ -179,12 +212,14 @@ static int read_url(struct hf__redis *redis, hf_error *err)
                        url->path);
         return 0;
     }
-    rc = read_host(redis, err);
-    if (rc != 0 || strcmp(url->scheme, "rediss") != 0)
-        return rc;
-    rc = hf__tls_context_new(&options, &redis->tls, err);
-    redis->stream.peer.tls = redis->tls;
-    return rc;
+    if (strncmp(url->scheme, "rediss", 6) == 0) {
+        rc = hf__tls_context_new(&options, &redis->tls, err);
+        if (rc != 0)
+            return rc;
+        redis->stream.peer.tls = redis->tls;
+    }
+    return is_scheme(redis, "-sentinel") ? read_sentinels(redis, err)
+                                         : read_host(redis, err);
 }
 
 static int redis_open(struct hf__engine *engine, hf_error *err)
@@ -224,7 +259,7 @@ static void drop_calls(struct hf__redis *redis)
             redis->calls[(redis->calls_first + i) & (redis->calls_size - 1)]
                 .data);
     redis->calls_n = 0;
-    redis->base.under_way = 0;
+    hf__redis_count(redis);
     hf__free(redis->calls);
     redis->calls = NULL;
 }
@@ -234,8 +269,10 @@ static void redis_close(struct hf__engine *engine, bool forked)
     struct hf__redis *redis = redis_of(engine);
 
     hf__redis_disconnect(redis, forked);
+    hf__sentinels_free(redis->sentinels, forked);
     if (forked)
         return;
+    redis->sentinels = NULL;
     hf__timer_stop(engine->host->loop, &redis->timer);
     drop_calls(redis);
     hf__redis_ticket_forget_all(redis);
@@ -311,12 +348,16 @@ static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 
 static void redis_flush(struct hf__engine *engine)
 {
-    hf__stream_flush(&redis_of(engine)->stream);
+    struct hf__redis *redis = redis_of(engine);
+
+    hf__stream_flush(&redis->stream);
+    if (redis->sentinels)
+        hf__sentinels_flush(redis->sentinels);
 }
 
 const struct hf__engine_ops hf__engine_redis = {
     .name = "redis",
-    .schemes = "redis rediss redis+unix",
+    .schemes = "redis rediss redis+unix redis-sentinel rediss-sentinel",
     .dialects = "native plain",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |

@@ -4,6 +4,7 @@
  *
  *   redis.c       the engine's table: open, connect, close, timers
  *   connection.c  one connection: greeting, calls and their answers in order
+ *   sentinel.c    where to connect to, if sentinels know
  *   tickets.c     which tickets the server may know; records and keys
  *   native.c      our own layout        plain.c  SET NX PX, as others have it
  *   inspect.c     list, check, break, versions      doctor.c
@@ -18,6 +19,7 @@
 
 struct hf__redis;
 struct hf__redis_call;
+struct hf__sentinels;
 
 /* The answer to a call. @reply is NULL when the connection was lost before it
  * came. The call's @data is the callee's to free. */
@@ -109,7 +111,8 @@ struct hf__redis {
     char version[24]; /* of the server */
     int64_t db;
     struct hf__tls_context *tls;
-    char peer[280]; /* for people: "redis db1:6379" */
+    struct hf__sentinels *sentinels; /* NULL: the URL names the server */
+    char peer[280];                  /* for people: "redis db1:6379" */
 
     struct hf__timer timer; /* answers overdue, and watches */
 
@@ -128,6 +131,12 @@ struct hf__redis {
 /* ---- connection.c ------------------------------------------------------ */
 
 int hf__redis_connect(struct hf__redis *redis, hf_error *err);
+/* The sentinels have found the master: go on with connecting. */
+void hf__redis_found(struct hf__redis *redis, const char *host, int port);
+bool hf__redis_has_password(const struct hf__redis *redis);
+/* HELLO, with the password where @auth. */
+void hf__redis_put_hello(const struct hf__redis *redis, struct hf__buf *out,
+                         bool auth);
 /* Forget the connection; nothing is reported. */
 void hf__redis_disconnect(struct hf__redis *redis, bool forked);
 /* The connection cannot be trusted any more: report what was under way. */
@@ -160,6 +169,15 @@ void hf__redis_read_info(const struct hf__resp_value *info, const char *key,
                          char *to, size_t size);
 /* A push message to our inbox: native.c. */
 void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len);
+
+/* Answers to come, so that somebody listens. Where a failover can take the
+ * locks away, somebody listens as long as there are any: LOST is told when it
+ * happens, not at the next renewal. */
+static inline void hf__redis_count(struct hf__redis *redis)
+{
+    redis->base.under_way =
+        redis->calls_n + (redis->sentinels && redis->tickets_n > 0);
+}
 
 /* ---- redis.c ----------------------------------------------------------- */
 

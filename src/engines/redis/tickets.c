@@ -127,6 +127,7 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->next = *bucket;
     *bucket = ticket;
     redis->tickets_n++;
+    hf__redis_count(redis);
     return 0;
 }
 
@@ -205,6 +206,7 @@ void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
         at = &hf__redis_ticket(redis, *at)->next;
     *at = mine->next;
     redis->tickets_n--;
+    hf__redis_count(redis);
     hf__free(mine->record);
     memset(mine, 0, sizeof(*mine));
 }

@@ -593,7 +593,7 @@ TEST(url, that_is_wrong_says_what_is_right)
         {"redis://a/x", HF_ECONFIG, "number"},
         {"redis://a?dialect=redisson", HF_ECONFIG, "native and plain"},
         {"redis+unix:", HF_ECONFIG, "three slashes"},
-        {"redis-sentinel://a/m", HF_EUNSUPPORTED, "redis"},
+        {"redis-sentinel://a", HF_ECONFIG, "mymaster"},
         {"redis-cluster://a", HF_EUNSUPPORTED, "redis"},
         {"redlock://a,b,c", HF_EUNSUPPORTED, "redis"},
         {"rediss://a?tls.ca=/nowhere", HF_ECONFIG, "tls.ca"},

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis_sentinel_test.c - failovers, with locks held and awaited.
+ *
+ * Redis replicates without waiting, so a failover may or may not bring a lock
+ * along. What must be true in either case: whoever had it is told before, or
+ * still has it; the token grows; the waiters are served.
+ */
+#include "event.h"
+#include "topology.h"
+
+#define QUICK "retry.base=5ms&retry.max_interval=100ms"
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+static hf_hold *hold_loudly(hf_client *client, const char *name,
+                            struct event *events)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = events;
+    opts.wait_ms = 10000;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+static hf_request *stand_in_line(hf_client *client, struct server *master)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(strstr(redis_do(master, "LLEN hf:{jobs}:q"), ":1") != NULL);
+    return request;
+}
+
+static void await_replicas(struct server *master)
+{
+    EVENTUALLY(strstr(redis_do(master, "WAIT 2 1000"), ":2") != NULL);
+}
+
+static bool is_lost(hf_hold *hold)
+{
+    return hf_check(hold) == HF_LOST;
+}
+
+TEST(failover, a_lock_that_was_copied_is_kept)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client = topology_open(sentinel_set_url(set, QUICK));
+    hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
+    hf_hold *hold = redis_acquire(client, "jobs");
+    struct server *master;
+    hf_error err;
+
+    await_replicas(set->servers[0]);
+    server_kill(set->servers[0]);
+    master = sentinel_set_await(set, set->servers[0]);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    EVENTUALLY(redis_try(rival, "jobs", &err) == HF_EBUSY);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hold = redis_acquire(rival, "jobs");
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redis_leftovers(master) == 0);
+}
+
+TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
+{
+    struct event events = EVENT_INIT;
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client = topology_open(sentinel_set_url(set, QUICK "&ttl=60s"));
+    hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
+    hf_hold *before = redis_acquire(client, "jobs");
+    uint64_t token = hf_token(before);
+    hf_hold *hold;
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_release(before, &err), &err);
+    /* Nothing of what is written now gets to a replica. */
+    server_pause(set->servers[1]);
+    server_pause(set->servers[2]);
+    ASSERT_EQ(redis_do(set->servers[0], "CLIENT KILL TYPE replica")[0], ':');
+    hold = hold_loudly(client, "jobs", &events);
+    ASSERT_GT(hf_token(hold), token);
+    server_kill(set->servers[0]);
+    server_resume(set->servers[1]);
+    server_resume(set->servers[2]);
+    (void)sentinel_set_await(set, set->servers[0]);
+    /* A renewal would be due after 20 s, the end of the lease after 60 s. */
+    event_await(&events, 1, 10000);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    next = redis_acquire(rival, "jobs");
+    ASSERT_TRUE(is_lost(hold));
+    ASSERT_GT(hf_token(next), hf_token(hold));
+    ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+    ASSERT_OK(hf_release(next, &err), &err);
+}
+
+TEST(failover, waiters_are_served_and_the_token_grows)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *holder = topology_open(sentinel_set_url(set, QUICK "&ttl=3s"));
+    hf_client *waiter = topology_open(sentinel_set_url(set, QUICK "&ttl=3s"));
+    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_request *request = stand_in_line(waiter, set->servers[0]);
+    hf_hold *next;
+    hf_error err;
+    uint64_t token = hf_token(hold);
+
+    await_replicas(set->servers[0]);
+    server_kill(set->servers[0]);
+    (void)sentinel_set_await(set, set->servers[0]);
+    EVENTUALLY(is_lost(hold) || hf_verify(hold, NULL) == 0);
+    (void)hf_release(hold, NULL);
+    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    ASSERT_GT(hf_token(next), token);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+}
+
+TEST(failover, on_request_keeps_the_lock)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client = topology_open(sentinel_set_url(set, QUICK));
+    hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_error err;
+
+    await_replicas(set->servers[0]);
+    EVENTUALLY(redis_do(set->sentinels[0], "SENTINEL FAILOVER m1")[0] == '+');
+    (void)sentinel_set_await(set, set->servers[0]);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    EVENTUALLY(redis_try(rival, "jobs", &err) == HF_EBUSY);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redis_try(rival, "jobs", &err) == 0);
+}
+
+TEST(failover, a_master_that_becomes_a_replica_is_left)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client = topology_open(sentinel_set_url(set, QUICK));
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    for (int i = 0; i < SET_SENTINELS; i++)
+        server_kill(set->sentinels[i]);
+    hold = redis_acquire(client, "jobs");
+    await_replicas(set->servers[0]);
+    ASSERT_EQ(redis_do(set->servers[0], "REPLICAOF 127.0.0.1 %d",
+                       server_port(set->servers[1]))[0],
+              '+');
+    /* It says READONLY; nobody names another. */
+    rc = hf_verify(hold, &err);
+    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
+    ASSERT_NE(redis_try(client, "other", &err), 0);
+    ASSERT_EQ(redis_do(set->servers[0], "REPLICAOF NO ONE")[0], '+');
+    for (int i = 0; i < SET_SENTINELS; i++)
+        server_restart(set->sentinels[i]);
+    EVENTUALLY(hf_verify(hold, NULL) == 0 || is_lost(hold));
+    (void)hf_release(hold, NULL);
+}
+
+TEST(sentinel, one_that_is_down_is_not_missed)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    server_kill(set->sentinels[0]);
+    server_pause(set->sentinels[1]);
+    client = topology_open(sentinel_set_url(set, QUICK "&connect_timeout=2s"));
+    hold = redis_acquire(client, "jobs");
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+TEST(sentinel, none_at_all_is_a_clear_error)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client;
+    hf_error err;
+
+    for (int i = 0; i < SET_SENTINELS; i++)
+        server_kill(set->sentinels[i]);
+    ASSERT_RC(hf_open(sentinel_set_url(set, "connect_timeout=500ms"), NULL,
+                      &client, &err),
+              HF_EUNAVAILABLE, &err);
+    ASSERT_HAS(err.text, "no sentinel of 3");
+    ASSERT_HAS(err.text, "'m1'");
+}
+
+TEST(sentinel, an_unknown_service_is_a_clear_error)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_RC(hf_open(topology_text("redis-sentinel://127.0.0.1:%d/other",
+                                    server_port(set->sentinels[0])),
+                      NULL, &client, &err),
+              HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "'other'");
+    ASSERT_RC(hf_open("redis-sentinel://127.0.0.1", NULL, &client, &err),
+              HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "mymaster");
+    ASSERT_RC(hf_open(topology_text("redis://127.0.0.1:%d",
+                                    server_port(set->sentinels[0])),
+                      NULL, &client, &err),
+              HF_EUNSUPPORTED, &err);
+    ASSERT_HAS(err.text, "redis-sentinel://");
+}

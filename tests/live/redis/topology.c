@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* topology.c - several Redis servers for a test: a Sentinel set, a Cluster. */
+#include "topology.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "event.h"
+
+enum { WORDS_MAX = 40, READY_MS = 20000 };
+
+static void *kept(size_t size)
+{
+    void *memory = calloc(1, size);
+
+    if (!memory)
+        FAIL("out of memory");
+    test_defer(free, memory);
+    return memory;
+}
+
+char *topology_text(const char *format, ...)
+{
+    va_list args;
+    char *text = NULL;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        FAIL("out of memory");
+    test_defer(free, text);
+    return text;
+}
+
+static void close_client(void *arg)
+{
+    hf_close(arg);
+}
+
+hf_client *topology_open(const char *url)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    test_defer(close_client, client);
+    return client;
+}
+
+/* A server with @more words; they end with NULL. */
+static struct server *start(const char *const *more)
+{
+    static const char *const common[] = {"redis-server",
+                                         "--port",
+                                         "{port}",
+                                         "--bind",
+                                         "127.0.0.1",
+                                         "--save",
+                                         "",
+                                         "--dir",
+                                         "{dir}",
+                                         "--appendonly",
+                                         "no",
+                                         "--repl-diskless-sync-delay",
+                                         "0"};
+    const char **words = kept(WORDS_MAX * sizeof(*words));
+    size_t n = 0;
+
+    for (; n < sizeof(common) / sizeof(common[0]); n++)
+        words[n] = common[n];
+    while (*more)
+        words[n++] = *more++;
+    return server_start(words);
+}
+
+static void await(struct server *server, const char *command, const char *text)
+{
+    int64_t until = clock_ms() + READY_MS;
+
+    while (!strstr(redis_do(server, "%s", command), text)) {
+        if (clock_ms() > until)
+            FAIL("%s does not say %s: %s", command, text,
+                 redis_do(server, "%s", command));
+        event_breathe();
+    }
+}
+
+/* ---- sentinels --------------------------------------------------------- */
+
+static struct server *start_sentinel(int port)
+{
+    const char **words = kept(WORDS_MAX * sizeof(*words));
+
+    words[0] = "sh";
+    words[1] = "-c";
+    words[2] = topology_text(
+        "[ -e {dir}/s.conf ] || printf '%%s\\n' 'port {port}' "
+        "'bind 127.0.0.1' 'dir {dir}' 'sentinel monitor m1 127.0.0.1 %d 2' "
+        "'sentinel down-after-milliseconds m1 700' "
+        "'sentinel failover-timeout m1 4000' >{dir}/s.conf; "
+        "exec redis-server {dir}/s.conf --sentinel",
+        port);
+    return server_start(words);
+}
+
+struct sentinel_set *sentinel_set_start(void)
+{
+    static const char *const none[] = {NULL};
+    struct sentinel_set *set = kept(sizeof(*set));
+    const char *replica[] = {"--replicaof", NULL, NULL};
+    int port;
+
+    set->servers[0] = start(none);
+    port = server_port(set->servers[0]);
+    replica[1] = topology_text("127.0.0.1 %d", port);
+    for (int i = 1; i < SET_SERVERS; i++)
+        set->servers[i] = start(replica);
+    for (int i = 0; i < SET_SENTINELS; i++)
+        set->sentinels[i] = start_sentinel(port);
+    for (int i = 1; i < SET_SERVERS; i++)
+        await(set->servers[i], "INFO replication", "master_link_status:up");
+    for (int i = 0; i < SET_SENTINELS; i++) {
+        await(set->sentinels[i], "SENTINEL CKQUORUM m1", "OK 3");
+        await(set->sentinels[i], "INFO sentinel", "slaves=2");
+    }
+    return set;
+}
+
+const char *sentinel_set_url(const struct sentinel_set *set, const char *query)
+{
+    return topology_text(
+        "redis-sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/m1?%s",
+        server_port(set->sentinels[0]), server_port(set->sentinels[1]),
+        server_port(set->sentinels[2]), query ? query : "");
+}
+
+struct server *sentinel_set_master(const struct sentinel_set *set)
+{
+    for (int i = 0; i < SET_SERVERS; i++) {
+        if (server_pid(set->servers[i]) != 0 &&
+            strstr(redis_do(set->servers[i], "ROLE"), "master"))
+            return set->servers[i];
+    }
+    return NULL;
+}
+
+struct server *sentinel_set_await(const struct sentinel_set *set,
+                                  const struct server *old)
+{
+    int64_t until = clock_ms() + READY_MS;
+
+    while (clock_ms() < until) {
+        for (int i = 0; i < SET_SERVERS; i++) {
+            struct server *server = set->servers[i];
+
+            if (server != old && server_pid(server) != 0 &&
+                strncmp(redis_do(server, "ROLE"), "*3\r\n$6\r\nmaster", 14) ==
+                    0)
+                return server;
+        }
+        event_breathe();
+    }
+    FAIL("no failover");
+}
+
+/* ---- cluster ----------------------------------------------------------- */
+
+struct cluster *cluster_start(void)
+{
+    struct cluster *cluster = kept(sizeof(*cluster));
+    char *command = topology_text("redis-cli --cluster create");
+
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        const char *more[] = {"--cluster-enabled",
+                              "yes",
+                              "--cluster-config-file",
+                              "nodes.conf",
+                              "--cluster-node-timeout",
+                              "1500",
+                              "--cluster-port",
+                              topology_text("%d", server_free_port()),
+                              "--enable-debug-command",
+                              "yes",
+                              NULL};
+
+        cluster->nodes[i] = start(more);
+        command = topology_text("%s 127.0.0.1:%d", command,
+                                server_port(cluster->nodes[i]));
+    }
+    command = topology_text("%s --cluster-replicas 1 --cluster-yes >%s/create",
+                            command, server_dir(cluster->nodes[0]));
+    if (system(command) != 0)
+        FAIL("%s", command);
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        await(cluster->nodes[i], "CLUSTER INFO", "cluster_state:ok");
+        if (i >= CLUSTER_NODES / 2)
+            await(cluster->nodes[i], "INFO replication",
+                  "master_link_status:up");
+        else
+            await(cluster->nodes[i], "INFO replication", "state=online");
+    }
+    return cluster;
+}
+
+const char *cluster_url(const struct cluster *cluster, const char *query)
+{
+    return topology_text("redis-cluster://127.0.0.1:%d,127.0.0.1:%d?%s",
+                         server_port(cluster->nodes[0]),
+                         server_port(cluster->nodes[1]), query ? query : "");
+}
+
+struct server *cluster_owner(const struct cluster *cluster, const char *key)
+{
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        const char *said;
+
+        if (server_pid(cluster->nodes[i]) == 0)
+            continue;
+        said = redis_do(cluster->nodes[i], "GET %s", key);
+        if (said[0] == '$' || said[0] == '+')
+            return cluster->nodes[i];
+    }
+    FAIL("nobody serves %s", key);
+}
+
+struct server *cluster_other(const struct cluster *cluster,
+                             const struct server *owner)
+{
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        if (cluster->nodes[i] != owner && server_pid(cluster->nodes[i]) != 0 &&
+            strstr(redis_do(cluster->nodes[i], "ROLE"), "master"))
+            return cluster->nodes[i];
+    }
+    FAIL("there is no other master");
+}
+
+const char *cluster_id(struct server *node)
+{
+    const char *said = strchr(redis_do(node, "CLUSTER MYID"), '\n');
+
+    return topology_text("%.40s", said ? said + 1 : "");
+}
+
+int cluster_slot(const struct cluster *cluster, const char *key)
+{
+    return atoi(redis_do(cluster->nodes[0], "CLUSTER KEYSLOT %s", key) + 1);
+}
+
+static void must(struct server *server, const char *command)
+{
+    const char *said = redis_do(server, "%s", command);
+
+    if (said[0] == '-')
+        FAIL("%s: %s", command, said);
+}
+
+void cluster_move_begin(struct server *from, struct server *to, int slot)
+{
+    must(to, topology_text("CLUSTER SETSLOT %d IMPORTING %s", slot,
+                           cluster_id(from)));
+    must(from, topology_text("CLUSTER SETSLOT %d MIGRATING %s", slot,
+                             cluster_id(to)));
+}
+
+void cluster_move_keys(struct server *from, struct server *to, int slot)
+{
+    const char *said = redis_do(from, "CLUSTER GETKEYSINSLOT %d 100", slot);
+    char *keys = topology_text("%s", said);
+    struct hf__resp reply = {keys, keys + strlen(keys)};
+    struct hf__resp_value head = hf__resp_next(&reply);
+    char *list = topology_text("%s", "");
+
+    for (uint32_t i = 0; i < head.count; i++) {
+        struct hf__resp_value key = hf__resp_next(&reply);
+
+        list = topology_text("%s %.*s", list, (int)key.len, key.text);
+    }
+    if (head.count > 0)
+        must(from, topology_text("MIGRATE 127.0.0.1 %d \"\" 0 5000 KEYS%s",
+                                 server_port(to), list));
+}
+
+void cluster_move_end(const struct cluster *cluster, struct server *to,
+                      int slot)
+{
+    const char *command =
+        topology_text("CLUSTER SETSLOT %d NODE %s", slot, cluster_id(to));
+
+    must(to, command);
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        if (cluster->nodes[i] != to && server_pid(cluster->nodes[i]) != 0 &&
+            strstr(redis_do(cluster->nodes[i], "ROLE"), "master"))
+            must(cluster->nodes[i], command);
+    }
+}
+
+int cluster_leftovers(const struct cluster *cluster)
+{
+    int left = 0;
+
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        if (server_pid(cluster->nodes[i]) != 0 &&
+            strstr(redis_do(cluster->nodes[i], "ROLE"), "master"))
+            left += redis_leftovers(cluster->nodes[i]);
+    }
+    return left;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* topology.h - several Redis servers for a test: a Sentinel set, a Cluster. */
+#ifndef HF_LIVE_REDIS_TOPOLOGY_H
+#define HF_LIVE_REDIS_TOPOLOGY_H
+
+#include "engines/redis/resp.h"
+#include "redis.h"
+
+enum { SET_SERVERS = 3, SET_SENTINELS = 3, CLUSTER_NODES = 6 };
+
+/* A master (the first server), two replicas, three sentinels. They agree when
+ * this returns, and the replicas are in step. */
+struct sentinel_set {
+    struct server *servers[SET_SERVERS];
+    struct server *sentinels[SET_SENTINELS];
+};
+
+struct sentinel_set *sentinel_set_start(void);
+/* "redis-sentinel://…/m1?QUERY", kept until the test is over. */
+const char *sentinel_set_url(const struct sentinel_set *set, const char *query);
+/* The server that is master now, and says so itself; NULL: none. */
+struct server *sentinel_set_master(const struct sentinel_set *set);
+/* Wait until there is a master other than @old. */
+struct server *sentinel_set_await(const struct sentinel_set *set,
+                                  const struct server *old);
+
+/* Three masters (the first three nodes) with a replica each, all slots. */
+struct cluster {
+    struct server *nodes[CLUSTER_NODES];
+};
+
+struct cluster *cluster_start(void);
+/* "redis-cluster://…?QUERY", kept until the test is over. */
+const char *cluster_url(const struct cluster *cluster, const char *query);
+/* The master that serves the slot of @key. */
+struct server *cluster_owner(const struct cluster *cluster, const char *key);
+/* Any other master. */
+struct server *cluster_other(const struct cluster *cluster,
+                             const struct server *owner);
+const char *cluster_id(struct server *node);
+int cluster_slot(const struct cluster *cluster, const char *key);
+/* Give @slot of @from, with its keys, to @to; in three steps that a test may
+ * look between. */
+void cluster_move_begin(struct server *from, struct server *to, int slot);
+void cluster_move_keys(struct server *from, struct server *to, int slot);
+void cluster_move_end(const struct cluster *cluster, struct server *to,
+                      int slot);
+/* How many keys there are on any master that should not be. */
+int cluster_leftovers(const struct cluster *cluster);
+
+/* A client that is closed when the test is over. */
+hf_client *topology_open(const char *url);
+/* A formatted text, kept until the test is over. */
+char *topology_text(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+#endif
