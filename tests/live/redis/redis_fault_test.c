@@ -595,7 +595,7 @@ TEST(url, that_is_wrong_says_what_is_right)
         {"redis+unix:", HF_ECONFIG, "three slashes"},
         {"redis-sentinel://a", HF_ECONFIG, "mymaster"},
         {"redis-cluster://a", HF_EUNSUPPORTED, "redis"},
-        {"redlock://a,b,c", HF_EUNSUPPORTED, "redis"},
+        {"nosuch://h1,h2", HF_EUNSUPPORTED, "redis"},
         {"rediss://a?tls.ca=/nowhere", HF_ECONFIG, "tls.ca"},
         {"redis://127.0.0.1:1?connect_timeout=100ms", HF_EUNAVAILABLE,
          "cannot connect"},
