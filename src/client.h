@@ -67,6 +67,8 @@ struct hf_client {
     struct hf__list waiters;
     struct hf__waiter *driver; /* NULL: nobody, or the background thread */
     bool polling;              /* the driver is outside, waiting */
+    bool woke;                 /* waiters were served since it last yielded */
+    int64_t gather_from_ns;    /* yielding was too dear before this */
     uint32_t asked;            /* tickets ASKING or QUEUED */
     uint32_t owed;             /* tickets LEAVING or renewing */
     bool sentry;               /* the engine was told to kick the loop */

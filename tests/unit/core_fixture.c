@@ -22,6 +22,7 @@ static bool automatic;
 static bool connection_held;
 static uint64_t next_token;
 static struct hf__engine_ops ops;
+static void (*others)(void);
 
 /* ---- the world ------------------------------------------------------------ */
 
@@ -55,6 +56,17 @@ static int passing_poll(struct hf__loop *loop, struct hf__loop_batch *batch,
     if (n == 0 && until_ns > now_ns && until_ns != HF_NEVER)
         now_ns = until_ns;
     return n;
+}
+
+static void yield_to_others(void)
+{
+    if (others)
+        others();
+}
+
+void core_others(void (*run)(void))
+{
+    others = run;
 }
 
 /* ---- the engine ----------------------------------------------------------- */
@@ -172,6 +184,12 @@ static int test_query(struct hf__engine *self, struct hf__query *query,
     return note(CORE_QUERY, NULL, err);
 }
 
+static void test_flush(struct hf__engine *self)
+{
+    (void)self;
+    counts[CORE_FLUSH]++;
+}
+
 static const struct hf__engine_ops standard_ops = {
     .name = "test",
     .schemes = "test",
@@ -190,6 +208,7 @@ static const struct hf__engine_ops standard_ops = {
     .downgrade = test_downgrade,
     .list = test_query,
     .version_read = test_query,
+    .flush = test_flush,
 };
 
 /* ---- the client ------------------------------------------------------------ */
@@ -233,6 +252,8 @@ hf_client *core_open_behind(const char *wrappers, const char *query)
     world.wall_us = still_wall;
     world.random = same_random;
     world.poll = passing_poll;
+    world.yield = yield_to_others;
+    others = NULL;
     hf__world = &world;
     now_ns = 1000 * HF_SECOND;
     chance = 1;

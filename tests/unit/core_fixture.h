@@ -20,6 +20,7 @@ enum core_op {
     CORE_RENEW,
     CORE_DOWNGRADE,
     CORE_QUERY,
+    CORE_FLUSH,
     CORE_OPS
 };
 
@@ -53,6 +54,8 @@ void core_traits(uint64_t caps, uint32_t flags);
 
 /* Let time pass, in steps no longer than the next timer, dispatching. */
 void core_advance_ms(int64_t ms);
+/* What the other threads do when one lets them run; NULL: nothing. */
+void core_others(void (*run)(void));
 /* Let time pass without anybody noticing, as SIGSTOP does. */
 void core_stop_ms(int64_t ms);
 int64_t core_now_ns(void);
