@@ -1,0 +1,744 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection.c - one connection: greeting, calls and their answers in order.
+ *
+ * libmariadb's functions come in pairs, start and cont, which say what they
+ * wait for instead of waiting. A connection carries out one call at a time; the
+ * others stand behind it. Names are looked up by net/resolve, because the
+ * library would wait for the name server.
+ *
+ * Every session holds a lock of its own by GET_LOCK, named after the client's
+ * random identity and the number of the connection. Whoever finds that lock
+ * taken knows that the session still lives, and whom to KILL: nothing that we
+ * sent on a lost connection can be carried out after its withdrawal, and the
+ * numbers of a restarted server hit nobody else.
+ *
+ * Failure: an answer that is overdue, an error of the library, a session that
+ * the server has ended: the connection is closed, and every call on it hears
+ * that nothing is known. What goes wrong while sending is told by the timer,
+ * never from inside a call down.
+ */
+#include <arpa/inet.h>
+#include <errmsg.h>
+#include <mysqld_error.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engines/mysql/mysql.h"
+
+static void advance(struct hf__mysql_connection *connection, int waits_for);
+static void resolved(struct hf__mysql_connection *connection);
+
+/* ---- calls ------------------------------------------------------------- */
+
+struct hf__mysql_call *hf__mysql_call_new(hf__mysql_done_fn *done,
+                                          hf_error *err)
+{
+    struct hf__mysql_call *call = hf__calloc(1, sizeof(*call));
+
+    if (!call) {
+        (void)hf__fail(err, HF_ENOMEM, "out of memory");
+        return NULL;
+    }
+    hf__list_init(&call->link);
+    call->done = done;
+    return call;
+}
+
+void hf__mysql_call_free(struct hf__mysql_call *call)
+{
+    if (!call)
+        return;
+    hf__mysql_call_free(call->then);
+    hf__buf_release(&call->sql);
+    hf__free(call->tickets);
+    hf__free(call);
+}
+
+/* Tell what became of it; then it is over, unless somebody keeps it. */
+static void tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                 struct hf__mysql_reply *reply)
+{
+    call->done(mysql, call, reply);
+    if (!call->kept)
+        hf__mysql_call_free(call);
+}
+
+static struct hf__mysql_call *first_call(
+    const struct hf__mysql_connection *connection)
+{
+    struct hf__list *first = hf__list_first(&connection->calls);
+
+    return first ? HF_CONTAINER_OF(first, struct hf__mysql_call, link) : NULL;
+}
+
+static void count_calls(struct hf__mysql *mysql, int more)
+{
+    mysql->base.under_way += (uint32_t)more;
+}
+
+static void take_out(struct hf__mysql_connection *connection,
+                     struct hf__mysql_call *call)
+{
+    hf__list_remove(&call->link);
+    count_calls(connection->mysql, -1);
+}
+
+static void drop_reply(struct hf__mysql_reply *reply)
+{
+    if (reply->rows)
+        hf__mariadb.mysql_free_result(reply->rows);
+    memset(reply, 0, sizeof(*reply));
+}
+
+bool hf__mysql_row(struct hf__mysql_reply *reply, MYSQL_ROW *ret_row,
+                   unsigned long **ret_lengths)
+{
+    if (!reply->rows)
+        return false;
+    *ret_row = hf__mariadb.mysql_fetch_row(reply->rows);
+    if (!*ret_row)
+        return false;
+    *ret_lengths = hf__mariadb.mysql_fetch_lengths(reply->rows);
+    return true;
+}
+
+uint64_t hf__mysql_number(const char *field)
+{
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+/* ---- watching ---------------------------------------------------------- */
+
+static void unwatch(struct hf__mysql_connection *connection)
+{
+    hf__io_stop(connection->mysql->base.host->loop, &connection->io);
+    connection->events = 0;
+}
+
+static void watch(struct hf__mysql_connection *connection, uint32_t events)
+{
+    struct hf__loop *loop = connection->mysql->base.host->loop;
+    int rc = 0;
+
+    if (connection->events == events)
+        return;
+    if (connection->events == 0) {
+        connection->io.fd = hf__mariadb.mysql_get_socket(connection->handle);
+        rc = hf__io_start(loop, &connection->io, events);
+    } else {
+        rc = hf__io_change(loop, &connection->io, events);
+    }
+    connection->events = events;
+    if (rc != 0) {
+        connection->broken = true;
+        hf__mysql_wake(connection->mysql, hf__now());
+    }
+}
+
+static uint32_t events_of(int waits_for)
+{
+    return (waits_for & MYSQL_WAIT_READ ? EPOLLIN : 0U) |
+           (waits_for & MYSQL_WAIT_WRITE ? EPOLLOUT : 0U) |
+           (waits_for & MYSQL_WAIT_EXCEPT ? EPOLLPRI : 0U);
+}
+
+static int ready_of(uint32_t events)
+{
+    int ready = (events & EPOLLIN ? MYSQL_WAIT_READ : 0) |
+                (events & EPOLLOUT ? MYSQL_WAIT_WRITE : 0) |
+                (events & EPOLLPRI ? MYSQL_WAIT_EXCEPT : 0);
+
+    if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
+        ready |= MYSQL_WAIT_READ | MYSQL_WAIT_WRITE;
+    return ready;
+}
+
+/* ---- closing ----------------------------------------------------------- */
+
+/* Without a word to the server that could wait: the session ends with it. */
+static void close_handle(struct hf__mysql_connection *connection)
+{
+    int fd;
+
+    if (!connection->handle)
+        return;
+    fd = hf__mariadb.mysql_get_socket(connection->handle);
+    if (fd >= 0 && connection->step != HF__MYSQL_IDLE)
+        (void)shutdown(fd, SHUT_RDWR);
+    hf__mariadb.mysql_close(connection->handle);
+    connection->handle = NULL;
+}
+
+static void stop_resolving(struct hf__mysql_connection *connection)
+{
+    hf__resolve_free(connection->resolving);
+    connection->resolving = NULL;
+    if (connection->addresses)
+        freeaddrinfo(connection->addresses);
+    connection->addresses = NULL;
+    connection->next = NULL;
+}
+
+static void abandon(struct hf__mysql_connection *connection)
+{
+    if (connection->resolving)
+        hf__resolve_abandon(connection->resolving);
+    if (connection->handle) {
+        int fd = hf__mariadb.mysql_get_socket(connection->handle);
+
+        if (fd >= 0)
+            (void)close(fd);
+    }
+}
+
+void hf__mysql_connection_stop(struct hf__mysql_connection *connection,
+                               bool forked)
+{
+    struct hf__mysql_call *call;
+
+    if (!connection->mysql)
+        return;
+    if (forked) {
+        abandon(connection);
+        return;
+    }
+    unwatch(connection);
+    stop_resolving(connection);
+    close_handle(connection);
+    drop_reply(&connection->reply);
+    connection->step = HF__MYSQL_CLOSED;
+    connection->broken = false;
+    connection->early = false;
+    for (call = first_call(connection); call; call = first_call(connection)) {
+        take_out(connection, call);
+        hf__mysql_call_free(call);
+    }
+}
+
+void hf__mysql_connection_fail(struct hf__mysql_connection *connection,
+                               const hf_error *err)
+{
+    struct hf__mysql_call *call;
+    hf_error why = *err;
+
+    unwatch(connection);
+    stop_resolving(connection);
+    close_handle(connection);
+    drop_reply(&connection->reply);
+    connection->step = HF__MYSQL_CLOSED;
+    connection->broken = false;
+    connection->early = false;
+    for (call = first_call(connection); call; call = first_call(connection)) {
+        take_out(connection, call);
+        tell(connection->mysql, call, NULL);
+    }
+    connection->closed(connection, &why);
+}
+
+static void fail_lost(struct hf__mysql_connection *connection,
+                      const char *words)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: %s", connection->mysql->peer,
+                   words);
+    hf__mysql_connection_fail(connection, &err);
+}
+
+int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
+                                   int64_t now_ns)
+{
+    const struct hf__settings *settings =
+        connection->mysql->base.host->settings;
+    const struct hf__mysql_call *call = first_call(connection);
+    bool connecting = connection->step == HF__MYSQL_WANTED ||
+                      connection->step == HF__MYSQL_RESOLVING ||
+                      connection->step == HF__MYSQL_CONNECTING;
+    int64_t due_ns = HF_NEVER;
+
+    if (connection->broken) {
+        fail_lost(connection, "the connection is broken");
+        return HF_NEVER;
+    }
+    if (connecting)
+        due_ns =
+            connection->since_ns + hf__ms_to_ns(settings->connect_timeout_ms);
+    else if (call && connection->step > HF__MYSQL_IDLE)
+        due_ns = hf__instant_add(
+            call->sent_ns,
+            hf__ms_to_ns(settings->io_timeout_ms + call->wait_ms));
+    if (now_ns < due_ns)
+        return due_ns;
+    fail_lost(connection,
+              connecting ? "no connection in time" : "no answer in time");
+    return HF_NEVER;
+}
+
+/* ---- one step after another -------------------------------------------- */
+
+/* Does this error of the library or server mean that the session is over? */
+static bool is_fatal(unsigned code)
+{
+    return (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
+           code == ER_SERVER_SHUTDOWN || code == ER_CONNECTION_KILLED ||
+           code == 4031; /* MySQL 8: idle for longer than wait_timeout */
+}
+
+static void start_call(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql_call *call = first_call(connection);
+    int rc = 0;
+    int waits_for;
+
+    call->sent_ns = hf__now();
+    connection->step = HF__MYSQL_QUERY;
+    waits_for = hf__mariadb.mysql_real_query_start(
+        &rc, connection->handle, call->sql.text, call->sql.len);
+    hf__mysql_wake(
+        connection->mysql,
+        hf__instant_add(
+            call->sent_ns,
+            hf__ms_to_ns(connection->mysql->base.host->settings->io_timeout_ms +
+                         call->wait_ms)));
+    if (waits_for != 0) {
+        watch(connection, events_of(waits_for));
+        return;
+    }
+    /* The answer, or a failure, is there already; the timer will tell. */
+    connection->early = true;
+    connection->early_rc = rc;
+    hf__mysql_wake(connection->mysql, hf__now());
+}
+
+/* The first call is answered. */
+static void finish(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql_call *call = first_call(connection);
+    struct hf__mysql_reply reply = connection->reply;
+
+    memset(&connection->reply, 0, sizeof(connection->reply));
+    take_out(connection, call);
+    connection->step = HF__MYSQL_IDLE;
+    if (!hf__list_empty(&connection->calls))
+        start_call(connection);
+    else
+        watch(connection, EPOLLIN | EPOLLRDHUP);
+    tell(connection->mysql, call, &reply);
+    drop_reply(&reply);
+}
+
+static void failed(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql_reply *reply = &connection->reply;
+
+    reply->code = hf__mariadb.mysql_errno(connection->handle);
+    hf__text_copy(reply->text, sizeof(reply->text),
+                  hf__mariadb.mysql_error(connection->handle));
+    if (is_fatal(reply->code)) {
+        char words[sizeof(reply->text)];
+
+        memcpy(words, reply->text, sizeof(words));
+        fail_lost(connection, words);
+    } else {
+        finish(connection);
+    }
+}
+
+/* A statement of the call has been carried out; is there another? */
+static void next_result(struct hf__mysql_connection *connection)
+{
+    int rc = 0;
+    int waits_for;
+
+    if (!hf__mariadb.mysql_more_results(connection->handle)) {
+        finish(connection);
+        return;
+    }
+    connection->step = HF__MYSQL_NEXT;
+    waits_for = hf__mariadb.mysql_next_result_start(&rc, connection->handle);
+    if (waits_for == 0 && rc > 0) {
+        failed(connection);
+        return;
+    }
+    advance(connection, waits_for);
+}
+
+static void stored(struct hf__mysql_connection *connection, MYSQL_RES *rows)
+{
+    struct hf__mysql_reply *reply = &connection->reply;
+
+    if (!rows && hf__mariadb.mysql_errno(connection->handle) != 0) {
+        failed(connection);
+        return;
+    }
+    if (!rows && reply->n < HF__MYSQL_BATCH)
+        reply->affected[reply->n] =
+            hf__mariadb.mysql_affected_rows(connection->handle);
+    reply->n++;
+    if (rows && reply->rows)
+        hf__mariadb.mysql_free_result(rows);
+    else if (rows)
+        reply->rows = rows;
+    next_result(connection);
+}
+
+/* The head of a result has come: its rows, if it has any. */
+static void store(struct hf__mysql_connection *connection)
+{
+    MYSQL_RES *rows = NULL;
+    int waits_for;
+
+    if (hf__mariadb.mysql_field_count(connection->handle) == 0) {
+        stored(connection, NULL);
+        return;
+    }
+    connection->step = HF__MYSQL_STORE;
+    waits_for = hf__mariadb.mysql_store_result_start(&rows, connection->handle);
+    if (waits_for != 0)
+        watch(connection, events_of(waits_for));
+    else
+        stored(connection, rows);
+}
+
+/* A step waits, or is over and was right. */
+static void advance(struct hf__mysql_connection *connection, int waits_for)
+{
+    if (waits_for != 0)
+        watch(connection, events_of(waits_for));
+    else
+        store(connection);
+}
+
+static void proceed(struct hf__mysql_connection *connection, int ready)
+{
+    MYSQL_RES *rows = NULL;
+    int waits_for;
+    int rc = 0;
+
+    if (connection->step == HF__MYSQL_STORE) {
+        waits_for = hf__mariadb.mysql_store_result_cont(
+            &rows, connection->handle, ready);
+        if (waits_for != 0)
+            watch(connection, events_of(waits_for));
+        else
+            stored(connection, rows);
+        return;
+    }
+    waits_for =
+        connection->step == HF__MYSQL_QUERY
+            ? hf__mariadb.mysql_real_query_cont(&rc, connection->handle, ready)
+            : hf__mariadb.mysql_next_result_cont(&rc, connection->handle,
+                                                 ready);
+    if (waits_for == 0 && rc != 0)
+        failed(connection);
+    else
+        advance(connection, waits_for);
+}
+
+/* What came while it was being sent. */
+static void proceed_early(struct hf__mysql_connection *connection)
+{
+    connection->early = false;
+    if (connection->early_rc != 0)
+        failed(connection);
+    else
+        advance(connection, 0);
+}
+
+int hf__mysql_call_send(struct hf__mysql_connection *connection,
+                        struct hf__mysql_call *call, hf_error *err)
+{
+    if (hf__buf_failed(&call->sql)) {
+        hf__mysql_call_free(call);
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    call->connection = connection;
+    hf__list_append(&connection->calls, &call->link);
+    count_calls(connection->mysql, 1);
+    if (connection->step == HF__MYSQL_IDLE && !connection->broken)
+        start_call(connection);
+    return 0;
+}
+
+/* ---- connecting -------------------------------------------------------- */
+
+void hf__mysql_session_name(const struct hf__mysql *mysql, uint64_t serial,
+                            struct hf__buf *to)
+{
+    hf__buf_printf(to, "'holdfast:%s:%llx'", mysql->base.host->identity_hex,
+                   (unsigned long long)serial);
+}
+
+static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
+{
+    struct hf__mysql_connection *connection = call->connection;
+    hf_error err;
+
+    if (!reply)
+        return; /* closed() follows */
+    if (reply->code != 0) {
+        (void)hf__mysql_explain(mysql, reply, &err);
+        hf__mysql_connection_fail(connection, &err);
+        return;
+    }
+    connection->opened(connection);
+}
+
+/* What a session of ours is like, whatever the server's defaults are. Row-based
+ * logging is needed for READ COMMITTED. */
+static void greet(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql *mysql = connection->mysql;
+    const struct hf__settings *settings = mysql->base.host->settings;
+    struct hf__mysql_call *call = hf__mysql_call_new(on_greeted, NULL);
+    hf_error err;
+
+    if (call) {
+        hf__buf_printf(
+            &call->sql,
+            "SET time_zone='+00:00',autocommit=1,"
+            "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
+            "innodb_lock_wait_timeout=%lld,wait_timeout=%lld,"
+            "tx_isolation=IF(@@log_bin=1 AND @@binlog_format='STATEMENT',"
+            "'REPEATABLE-READ','READ-COMMITTED');"
+            "SELECT GET_LOCK(",
+            (long long)(settings->io_timeout_ms + 1999) / 2000,
+            (long long)connection->idle_s);
+        hf__mysql_session_name(mysql, connection->serial, &call->sql);
+        hf__buf_add(&call->sql, ",0)");
+    }
+    connection->step = HF__MYSQL_IDLE;
+    if (call && hf__mysql_call_send(connection, call, &err) == 0)
+        return;
+    (void)hf__fail(&err, HF_ENOMEM, "out of memory");
+    hf__mysql_connection_fail(connection, &err);
+}
+
+/* A holder whose machine vanished must be noticed on both sides. */
+static void set_keepalive(const struct hf__mysql_connection *connection)
+{
+    int fd = hf__mariadb.mysql_get_socket(connection->handle);
+    int64_t ttl_s = connection->mysql->base.host->settings->ttl_ms / 1000;
+    int on = 1;
+    int idle = ttl_s / 3 < 1 ? 1 : ttl_s / 3 > 60 ? 60 : (int)(ttl_s / 3);
+    int tries = 3;
+
+    /* A Unix socket has none of them, and needs none. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
+}
+
+static void refused(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql_reply reply = {0};
+    hf_error err;
+
+    reply.code = hf__mariadb.mysql_errno(connection->handle);
+    hf__text_copy(reply.text, sizeof(reply.text),
+                  hf__mariadb.mysql_error(connection->handle));
+    (void)hf__mysql_explain(connection->mysql, &reply, &err);
+    if (err.code != HF_EUNAVAILABLE || !connection->next) {
+        hf__mysql_connection_fail(connection, &err);
+        return;
+    }
+    unwatch(connection);
+    close_handle(connection);
+    resolved(connection);
+}
+
+static void connect_proceed(struct hf__mysql_connection *connection, int ready)
+{
+    MYSQL *connected = NULL;
+    int waits_for;
+
+    unwatch(connection); /* the library may close the descriptor */
+    waits_for = hf__mariadb.mysql_real_connect_cont(&connected,
+                                                    connection->handle, ready);
+    if (waits_for != 0) {
+        watch(connection, events_of(waits_for));
+    } else if (!connected) {
+        refused(connection);
+    } else {
+        set_keepalive(connection);
+        greet(connection);
+    }
+}
+
+static bool set_options(struct hf__mysql_connection *connection)
+{
+    static const char auth[] =
+        "mysql_native_password,client_ed25519,caching_sha2_password,"
+        "sha256_password";
+    const struct hf__settings *settings =
+        connection->mysql->base.host->settings;
+    MYSQL *handle = connection->handle;
+    unsigned int off = 0;
+    unsigned long most = 64UL << 20;
+    char on = 1;
+    char verify = settings->tls_verify != 0;
+#define SET(option, value) hf__mariadb.mysql_options(handle, option, value) == 0
+    bool set = SET(MYSQL_OPT_NONBLOCK, NULL) &&
+               SET(MYSQL_OPT_LOCAL_INFILE, &off) &&
+               SET(MYSQL_OPT_MAX_ALLOWED_PACKET, &most) &&
+               SET(MYSQL_SET_CHARSET_NAME, "utf8mb4") &&
+               SET(MARIADB_OPT_RESTRICTED_AUTH, auth);
+
+    if (set && connection->mysql->tls) {
+        set = SET(MYSQL_OPT_SSL_ENFORCE, &on) &&
+              SET(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+        if (set && settings->tls_ca[0] != '\0')
+            set = SET(MYSQL_OPT_SSL_CA, settings->tls_ca);
+        if (set && settings->tls_cert[0] != '\0')
+            set = SET(MYSQL_OPT_SSL_CERT, settings->tls_cert) &&
+                  SET(MYSQL_OPT_SSL_KEY, settings->tls_key);
+    }
+#undef SET
+    return set;
+}
+
+/* The address being tried or, where the certificate has to match it, the
+ * name. */
+static const char *host_of(const struct hf__mysql_connection *connection)
+{
+    const struct hf__url *url = connection->mysql->base.host->url;
+
+    if (url->n_hosts > 0 && connection->mysql->tls &&
+        connection->mysql->base.host->settings->tls_verify)
+        return url->hosts[0].host;
+    return connection->address;
+}
+
+static void dial(struct hf__mysql_connection *connection)
+{
+    const struct hf__mysql *mysql = connection->mysql;
+    const struct hf__settings *settings = mysql->base.host->settings;
+    const struct hf__url *url = mysql->base.host->url;
+    MYSQL *connected = NULL;
+    int waits_for;
+
+    connection->step = HF__MYSQL_CONNECTING;
+    connection->handle = hf__mariadb.mysql_init(NULL);
+    if (!connection->handle || !set_options(connection)) {
+        hf_error err;
+
+        (void)hf__fail(&err, HF_ENOMEM, "out of memory");
+        hf__mysql_connection_fail(connection, &err);
+        return;
+    }
+    waits_for = hf__mariadb.mysql_real_connect_start(
+        &connected, connection->handle, host_of(connection),
+        url->user ? url->user : settings->user,
+        url->password ? url->password : settings->password, mysql->database,
+        (unsigned)mysql->port, NULL,
+        CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS);
+    if (waits_for != 0)
+        watch(connection, events_of(waits_for));
+    else if (!connected)
+        refused(connection);
+    else
+        greet(connection);
+}
+
+/* There are addresses: try the next one. */
+static void resolved(struct hf__mysql_connection *connection)
+{
+    struct addrinfo *address = connection->next;
+
+    connection->next = address->ai_next;
+    if (getnameinfo(address->ai_addr, address->ai_addrlen, connection->address,
+                    sizeof(connection->address), NULL, 0, NI_NUMERICHOST) != 0)
+        connection->address[0] = '\0';
+    dial(connection);
+}
+
+static void resolve_ready(struct hf__mysql_connection *connection)
+{
+    int rc;
+
+    unwatch(connection);
+    rc = hf__resolve_take(connection->resolving, &connection->addresses);
+    hf__resolve_free(connection->resolving);
+    connection->resolving = NULL;
+    if (rc != 0) {
+        fail_lost(connection, gai_strerror(rc));
+        return;
+    }
+    connection->next = connection->addresses;
+    resolved(connection);
+}
+
+static void on_ready(struct hf__io *io, uint32_t events)
+{
+    struct hf__mysql_connection *connection =
+        HF_CONTAINER_OF(io, struct hf__mysql_connection, io);
+
+    if (connection->broken || connection->early)
+        return;
+    if (connection->step == HF__MYSQL_RESOLVING)
+        resolve_ready(connection);
+    else if (connection->step == HF__MYSQL_CONNECTING)
+        connect_proceed(connection, ready_of(events));
+    else if (connection->step == HF__MYSQL_IDLE)
+        fail_lost(connection, "the server ended the session");
+    else
+        proceed(connection, ready_of(events));
+}
+
+void hf__mysql_connection_init(struct hf__mysql_connection *connection,
+                               struct hf__mysql *mysql)
+{
+    connection->mysql = mysql;
+    connection->io.fd = -1;
+    connection->io.ready = on_ready;
+    hf__list_init(&connection->calls);
+}
+
+void hf__mysql_connection_begin(struct hf__mysql_connection *connection)
+{
+    if (connection->step == HF__MYSQL_WANTED)
+        resolved(connection);
+    else if (connection->early)
+        proceed_early(connection);
+}
+
+int hf__mysql_connection_start(struct hf__mysql_connection *connection,
+                               hf_error *err)
+{
+    struct hf__mysql *mysql = connection->mysql;
+    const struct hf__url *url = mysql->base.host->url;
+    const char *host = url->n_hosts > 0 ? url->hosts[0].host : "127.0.0.1";
+
+    connection->serial = ++mysql->serials;
+    connection->since_ns = hf__now();
+    connection->addresses = hf__resolve_numeric(host, mysql->port);
+    connection->next = connection->addresses;
+    if (connection->addresses) {
+        connection->step = HF__MYSQL_WANTED;
+        hf__mysql_wake(mysql, connection->since_ns);
+        return 0;
+    }
+    if (hf__resolve_start(host, mysql->port, &connection->resolving) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    connection->step = HF__MYSQL_RESOLVING;
+    connection->io.fd = hf__resolve_fd(connection->resolving);
+    connection->events = EPOLLIN;
+    hf__mysql_wake(
+        mysql,
+        hf__instant_add(
+            connection->since_ns,
+            hf__ms_to_ns(mysql->base.host->settings->connect_timeout_ms)));
+    if (hf__io_start(mysql->base.host->loop, &connection->io, EPOLLIN) == 0)
+        return 0;
+    stop_resolving(connection);
+    connection->step = HF__MYSQL_CLOSED;
+    connection->events = 0;
+    return hf__fail(err, HF_ENOMEM, "out of memory");
+}

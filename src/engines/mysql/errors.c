@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * errors.c - what the server's error numbers mean for a lock.
+ *
+ * An error that the server has sent is certain: the statement was not carried
+ * out. The question is only who can do something about it: the program by
+ * trying again (HF_EUNAVAILABLE), or a person (HF_EAUTH, HF_ECONFIG).
+ */
+#include <errmsg.h>
+#include <mysqld_error.h>
+
+#include "engines/mysql/mysql.h"
+
+static const struct {
+    unsigned code;
+    int ours;
+    const char *hint;
+} meanings[] = {
+    {ER_ACCESS_DENIED_ERROR, HF_EAUTH, ""},
+    {ER_DBACCESS_DENIED_ERROR, HF_EAUTH, ""},
+    {ER_TABLEACCESS_DENIED_ERROR, HF_EAUTH,
+     " (grant SELECT, INSERT, UPDATE, DELETE on the tables, and CREATE or "
+     "make them: holdfast(7))"},
+    {ER_COLUMNACCESS_DENIED_ERROR, HF_EAUTH, ""},
+    {ER_SPECIFIC_ACCESS_DENIED_ERROR, HF_EAUTH, ""},
+    {ER_NOT_SUPPORTED_AUTH_MODE, HF_EAUTH, ""},
+    {ER_HOST_NOT_PRIVILEGED, HF_EAUTH, ""},
+    {CR_AUTH_PLUGIN_CANNOT_LOAD, HF_EAUTH, ""},
+    {CR_SSL_CONNECTION_ERROR, HF_EAUTH, ""},
+    {ER_BAD_DB_ERROR, HF_ECONFIG, ""},
+    {ER_NO_DB_ERROR, HF_ECONFIG,
+     " (name it in the URL: mysql://host/database)"},
+    {ER_NO_SUCH_TABLE, HF_ECONFIG, ""},
+    {ER_BAD_FIELD_ERROR, HF_ECONFIG, " (a table of another make?)"},
+    {ER_OPTION_PREVENTS_STATEMENT, HF_EUNAVAILABLE, ""},
+    {ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, HF_EUNAVAILABLE, ""},
+    {ER_OPEN_AS_READONLY, HF_EUNAVAILABLE, ""},
+    {ER_DISK_FULL, HF_EUNAVAILABLE, ""},
+    {ER_RECORD_FILE_FULL, HF_EUNAVAILABLE, ""},
+    {ER_ERROR_ON_WRITE, HF_EUNAVAILABLE, ""},
+    {ER_CON_COUNT_ERROR, HF_EUNAVAILABLE, ""},
+    {ER_TOO_MANY_USER_CONNECTIONS, HF_EUNAVAILABLE, ""},
+    {ER_USER_LIMIT_REACHED, HF_EUNAVAILABLE, ""},
+    {ER_QUERY_INTERRUPTED, HF_EUNAVAILABLE, ""},
+    {ER_STATEMENT_TIMEOUT, HF_EUNAVAILABLE, ""},
+    {ER_LOCK_WAIT_TIMEOUT, HF_EUNAVAILABLE, ""},
+    {ER_LOCK_DEADLOCK, HF_EUNAVAILABLE, ""},
+    {ER_OUT_OF_RESOURCES, HF_EUNAVAILABLE, ""},
+    {ER_UNKNOWN_COM_ERROR, HF_EUNAVAILABLE, ""}, /* a node out of Galera */
+};
+
+int hf__mysql_explain(const struct hf__mysql *mysql,
+                      const struct hf__mysql_reply *reply, hf_error *err)
+{
+    int code = reply->code >= CR_MIN_ERROR && reply->code <= CR_MAX_ERROR
+                   ? HF_EUNAVAILABLE
+                   : HF_EINTERNAL;
+    const char *hint = "";
+
+    for (size_t i = 0; i < HF_COUNT_OF(meanings); i++) {
+        if (meanings[i].code == reply->code) {
+            code = meanings[i].ours;
+            hint = meanings[i].hint;
+        }
+    }
+    return hf__fail_engine(err, code, (int)reply->code, "%s: %s%s", mysql->peer,
+                           reply->text, hint);
+}
+
+int hf__mysql_explain_lost(const struct hf__mysql *mysql, hf_error *err)
+{
+    return hf__fail(err, HF_EUNAVAILABLE,
+                    "%s: the connection was lost before the answer came",
+                    mysql->peer);
+}
+
+bool hf__mysql_is_collision(const struct hf__mysql_reply *reply)
+{
+    return reply->code == ER_LOCK_DEADLOCK ||
+           reply->code == ER_LOCK_WAIT_TIMEOUT;
+}
+
+bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply)
+{
+    return reply->code == ER_NO_SUCH_TABLE;
+}

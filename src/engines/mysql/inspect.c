@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inspect.c - who holds what, is a token current, take a lock away; versions.
+ *
+ * Each is one statement, or one block that the server carries out without us.
+ * A table that is not there yet is an empty one to who only reads.
+ */
+#include "engines/mysql/mysql.h"
+#include "engines/sql/record.h"
+
+static void answer_text(struct hf__mysql *mysql, struct hf__query *query,
+                        int code, const char *text)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, code, "'%s': %s", query->name, text);
+    hf__up_answer(&mysql->base, query, code, &err);
+}
+
+/* Answers what is no answer; true if it did. */
+static bool answered(struct hf__mysql *mysql, struct hf__query *query,
+                     const struct hf__mysql_reply *reply)
+{
+    hf_error err;
+
+    if (!reply)
+        (void)hf__mysql_explain_lost(mysql, &err);
+    else if (reply->code != 0)
+        (void)hf__mysql_explain(mysql, reply, &err);
+    else
+        return false;
+    hf__up_answer(&mysql->base, query, err.code, &err);
+    return true;
+}
+
+static int ask(struct hf__engine *engine, struct hf__query *query,
+               const char *text, hf__mysql_done_fn *done, hf_error *err)
+{
+    struct hf__mysql *mysql = (struct hf__mysql *)engine;
+    struct hf__mysql_values values = {.name = query->name ? query->name
+                                                          : query->prefix,
+                                      .owner = query->owner ? query->owner : "",
+                                      .token = query->token};
+    struct hf__mysql_call *call;
+    int rc = hf__mysql_is_up(mysql, err);
+
+    if (rc != 0)
+        return rc;
+    call = hf__mysql_call_new(done, err);
+    if (!call)
+        return HF_ENOMEM;
+    call->query = query;
+    hf__mysql_statement(mysql, &call->sql, text, &values);
+    return hf__mysql_call_send(&mysql->main, call, err);
+}
+
+/* ---- list -------------------------------------------------------------- */
+
+enum { NAME, ROLE, MODE, SLOTS, TOKEN, LEFT, SINCE, RECORD };
+
+/* A name as the program knows it; false if it cannot be one of ours. */
+static bool read_name(const struct hf__mysql *mysql, const char *field,
+                      unsigned long len, char name[HF_NAME_MAX + 1])
+{
+    size_t prefix = strlen(mysql->base.host->settings->prefix);
+
+    if (!field || len <= prefix || len - prefix > HF_NAME_MAX)
+        return false;
+    memcpy(name, field + prefix, len - prefix);
+    name[len - prefix] = '\0';
+    return true;
+}
+
+static int add_row(struct hf__query *query, MYSQL_ROW row,
+                   const unsigned long *lengths, const char *name,
+                   uint32_t place)
+{
+    char copy[HF__SQL_TEXTS];
+    bool holder = hf__mysql_number(row[ROLE]) == 1;
+    hf_lock_info info = {
+        .role = holder ? HF_HOLDER : HF_WAITER,
+        .mode = (int32_t)hf__mysql_number(row[MODE]),
+        .slots = (int32_t)hf__mysql_number(row[SLOTS]),
+        .name = name,
+        .token = holder ? hf__mysql_number(row[TOKEN]) : 0,
+        .lease_ms = holder ? (int64_t)hf__mysql_number(row[LEFT]) / 1000 : -1,
+        .since_ms = (int64_t)hf__mysql_number(row[SINCE]) / 1000,
+        .place = holder ? 0 : place,
+    };
+
+    hf__sql_record_read(row[RECORD], lengths[RECORD], copy, &info);
+    return hf__query_add_lock(query, &info);
+}
+
+static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                      struct hf__mysql_reply *reply)
+{
+    char before[HF_NAME_MAX + 1] = "";
+    unsigned long *lengths;
+    uint32_t place = 0;
+    MYSQL_ROW row;
+    int rc = 0;
+
+    if (hf__mysql_remake(mysql, call, reply) ||
+        answered(mysql, call->query, reply))
+        return;
+    while (rc == 0 && hf__mysql_row(reply, &row, &lengths)) {
+        char name[HF_NAME_MAX + 1];
+
+        if (!read_name(mysql, row[NAME], lengths[NAME], name))
+            continue;
+        if (strcmp(name, before) != 0)
+            place = 0;
+        memcpy(before, name, sizeof(before));
+        place += hf__mysql_number(row[ROLE]) == 0;
+        rc = add_row(call->query, row, lengths, name, place);
+    }
+    hf__up_answer(&mysql->base, call->query, rc, /* err= */ NULL);
+}
+
+int hf__mysql_list_locks(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err)
+{
+    return ask(engine, query, query->name ? hf__mysql_show : hf__mysql_list,
+               on_listed, err);
+}
+
+/* ---- tokens ------------------------------------------------------------ */
+
+static void on_checked(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
+{
+    struct hf__query *query = call->query;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+        return;
+    if (!hf__mysql_row(reply, &row, &lengths) || hf__mysql_number(row[0]) == 0)
+        answer_text(mysql, query, HF_ENOTFOUND, "nobody holds it");
+    else if (hf__mysql_number(row[1]) == 0)
+        answer_text(mysql, query, HF_ECONFLICT, "held under another token");
+    else
+        hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
+}
+
+int hf__mysql_check_token(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err)
+{
+    return ask(engine, query, hf__mysql_check, on_checked, err);
+}
+
+static void on_broken(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                      struct hf__mysql_reply *reply)
+{
+    struct hf__query *query = call->query;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+        return;
+    if (!hf__mysql_row(reply, &row, &lengths) || hf__mysql_number(row[1]) == 0)
+        answer_text(mysql, query, HF_ENOTFOUND, "nobody holds it");
+    else if (hf__mysql_number(row[0]) == 0)
+        answer_text(mysql, query, HF_ECONFLICT,
+                    "held under another token or by another owner");
+    else
+        hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
+}
+
+int hf__mysql_break_lock(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err)
+{
+    return ask(engine, query, hf__mysql_break, on_broken, err);
+}
+
+/* ---- versions ---------------------------------------------------------- */
+
+static void on_version(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
+{
+    struct hf__query *query = call->query;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+        return;
+    query->version =
+        hf__mysql_row(reply, &row, &lengths) ? hf__mysql_number(row[0]) : 0;
+    hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
+}
+
+int hf__mysql_version_read_op(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err)
+{
+    return ask(engine, query, hf__mysql_version_read, on_version, err);
+}
+
+static void on_committed(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                         struct hf__mysql_reply *reply)
+{
+    struct hf__query *query = call->query;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+        return;
+    if (!hf__mysql_row(reply, &row, &lengths)) {
+        answer_text(mysql, query, HF_EINTERNAL, "no answer to a commit");
+        return;
+    }
+    query->version = hf__mysql_number(row[1]);
+    if (hf__mysql_number(row[0]) == 1)
+        hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
+    else
+        answer_text(mysql, query, HF_ECONFLICT,
+                    "another version was committed");
+}
+
+int hf__mysql_version_commit_op(struct hf__engine *engine,
+                                struct hf__query *query, hf_error *err)
+{
+    return ask(engine, query, hf__mysql_version_commit, on_committed, err);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mysql.c - the engine for MariaDB: mysql://, mariadb://, mysqls:// (TLS)
+ *
+ * The table of the engine, and what all its parts share: the URL taken apart,
+ * one main connection, and one timer. The timer is due when an answer is
+ * overdue or when somebody in line should look; it is started for the earliest
+ * and finds out what it was for.
+ *
+ * Failure: the main connection is lost. What was asked on it is unknown; the
+ * next one first ends the session of the old one at the server, if it still
+ * lives, and is up only when that session is gone.
+ */
+#include "engines/mysql/mysql.h"
+
+#include <stdio.h>
+
+static struct hf__mysql *mysql_of(struct hf__engine *engine)
+{
+    return (struct hf__mysql *)engine;
+}
+
+int hf__mysql_is_up(const struct hf__mysql *mysql, hf_error *err)
+{
+    if (mysql->up && mysql->main.step >= HF__MYSQL_IDLE)
+        return 0;
+    return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", mysql->peer);
+}
+
+/* ---- the timer --------------------------------------------------------- */
+
+void hf__mysql_wake(struct hf__mysql *mysql, int64_t due_ns)
+{
+    const struct hf__engine_host *host = mysql->base.host;
+
+    if (due_ns == HF_NEVER ||
+        (hf__timer_running(&mysql->timer) && mysql->timer.due_ns <= due_ns))
+        return;
+    host->timer(host, &mysql->timer, due_ns);
+}
+
+static void timer_fire(struct hf__timer *timer)
+{
+    struct hf__mysql *mysql = HF_CONTAINER_OF(timer, struct hf__mysql, timer);
+    int64_t now_ns = hf__now();
+
+    hf__mysql_connection_begin(&mysql->main);
+    hf__mysql_wake(mysql, hf__mysql_connection_check(&mysql->main, now_ns));
+    hf__mysql_wake(mysql, hf__mysql_table_poll(mysql, now_ns));
+}
+
+/* ---- the main connection ----------------------------------------------- */
+
+static void up(struct hf__mysql *mysql)
+{
+    mysql->up = true;
+    mysql->old_serial = mysql->main.serial;
+    hf__up_connected(&mysql->base);
+}
+
+/* The old session's own lock is ours: it is gone. */
+static void on_old_gone(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                        struct hf__mysql_reply *reply)
+{
+    unsigned long *lengths;
+    MYSQL_ROW row;
+    hf_error err;
+
+    (void)call;
+    if (!reply)
+        return;
+    if (reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
+        hf__mysql_number(row[0]) == 1) {
+        up(mysql);
+        return;
+    }
+    (void)hf__fail(&err, HF_EUNAVAILABLE,
+                   "%s: our lost session is still being ended", mysql->peer);
+    hf__mysql_connection_fail(&mysql->main, &err);
+}
+
+static void on_old_killed(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                          struct hf__mysql_reply *reply)
+{
+    struct hf__mysql_call *next;
+    hf_error err;
+
+    (void)call;
+    if (!reply)
+        return;
+    /* An error means that there was nobody to be ended. */
+    next = hf__mysql_call_new(on_old_gone, &err);
+    if (next) {
+        next->wait_ms = 1000;
+        hf__buf_add(&next->sql, "SELECT GET_LOCK(");
+        hf__mysql_session_name(mysql, mysql->old_serial, &next->sql);
+        hf__buf_add(&next->sql, ",1),RELEASE_LOCK(");
+        hf__mysql_session_name(mysql, mysql->old_serial, &next->sql);
+        hf__buf_add(&next->sql, ")");
+        if (hf__mysql_call_send(&mysql->main, next, &err) == 0)
+            return;
+    }
+    hf__mysql_connection_fail(&mysql->main, &err);
+}
+
+static void main_opened(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql *mysql = connection->mysql;
+    struct hf__mysql_call *call;
+    hf_error err;
+
+    if (mysql->old_serial == 0) {
+        up(mysql);
+        return;
+    }
+    call = hf__mysql_call_new(on_old_killed, &err);
+    if (call) {
+        hf__buf_add(&call->sql, "KILL CONNECTION IS_USED_LOCK(");
+        hf__mysql_session_name(mysql, mysql->old_serial, &call->sql);
+        hf__buf_add(&call->sql, ")");
+        if (hf__mysql_call_send(connection, call, &err) == 0)
+            return;
+    }
+    hf__mysql_connection_fail(connection, &err);
+}
+
+static void main_closed(struct hf__mysql_connection *connection,
+                        const hf_error *err)
+{
+    struct hf__mysql *mysql = connection->mysql;
+
+    mysql->up = false;
+    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
+        struct hf__ticket *ticket = mysql->tickets[i];
+
+        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next)
+            hf__mysql_ticket(mysql, ticket)->polling = false;
+    }
+    hf__up_down(&mysql->base, err);
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static int read_url(struct hf__mysql *mysql, hf_error *err)
+{
+    const struct hf__url *url = mysql->base.host->url;
+
+    if (url->n_hosts > 1)
+        return hf__fail(err, HF_ECONFIG,
+                        "%s:// is one server; several hosts are given",
+                        url->scheme);
+    if (url->path[0] == '\0' || url->path[1] == '\0' ||
+        strchr(url->path + 1, '/'))
+        return hf__fail(err, HF_ECONFIG,
+                        "the path of a %s:// URL is the database, as in "
+                        "%s://host/database",
+                        url->scheme, url->scheme);
+    mysql->database = url->path + 1;
+    mysql->port = url->n_hosts == 1 && url->hosts[0].port != 0
+                      ? url->hosts[0].port
+                      : 3306;
+    mysql->tls = strcmp(url->scheme, "mysqls") == 0;
+    (void)snprintf(mysql->peer, sizeof(mysql->peer), "mysql %s:%d",
+                   url->n_hosts == 1 ? url->hosts[0].host : "127.0.0.1",
+                   mysql->port);
+    return 0;
+}
+
+static int choose_mode(const struct hf__mysql *mysql, hf_error *err)
+{
+    const struct hf__settings *settings = mysql->base.host->settings;
+
+    if (settings->dialect[0] != '\0' &&
+        strcmp(settings->dialect, "native") != 0)
+        return hf__fail(err, HF_ECONFIG, "dialect=%s: mysql has native",
+                        settings->dialect);
+    if (settings->mode[0] != '\0' && strcmp(settings->mode, "table") != 0)
+        return hf__fail(err, HF_ECONFIG, "mode=%s: mysql has table",
+                        settings->mode);
+    return 0;
+}
+
+static int mysql_open(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__mysql *mysql = mysql_of(engine);
+    int rc;
+
+    mysql->timer.fire = timer_fire;
+    rc = choose_mode(mysql, err);
+    if (rc == 0)
+        rc = read_url(mysql, err);
+    if (rc == 0)
+        rc = hf__mysql_library_load(err);
+    if (rc != 0)
+        return rc;
+    hf__mysql_connection_init(&mysql->main, mysql);
+    mysql->main.opened = main_opened;
+    mysql->main.closed = main_closed;
+    mysql->main.idle_s = 86400;
+    return 0;
+}
+
+static int mysql_connect(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__mysql *mysql = mysql_of(engine);
+
+    return hf__mysql_connection_start(&mysql->main, err);
+}
+
+static void mysql_close_engine(struct hf__engine *engine, bool forked)
+{
+    struct hf__mysql *mysql = mysql_of(engine);
+
+    hf__mysql_connection_stop(&mysql->main, forked);
+    if (forked)
+        return;
+    hf__timer_stop(engine->host->loop, &mysql->timer);
+    hf__buf_release(&mysql->scratch);
+}
+
+/* ---- calls ------------------------------------------------------------- */
+
+static int mysql_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    struct hf__mysql *mysql = mysql_of(engine);
+    int rc = hf__mysql_is_up(mysql, err);
+
+    return rc != 0 ? rc : hf__mysql_table_acquire(mysql, ticket, err);
+}
+
+static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__mysql *mysql = mysql_of(engine);
+    int rc;
+
+    if (!hf__mysql_ticket(mysql, ticket)->known) {
+        hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    rc = hf__mysql_is_up(mysql, err);
+    return rc != 0 ? rc : hf__mysql_table_leave(mysql, ticket, releasing, err);
+}
+
+static int mysql_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
+                          hf_error *err)
+{
+    return leave(engine, ticket, /* releasing= */ false, err);
+}
+
+static int mysql_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    return leave(engine, ticket, /* releasing= */ true, err);
+}
+
+static int mysql_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                       size_t n, hf_error *err)
+{
+    struct hf__mysql *mysql = mysql_of(engine);
+    int rc = hf__mysql_is_up(mysql, err);
+
+    return rc != 0 ? rc : hf__mysql_table_renew(mysql, tickets, n, err);
+}
+
+static int mysql_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
+                           hf_error *err)
+{
+    struct hf__mysql *mysql = mysql_of(engine);
+    int rc = hf__mysql_is_up(mysql, err);
+
+    return rc != 0 ? rc : hf__mysql_table_downgrade(mysql, ticket, err);
+}
+
+const struct hf__engine_ops hf__engine_mysql = {
+    .name = "mysql",
+    .schemes = "mysql mariadb mysqls",
+    .dialects = "native",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
+            HF_CAP_SURVIVES_RESTART | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN,
+    .size = sizeof(struct hf__mysql),
+    .ticket_size = sizeof(struct hf__mysql_ticket),
+    .open = mysql_open,
+    .connect = mysql_connect,
+    .close = mysql_close_engine,
+    .acquire = mysql_acquire,
+    .withdraw = mysql_withdraw,
+    .release = mysql_release,
+    .renew = mysql_renew,
+    .downgrade = mysql_downgrade,
+    .list = hf__mysql_list_locks,
+    .check_token = hf__mysql_check_token,
+    .break_lock = hf__mysql_break_lock,
+    .version_read = hf__mysql_version_read_op,
+    .version_commit = hf__mysql_version_commit_op,
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * statements.c - the SQL, and how values get into it.
+ *
+ * Bytes are written as x'…', numbers as digits: nothing that a caller names can
+ * end a literal, and nothing is folded, trimmed or converted.
+ *
+ * The tables of mode=table:
+ *
+ *   holdfast_lock     one row per name, never deleted, so that tokens go on.
+ *                     The exclusive holder is in it (ticket, until, record)
+ *   holdfast_ticket   a row for each who waits (role 0), or holds with others
+ *                     (role 1)
+ *   holdfast_version  hf_version_commit()
+ *
+ * holdfast_lock.queue is the number of rows that a name has in holdfast_ticket.
+ * While it is 0 the row of the name is the whole lock, and one statement of one
+ * row takes or frees it. Everything else first locks that row, so that changes
+ * of one name are one after the other, in one block that the server carries out
+ * without us: a client that stops in the middle keeps nobody waiting.
+ *
+ * Whoever waits asks again; who is first of those that are alive takes the lock
+ * when it is free. A waiter that has not asked for its life is forgotten.
+ *
+ * Instants are microseconds of the server's clock. A token is the greater of
+ * the last one + 1 and that clock, so it goes on even after the table was lost.
+ */
+#include <inttypes.h>
+
+#include "engines/mysql/mysql.h"
+#include "engines/sql/record.h"
+
+/* At the start of the statement, and at this moment. */
+#define NOW "CAST(UNIX_TIMESTAMP(NOW(6))*1000000 AS UNSIGNED)"
+#define NOW_INSIDE "CAST(UNIX_TIMESTAMP(SYSDATE(6))*1000000 AS UNSIGNED)"
+
+const char hf__mysql_make_tables[] =
+    "CREATE TABLE IF NOT EXISTS holdfast_lock("
+    "name VARBINARY(400) NOT NULL PRIMARY KEY,"
+    "token BIGINT UNSIGNED NOT NULL,"
+    "seq BIGINT UNSIGNED NOT NULL DEFAULT 0,"
+    "queue BIGINT UNSIGNED NOT NULL DEFAULT 0,"
+    "ticket VARBINARY(24) NOT NULL,"
+    "until BIGINT UNSIGNED NOT NULL,"
+    "since BIGINT UNSIGNED NOT NULL,"
+    "record VARBINARY(1024) NOT NULL"
+    ") ENGINE=InnoDB CHARSET=binary;"
+    "CREATE TABLE IF NOT EXISTS holdfast_ticket("
+    "name VARBINARY(400) NOT NULL,"
+    "ticket VARBINARY(24) NOT NULL,"
+    "seq BIGINT UNSIGNED NOT NULL,"
+    "role TINYINT UNSIGNED NOT NULL,"
+    "mode TINYINT UNSIGNED NOT NULL,"
+    "slots INT UNSIGNED NOT NULL,"
+    "token BIGINT UNSIGNED NOT NULL,"
+    "until BIGINT UNSIGNED NOT NULL,"
+    "since BIGINT UNSIGNED NOT NULL,"
+    "record VARBINARY(1024) NOT NULL,"
+    "PRIMARY KEY(name,ticket)"
+    ") ENGINE=InnoDB CHARSET=binary;"
+    "CREATE TABLE IF NOT EXISTS holdfast_version("
+    "name VARBINARY(400) NOT NULL PRIMARY KEY,"
+    "version BIGINT UNSIGNED NOT NULL"
+    ") ENGINE=InnoDB CHARSET=binary";
+
+/* Assignments happen from left to right, and see those before them. */
+#define FREE "queue=0 AND (ticket='' OR until<=" NOW ")"
+const char hf__mysql_acquire_fast[] =
+    "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
+    "VALUES($N," NOW ",$T," NOW "+$L," NOW ",$R) ON DUPLICATE KEY UPDATE "
+    "token=IF(" FREE ",GREATEST(token+1," NOW "),token),"
+    "since=IF(" FREE "," NOW ",since),"
+    "record=IF(" FREE ",$R,record),"
+    "ticket=IF(" FREE ",$T,ticket),"
+    "until=IF(ticket=$T," NOW "+$L,until) "
+    "RETURNING ticket=$T,token,queue,record";
+
+#define BLOCK                                                                  \
+    "BEGIN NOT ATOMIC "                                                        \
+    "DECLARE "                                                                 \
+    "v_now,v_token,v_until,v_seq,v_mine,v_place,v_since,v_held,v_given "       \
+    "BIGINT UNSIGNED DEFAULT 0;"                                               \
+    "DECLARE v_ok,v_role INT DEFAULT 0;"                                       \
+    "DECLARE v_ticket VARBINARY(24) DEFAULT '';"                               \
+    "DECLARE v_record VARBINARY(1024) DEFAULT '';"                             \
+    "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
+    "START TRANSACTION;"
+#define LOCK_ROW                                                               \
+    "SELECT token,ticket,until,seq,record "                                    \
+    "INTO v_token,v_ticket,v_until,v_seq,v_record "                            \
+    "FROM holdfast_lock WHERE name=$N FOR UPDATE;"                             \
+    "SET v_now=" NOW_INSIDE ";"
+/* Who has not been heard of in time is not there. */
+#define FORGET_DEAD                                                            \
+    "IF v_ticket<>'' AND v_ticket<>$T AND v_until<=v_now THEN "                \
+    "SET v_ticket='';SET v_record='';END IF;"                                  \
+    "DELETE FROM holdfast_ticket "                                             \
+    "WHERE name=$N AND until<=v_now AND ticket<>$T;"
+#define STORE_ROW                                                              \
+    "UPDATE holdfast_lock SET token=v_token,seq=v_seq,ticket=v_ticket,"        \
+    "until=v_until,record=v_record,since=IF(v_since=0,since,v_since),"         \
+    "queue=(SELECT COUNT(*) FROM holdfast_ticket q WHERE q.name=$N) "          \
+    "WHERE name=$N;COMMIT;"
+
+const char hf__mysql_acquire_slow[] = BLOCK
+    "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
+    "VALUES($N,0,'',0,0,'') ON DUPLICATE KEY UPDATE name=name;" LOCK_ROW
+        FORGET_DEAD
+    "SELECT seq,1+role,token INTO v_mine,v_role,v_held FROM holdfast_ticket "
+    "WHERE name=$N AND ticket=$T;"
+    /* Held already: the answer was lost. */
+    "IF v_ticket=$T THEN SET v_ok=1;SET v_given=v_token;SET v_until=v_now+$L;"
+    "ELSEIF v_role=2 THEN SET v_ok=1;SET v_given=v_held;"
+    "UPDATE holdfast_ticket SET until=v_now+$L WHERE name=$N AND ticket=$T;"
+    "ELSE "
+    /* In the way: holders that do not go with us, and who came before. */
+    "SELECT COUNT(*) INTO v_place FROM holdfast_ticket WHERE name=$N AND "
+    "role=0 AND ticket<>$T AND (v_role=0 OR seq<v_mine) AND "
+    "NOT (mode=1 AND $M=1);"
+    "SET v_ok=v_ticket='' AND v_place=0 AND "
+    "(SELECT COUNT(*) FROM holdfast_ticket WHERE name=$N AND role=1 AND "
+    "mode<>$M)=0 AND "
+    "CASE $M WHEN 0 THEN (SELECT COUNT(*) FROM holdfast_ticket "
+    "WHERE name=$N AND role=1)=0 "
+    "WHEN 2 THEN (SELECT COUNT(*) FROM holdfast_ticket "
+    "WHERE name=$N AND role=1)<$S ELSE TRUE END;"
+    "IF v_ok THEN SET v_token=GREATEST(v_token+1,v_now);"
+    "SET v_given=v_token;"
+    "IF $M=0 THEN SET v_ticket=$T;SET v_until=v_now+$L;SET v_since=v_now;"
+    "SET v_record=$R;DELETE FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
+    "ELSE REPLACE INTO holdfast_ticket VALUES"
+    "($N,$T,0,1,$M,$S,v_token,v_now+$L,v_now,$R);END IF;"
+    "ELSEIF $W THEN "
+    "IF v_role=0 THEN SET v_seq=v_seq+1;INSERT INTO holdfast_ticket VALUES"
+    "($N,$T,v_seq,0,$M,$S,0,v_now+$A,v_now,$R);"
+    "ELSE UPDATE holdfast_ticket SET until=v_now+$A "
+    "WHERE name=$N AND ticket=$T AND until<v_now+$A/2;END IF;"
+    "END IF;END IF;" STORE_ROW
+    "SELECT v_ok,v_given,v_place+1,IF(v_record='',(SELECT record FROM "
+    "holdfast_ticket WHERE name=$N AND role=1 LIMIT 1),v_record);END";
+
+const char hf__mysql_leave_fast[] =
+    "UPDATE holdfast_lock SET ticket='',until=0,record='' "
+    "WHERE name=$N AND ticket=$T AND queue=0";
+
+const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
+    "SELECT role INTO v_ok FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
+    "DELETE FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
+    "IF v_ticket=$T THEN SET v_ok=1;SET v_ticket='';SET v_until=0;"
+    "SET v_record='';END IF;" STORE_ROW "SELECT v_ok;END";
+
+const char hf__mysql_renew_exclusive[] =
+    "UPDATE holdfast_lock SET until=" NOW "+$L WHERE name=$N AND ticket=$T";
+const char hf__mysql_renew_row[] = "UPDATE holdfast_ticket SET until=" NOW
+                                   "+$L WHERE name=$N AND ticket=$T AND role=1";
+
+const char hf__mysql_downgrade[] = BLOCK LOCK_ROW
+    "IF v_ticket=$T THEN SET v_ok=1;INSERT INTO holdfast_ticket VALUES"
+    "($N,$T,0,1,1,0,v_token,v_now+$L,v_now,$R);"
+    "SET v_ticket='';SET v_until=0;SET v_record='';"
+    "ELSE UPDATE holdfast_ticket SET until=v_now+$L "
+    "WHERE name=$N AND ticket=$T AND role=1;SET v_ok=ROW_COUNT();"
+    "END IF;" STORE_ROW "SELECT v_ok;END";
+
+/* name, role, mode, slots, token, what is left, how long since, record */
+#define LIST(where)                                                            \
+    "SELECT name,1,0,0,token," /* the exclusive holder */                      \
+    "until-" NOW "," NOW "-since,record,0 FROM holdfast_lock "                 \
+    "WHERE ticket<>'' AND until>" NOW " AND " where                            \
+    " UNION ALL SELECT name,role,mode,slots,token,until-" NOW "," NOW          \
+    "-since,record,seq FROM holdfast_ticket WHERE until>" NOW " AND " where    \
+    " ORDER BY 1,2 DESC,9"
+const char hf__mysql_list[] = LIST("LEFT(name,$Z)=$N");
+const char hf__mysql_show[] = LIST("name=$N");
+
+/* How many holders there are, and how many have the token. */
+const char hf__mysql_check[] =
+    "SELECT COUNT(*),COALESCE(SUM(token=$K),0) FROM ("
+    "SELECT token FROM holdfast_lock WHERE name=$N AND ticket<>'' AND "
+    "until>" NOW " UNION ALL SELECT token FROM holdfast_ticket "
+    "WHERE name=$N AND role=1 AND until>" NOW ") h";
+
+const char hf__mysql_break[] = BLOCK LOCK_ROW
+    "SET v_place=(v_ticket<>'' AND v_until>v_now)+(SELECT COUNT(*) FROM "
+    "holdfast_ticket WHERE name=$N AND role=1 AND until>v_now);"
+    "IF v_ticket<>'' AND IF($K=0,"
+    "SUBSTRING_INDEX(SUBSTRING_INDEX(v_record,x'0A',3),x'0A',-1)=$O,"
+    "v_token=$K) THEN SET v_ok=1;"
+    "SET v_ticket='';SET v_until=0;SET v_record='';"
+    "ELSE DELETE FROM holdfast_ticket WHERE name=$N AND role=1 AND IF($K=0,"
+    "SUBSTRING_INDEX(SUBSTRING_INDEX(record,x'0A',3),x'0A',-1)=$O,"
+    "token=$K);SET v_ok=ROW_COUNT()>0;END IF;"
+    "IF v_place=0 THEN SET v_ok=0;END IF;" STORE_ROW "SELECT v_ok,v_place;END";
+
+const char hf__mysql_version_read[] =
+    "SELECT version FROM holdfast_version WHERE name=$N";
+const char hf__mysql_version_commit[] =
+    "BEGIN NOT ATOMIC DECLARE v_version BIGINT UNSIGNED DEFAULT 0;"
+    "DECLARE v_ok INT DEFAULT 0;"
+    "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"
+    "START TRANSACTION;"
+    "INSERT INTO holdfast_version VALUES($N,0) "
+    "ON DUPLICATE KEY UPDATE name=name;"
+    "SELECT version INTO v_version FROM holdfast_version "
+    "WHERE name=$N FOR UPDATE;"
+    "IF v_version=$K THEN SET v_ok=1;"
+    "SET v_version=GREATEST(v_version+1," NOW_INSIDE ");"
+    "UPDATE holdfast_version SET version=v_version WHERE name=$N;END IF;"
+    "COMMIT;SELECT v_ok,v_version;END";
+
+/* ---- values ------------------------------------------------------------ */
+
+static void put_hex_more(struct hf__buf *to, const void *bytes, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *from = bytes;
+    char some[128];
+
+    while (len > 0) {
+        size_t n = len < sizeof(some) / 2 ? len : sizeof(some) / 2;
+
+        for (size_t i = 0; i < n; i++) {
+            some[2 * i] = digits[from[i] >> 4];
+            some[2 * i + 1] = digits[from[i] & 15];
+        }
+        hf__buf_append(to, some, 2 * n);
+        from += n;
+        len -= n;
+    }
+}
+
+void hf__mysql_put_hex(struct hf__buf *to, const void *bytes, size_t len)
+{
+    hf__buf_add(to, "x'");
+    put_hex_more(to, bytes, len);
+    hf__buf_add_char(to, '\'');
+}
+
+/* The prefix belongs to the name. */
+static void put_name(const struct hf__mysql *mysql, struct hf__buf *to,
+                     const char *name)
+{
+    const char *prefix = mysql->base.host->settings->prefix;
+
+    hf__buf_add(to, "x'");
+    put_hex_more(to, prefix, strlen(prefix));
+    put_hex_more(to, name, strlen(name));
+    hf__buf_add_char(to, '\'');
+}
+
+/* 128 random bits of the client, then the number of the ticket. */
+static void put_ticket(const struct hf__mysql *mysql, struct hf__buf *to,
+                       const struct hf__ticket *ticket)
+{
+    uint8_t bytes[24];
+
+    memcpy(bytes, mysql->base.host->identity, 16);
+    for (size_t i = 0; i < 8; i++)
+        bytes[16 + i] = (uint8_t)(ticket->id >> (56 - 8 * i));
+    hf__mysql_put_hex(to, bytes, sizeof(bytes));
+}
+
+static void put_record(struct hf__mysql *mysql, struct hf__buf *to,
+                       const struct hf__ticket *ticket)
+{
+    mysql->scratch.len = 0;
+    hf__sql_record_put(&mysql->scratch, mysql->base.host, ticket);
+    if (hf__buf_failed(&mysql->scratch)) {
+        hf__buf_release(&mysql->scratch);
+        to->failed = true;
+        return;
+    }
+    hf__mysql_put_hex(to, mysql->scratch.text, mysql->scratch.len);
+}
+
+static void put_number(struct hf__buf *to, uint64_t number)
+{
+    hf__buf_printf(to, "%" PRIu64, number);
+}
+
+static void put_value(struct hf__mysql *mysql, struct hf__buf *to, char letter,
+                      const struct hf__mysql_values *values)
+{
+    const struct hf__settings *settings = mysql->base.host->settings;
+    const struct hf__ticket *ticket = values->ticket;
+    const char *name = ticket ? ticket->name : values->name;
+
+    switch (letter) {
+    case 'N':
+        put_name(mysql, to, name);
+        break;
+    case 'Z':
+        put_number(to, strlen(settings->prefix) + strlen(name));
+        break;
+    case 'T':
+        if (ticket)
+            put_ticket(mysql, to, ticket);
+        break;
+    case 'R':
+        put_record(mysql, to, ticket);
+        break;
+    case 'O':
+        hf__mysql_put_hex(to, values->owner, strlen(values->owner));
+        break;
+    case 'L':
+        put_number(to,
+                   (uint64_t)(ticket->ttl_ms + settings->lock_delay_ms) * 1000);
+        break;
+    case 'A':
+        put_number(to, HF__MYSQL_LIFE_US);
+        break;
+    case 'M':
+        put_number(to, (uint64_t)ticket->mode);
+        break;
+    case 'S':
+        put_number(to, (uint64_t)ticket->slots);
+        break;
+    case 'W':
+        put_number(to, !ticket->nowait);
+        break;
+    default: /* K */
+        put_number(to, values->token);
+        break;
+    }
+}
+
+void hf__mysql_statement(struct hf__mysql *mysql, struct hf__buf *to,
+                         const char *text,
+                         const struct hf__mysql_values *values)
+{
+    for (;;) {
+        size_t n = strcspn(text, "$");
+
+        hf__buf_append(to, text, n);
+        if (text[n] == '\0')
+            return;
+        put_value(mysql, to, text[n + 1], values);
+        text += n + 2;
+    }
+}

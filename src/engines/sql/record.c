@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.c - who holds or waits, as a row keeps it.
+ *
+ * A row may have been written by anybody: what is read is cut to size, and
+ * whatever is missing is empty.
+ */
+#include "engines/sql/record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void hf__sql_record_put(struct hf__buf *to, const struct hf__engine_host *host,
+                        const struct hf__ticket *ticket)
+{
+    hf__buf_printf(to, "%s\n%" PRId64 "\n%s\n%s", host->host, host->pid,
+                   ticket->owner, ticket->note);
+}
+
+/* Read up to a newline, and step over it. */
+static const char *next_line(char **at)
+{
+    char *line = *at;
+    char *end = strchr(line, '\n');
+
+    if (end) {
+        *end = '\0';
+        *at = end + 1;
+    } else {
+        *at = line + strlen(line);
+    }
+    return line;
+}
+
+void hf__sql_record_read(const char *record, size_t len,
+                         char copy[HF__SQL_TEXTS], hf_lock_info *info)
+{
+    char *at = copy;
+
+    if (len >= HF__SQL_TEXTS)
+        len = HF__SQL_TEXTS - 1;
+    if (len > 0)
+        memcpy(copy, record, len);
+    copy[len] = '\0';
+    info->host = next_line(&at);
+    info->pid = strtoll(next_line(&at), NULL, 10);
+    info->owner = next_line(&at);
+    info->note = next_line(&at);
+    info->alive = 2;
+}
+
+void hf__sql_record_holder(const char *record, size_t len, char *to,
+                           size_t size)
+{
+    char copy[HF__SQL_TEXTS];
+    hf_lock_info info = {0};
+
+    hf__sql_record_read(record, len, copy, &info);
+    (void)snprintf(to, size, "%s:%" PRId64 " (%s)%s%s%s", info.host, info.pid,
+                   info.owner, info.note[0] ? ", \"" : "", info.note,
+                   info.note[0] ? "\"" : "");
+}
