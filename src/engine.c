@@ -51,7 +51,7 @@ static const struct absent {
      HINT("libssl-dev")},
 #endif
 #ifndef HF_ENGINE_REDLOCK
-    {"redlock", "redlock", HINT("libssl-dev")},
+    {"redlock", "redlock redlocks", HINT("libssl-dev")},
 #endif
 #ifndef HF_ENGINE_ZOOKEEPER
     {"zookeeper", "zk", HINT("libzookeeper-st-dev")},

@@ -205,6 +205,7 @@ struct hf__grant {
     int64_t lease_ms; /* 0: no lease, held until released or dead */
     int64_t sent_ns;  /* when the request, or the last answered beat, was
                           sent: the lease counts from here */
+    const char *by;   /* for people: who agreed, where many are asked; NULL */
 };
 
 struct hf__engine_up {

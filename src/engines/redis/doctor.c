@@ -15,9 +15,8 @@ enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
 
 static const char scratch_name[] = "holdfast-doctor";
 
-/* The value after @key in the answer to CONFIG GET. */
-static void read_config(struct hf__resp reply, const char *key, char *to,
-                        size_t size)
+void hf__redis_read_config(struct hf__resp reply, const char *key, char *to,
+                           size_t size)
 {
     struct hf__resp_value head = hf__resp_next(&reply);
 
@@ -96,8 +95,8 @@ static void on_memory(struct hf__redis *redis,
     (void)redis;
     if (refused(call->query, "eviction", reply, "allow config|get"))
         return;
-    read_config(*reply, "maxmemory", most, sizeof(most));
-    read_config(*reply, "maxmemory-policy", policy, sizeof(policy));
+    hf__redis_read_config(*reply, "maxmemory", most, sizeof(most));
+    hf__redis_read_config(*reply, "maxmemory-policy", policy, sizeof(policy));
     evicts = strcmp(policy, "noeviction") != 0;
     if (!evicts || strcmp(most, "0") == 0)
         (void)hf__query_add_finding(call->query, evicts ? WARN : OK, "eviction",
@@ -120,8 +119,8 @@ static void on_append(struct hf__redis *redis,
     (void)redis;
     if (refused(call->query, "persistence", reply, "allow config|get"))
         return;
-    read_config(*reply, "appendonly", on, sizeof(on));
-    read_config(*reply, "appendfsync", sync, sizeof(sync));
+    hf__redis_read_config(*reply, "appendonly", on, sizeof(on));
+    hf__redis_read_config(*reply, "appendfsync", sync, sizeof(sync));
     safe = strcmp(on, "yes") == 0 && strcmp(sync, "always") == 0;
     (void)hf__query_add_finding(
         call->query, safe ? OK : WARN, "persistence",

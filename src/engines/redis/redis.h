@@ -241,5 +241,8 @@ int hf__redis_version_commit(struct hf__engine *engine, struct hf__query *query,
                              hf_error *err);
 int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
                      hf_error *err);
+/* The value after @key in the answer to CONFIG GET; "" if it is not there. */
+void hf__redis_read_config(struct hf__resp reply, const char *key, char *to,
+                           size_t size);
 
 #endif

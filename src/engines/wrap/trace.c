@@ -230,8 +230,9 @@ static void trace_granted(void *owner, struct hf__ticket *ticket,
     char lease[SPAN_SIZE];
 
     tell_report(
-        owner, ticket, "granted token %" PRIu64 ", lease %s", grant->token,
-        grant->lease_ms ? span(lease, grant->lease_ms * HF_MS) : "without end");
+        owner, ticket, "granted token %" PRIu64 ", lease %s%s%s", grant->token,
+        grant->lease_ms ? span(lease, grant->lease_ms * HF_MS) : "without end",
+        grant->by ? ", by " : "", grant->by ? grant->by : "");
     hf__up_granted(owner, ticket, grant);
 }
 
@@ -268,9 +269,10 @@ static void trace_renewed(void *owner, struct hf__ticket *ticket,
 {
     char lease[SPAN_SIZE];
 
-    tell_report(owner, ticket, "renewed, lease %s",
+    tell_report(owner, ticket, "renewed, lease %s%s%s",
                 grant->lease_ms ? span(lease, grant->lease_ms * HF_MS)
-                                : "without end");
+                                : "without end",
+                grant->by ? ", by " : "", grant->by ? grant->by : "");
     hf__up_renewed(owner, ticket, grant);
 }
 

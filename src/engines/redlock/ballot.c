@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ballot.c - one request, cast at all nodes.
+ *
+ * A ballot has a paper: a ticket of our own, which is what the nodes see. The
+ * core's ticket is answered as soon as the outcome is certain by majority; the
+ * paper lives on until no node has anything of it, also those that answer late
+ * or come back later. So one stopped server costs nobody time, and gets back
+ * what it was given.
+ *
+ *   ASKING ──majority──▶ HELD ──release, withdraw, loss──▶ LEAVING ──▶ freed
+ *      └──none possible, or withdrawn──────────────────────▲
+ *
+ * Each attempt is a new ballot. What a failed one got is taken back before the
+ * core hears "busy", on the same connections on which it will ask again: our
+ * own leftovers are never in our way.
+ *
+ * RENEWING. A majority of the nodes that voted for us has to say "renewed".
+ * With each renewal the nodes that have no vote of ours are asked as well (they
+ * were away, or restarted), so that a lock held for long outlives restarts of
+ * all of them, one after the other; such a vote counts from the next time on. A
+ * lock that has lost the majority of its votes is lost, at once.
+ *
+ * Reports of a node may come from inside the call: votes are noted, and judged
+ * when the hands are out of the box.
+ */
+#include <stdio.h>
+
+#include "engines/redlock/redlock.h"
+
+/* What a node has of a paper. */
+enum vote {
+    VOTE_NONE,    /* nothing */
+    VOTE_ASKED,   /* asked, no answer yet */
+    VOTE_YES,     /* ours */
+    VOTE_NO,      /* nothing: another holds it */
+    VOTE_DOUBT,   /* perhaps; it does not count */
+    VOTE_LEAVING, /* it is being taken back */
+    VOTE_OWED,    /* to be taken back when the node is there */
+    VOTE_WAS      /* nothing any more; it was ours until then */
+};
+
+enum stage { ASKING, HELD, LEAVING };
+
+struct hf__redlock_ballot {
+    struct hf__ticket paper; /* the nodes' bytes follow the ballot */
+    struct hf__redlock *redlock;
+    struct hf__ticket *ticket; /* the core's; NULL: it has been answered */
+    struct hf__list link;
+    struct hf__list waiting; /* in redlock->impatient */
+    int64_t cast_ns;         /* before the first node was asked */
+    int64_t beat_ns;         /* the same of the renewal; 0: none */
+    int64_t wait_ns;         /* for answers no longer than this */
+    int64_t sent_ns;         /* what could make it live longer, last */
+    uint8_t stage;
+    bool releasing;
+    bool hands;    /* in the box: do not judge yet */
+    bool overdue;  /* node_timeout has passed */
+    uint16_t beat; /* nodes that have renewed, by bit */
+    uint8_t votes[HF__REDLOCK_NODES];
+};
+
+static struct hf__redlock_ballot *ballot_of(struct hf__ticket *paper)
+{
+    return HF_CONTAINER_OF(paper, struct hf__redlock_ballot, paper);
+}
+
+static struct hf__redlock_ticket *mine(struct hf__redlock *redlock,
+                                       struct hf__ticket *ticket)
+{
+    return hf__engine_ticket(&redlock->base, ticket);
+}
+
+static struct hf__engine *engine_at(struct hf__redlock *redlock, uint32_t i)
+{
+    return &redlock->nodes[i].redis->base;
+}
+
+static uint32_t count(const struct hf__redlock_ballot *ballot, int vote)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < ballot->redlock->n; i++)
+        n += ballot->votes[i] == vote;
+    return n;
+}
+
+/* ---- votes for people -------------------------------------------------- */
+
+static void add_vote(const struct hf__redlock_ballot *ballot, uint32_t i,
+                     char *to, size_t size)
+{
+    const struct hf__redlock_node *node = &ballot->redlock->nodes[i];
+    char excuse[80];
+
+    switch (ballot->votes[i]) {
+    case VOTE_YES:
+        (void)snprintf(to, size, "%s yes", node->name);
+        break;
+    case VOTE_NO:
+        (void)snprintf(to, size, "%s no", node->name);
+        break;
+    case VOTE_ASKED:
+        (void)snprintf(to, size, "%s silent", node->name);
+        break;
+    default:
+        hf__redlock_node_excuse(node, excuse, sizeof(excuse));
+        (void)snprintf(to, size, "%s %s", node->name, excuse);
+    }
+}
+
+/* "db1:6379 yes, db2:6379 no, db3:6379 away" */
+static const char *read_out(const struct hf__redlock_ballot *ballot,
+                            char text[HF__REDLOCK_VOTES])
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < ballot->redlock->n; i++) {
+        if (used > 0 && used + 2 < HF__REDLOCK_VOTES)
+            used +=
+                (size_t)snprintf(text + used, HF__REDLOCK_VOTES - used, ", ");
+        add_vote(ballot, i, text + used, HF__REDLOCK_VOTES - used);
+        used += strlen(text + used);
+    }
+    return text;
+}
+
+/* ---- making and ending ------------------------------------------------- */
+
+static size_t round_up(size_t size)
+{
+    return (size + 15) / 16 * 16;
+}
+
+size_t hf__redlock_ballot_offset(size_t index)
+{
+    return round_up(sizeof(struct hf__redlock_ballot)) +
+           index * round_up(hf__engine_redis.ticket_size);
+}
+
+static void be_patient(struct hf__redlock_ballot *ballot)
+{
+    struct hf__redlock *redlock = ballot->redlock;
+    const struct hf__engine_host *host = redlock->base.host;
+
+    ballot->overdue = false;
+    ballot->wait_ns =
+        hf__now() + hf__ms_to_ns(redlock->settings.node_timeout_ms);
+    hf__list_remove(&ballot->waiting);
+    hf__list_append(&redlock->impatient, &ballot->waiting);
+    if (!hf__timer_running(&redlock->patience))
+        host->timer(host, &redlock->patience, ballot->wait_ns);
+}
+
+static struct hf__redlock_ballot *ballot_new(struct hf__redlock *redlock,
+                                             struct hf__ticket *ticket)
+{
+    struct hf__redlock_ballot *ballot = hf__calloc(1, redlock->ballot_size);
+
+    if (!ballot)
+        return NULL;
+    ballot->redlock = redlock;
+    ballot->ticket = ticket;
+    ballot->paper.id = ++redlock->ballots_made;
+    ballot->paper.name = ticket->name;
+    ballot->paper.name_len = ticket->name_len;
+    ballot->paper.owner = ticket->owner;
+    ballot->paper.note = ticket->note;
+    ballot->paper.mode = ticket->mode;
+    ballot->paper.ttl_ms = ticket->ttl_ms;
+    ballot->paper.reserve = 1;
+    ballot->paper.nowait = true;
+    hf__list_init(&ballot->waiting);
+    hf__list_append(&redlock->ballots, &ballot->link);
+    mine(redlock, ticket)->ballot = ballot;
+    return ballot;
+}
+
+/* The core's ticket is answered, and may be gone after the next report. Its
+ * texts are not needed any more: a paper is only taken back. */
+static struct hf__ticket *detach(struct hf__redlock_ballot *ballot)
+{
+    struct hf__ticket *ticket = ballot->ticket;
+
+    mine(ballot->redlock, ticket)->ballot = NULL;
+    ballot->ticket = NULL;
+    ballot->paper.name = "";
+    ballot->paper.name_len = 0;
+    ballot->paper.owner = "";
+    ballot->paper.note = "";
+    return ticket;
+}
+
+static void ballot_free(struct hf__redlock_ballot *ballot)
+{
+    hf__list_remove(&ballot->link);
+    hf__list_remove(&ballot->waiting);
+    hf__free(ballot);
+}
+
+/* Free it when nobody knows of it any more. */
+static void tidy(struct hf__redlock_ballot *ballot)
+{
+    if (!ballot->ticket &&
+        count(ballot, VOTE_LEAVING) + count(ballot, VOTE_OWED) == 0)
+        ballot_free(ballot);
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+static void take_back_at(struct hf__redlock_ballot *ballot, uint32_t i)
+{
+    struct hf__engine *engine = engine_at(ballot->redlock, i);
+    int rc;
+
+    ballot->votes[i] = VOTE_LEAVING;
+    rc = ballot->releasing
+             ? engine->ops->release(engine, &ballot->paper, /* err= */ NULL)
+             : engine->ops->withdraw(engine, &ballot->paper, /* err= */ NULL);
+    if (rc != 0)
+        ballot->votes[i] = VOTE_OWED;
+}
+
+/* From every node that may have something of it. */
+static void take_back(struct hf__redlock_ballot *ballot, bool releasing)
+{
+    ballot->stage = LEAVING;
+    ballot->releasing = releasing;
+    ballot->hands = true;
+    for (uint32_t i = 0; i < ballot->redlock->n; i++) {
+        switch (ballot->votes[i]) {
+        case VOTE_ASKED:
+        case VOTE_YES:
+        case VOTE_DOUBT:
+        case VOTE_OWED:
+            take_back_at(ballot, i);
+            break;
+        default:
+            break;
+        }
+    }
+    ballot->hands = false;
+}
+
+/* ---- judging ----------------------------------------------------------- */
+
+static void judge_asking(struct hf__redlock_ballot *ballot)
+{
+    struct hf__redlock *redlock = ballot->redlock;
+    struct hf__redlock_tally tally = {
+        .yes = count(ballot, VOTE_YES),
+        .no = count(ballot, VOTE_NO),
+        .open = count(ballot, VOTE_ASKED),
+    };
+    enum hf__redlock_verdict verdict;
+    struct hf__grant grant = {.tokens = 1,
+                              .lease_ms = ballot->paper.ttl_ms,
+                              .sent_ns = ballot->cast_ns};
+    struct hf__ticket *ticket;
+    char votes[HF__REDLOCK_VOTES];
+    hf_error err;
+
+    tally.out = redlock->n - tally.yes - tally.no - tally.open;
+    verdict = hf__redlock_ask_verdict(&tally);
+    if (verdict == HF__REDLOCK_OPEN)
+        return;
+    hf__list_remove(&ballot->waiting);
+    grant.by = read_out(ballot, votes);
+    if (verdict == HF__REDLOCK_WON) {
+        ballot->stage = HELD;
+        hf__up_granted(&redlock->base, ballot->ticket, &grant);
+        return;
+    }
+    ticket = detach(ballot);
+    take_back(ballot, /* releasing= */ false);
+    tidy(ballot);
+    if (verdict == HF__REDLOCK_BUSY) {
+        hf__up_busy(&redlock->base, ticket, /* again_ns= */ 0, votes);
+    } else {
+        hf__redlock_no_majority(redlock, &err);
+        hf__up_failed(&redlock->base, ticket, &err);
+    }
+}
+
+static void judge_held(struct hf__redlock_ballot *ballot)
+{
+    struct hf__redlock *redlock = ballot->redlock;
+    struct hf__grant grant = {.tokens = 1,
+                              .lease_ms = ballot->paper.ttl_ms,
+                              .sent_ns = ballot->beat_ns};
+    struct hf__ticket *ticket;
+    char votes[HF__REDLOCK_VOTES];
+
+    if (count(ballot, VOTE_YES) < redlock->quorum) {
+        ticket = detach(ballot);
+        take_back(ballot, /* releasing= */ false);
+        tidy(ballot);
+        hf__up_lost(&redlock->base, ticket, HF__LOST_TAKEN);
+    } else if (ballot->beat_ns != 0 &&
+               (uint32_t)__builtin_popcount(ballot->beat) >= redlock->quorum) {
+        ballot->beat_ns = 0;
+        grant.by = read_out(ballot, votes);
+        hf__up_renewed(&redlock->base, ballot->ticket, &grant);
+    }
+}
+
+static void judge_leaving(struct hf__redlock_ballot *ballot)
+{
+    struct hf__redlock *redlock = ballot->redlock;
+    uint32_t leaving = count(ballot, VOTE_LEAVING);
+    struct hf__redlock_tally tally = {
+        .yes = count(ballot, VOTE_WAS),
+        .open = ballot->overdue ? 0 : leaving,
+        .out = count(ballot, VOTE_OWED) + (ballot->overdue ? leaving : 0),
+    };
+    enum hf__redlock_verdict verdict;
+    struct hf__ticket *ticket;
+    hf_error err;
+
+    if (ballot->ticket) {
+        tally.no = redlock->n - tally.yes - tally.open - tally.out;
+        verdict = hf__redlock_leave_verdict(&tally, ballot->releasing);
+        if (verdict == HF__REDLOCK_OPEN)
+            return;
+        hf__list_remove(&ballot->waiting);
+        if (verdict == HF__REDLOCK_UNKNOWN) {
+            hf__redlock_no_majority(redlock, &err);
+            hf__up_unknown(&redlock->base, ballot->ticket, &err);
+            return;
+        }
+        ticket = detach(ballot);
+        tidy(ballot);
+        hf__up_left(&redlock->base, ticket,
+                    verdict == HF__REDLOCK_LOST ? HF_ELOST : 0);
+        return;
+    }
+    tidy(ballot);
+}
+
+/* The ballot, and its ticket, may be gone afterwards. */
+static void judge(struct hf__redlock_ballot *ballot)
+{
+    if (ballot->hands)
+        return;
+    if (ballot->stage == ASKING)
+        judge_asking(ballot);
+    else if (ballot->stage == HELD)
+        judge_held(ballot);
+    else
+        judge_leaving(ballot);
+}
+
+/* Who has not answered by now is late, and decides nothing. */
+static void write_off(struct hf__redlock_ballot *ballot)
+{
+    struct hf__redlock *redlock = ballot->redlock;
+
+    ballot->overdue = true;
+    for (uint32_t i = 0; i < redlock->n; i++) {
+        bool silent =
+            ballot->votes[i] == VOTE_ASKED || ballot->votes[i] == VOTE_LEAVING;
+
+        redlock->nodes[i].late |= silent;
+        if (ballot->votes[i] == VOTE_ASKED)
+            ballot->votes[i] = VOTE_DOUBT;
+    }
+    judge(ballot);
+}
+
+static void patience_fire(struct hf__timer *timer)
+{
+    struct hf__redlock *redlock =
+        HF_CONTAINER_OF(timer, struct hf__redlock, patience);
+    const struct hf__engine_host *host = redlock->base.host;
+    struct hf__list *link;
+
+    while ((link = hf__list_first(&redlock->impatient)) != NULL) {
+        struct hf__redlock_ballot *ballot =
+            HF_CONTAINER_OF(link, struct hf__redlock_ballot, waiting);
+
+        if (ballot->wait_ns > hf__now()) {
+            host->timer(host, timer, ballot->wait_ns);
+            return;
+        }
+        hf__list_remove(link);
+        write_off(ballot);
+    }
+}
+
+/* ---- calls of the core -------------------------------------------------- */
+
+static int ask_at(struct hf__redlock_ballot *ballot, uint32_t i)
+{
+    struct hf__engine *engine = engine_at(ballot->redlock, i);
+    int before = ballot->votes[i];
+
+    if (hf__redlock_node_look(&ballot->redlock->nodes[i]) != 0)
+        return HF_ENOMEM;
+    ballot->votes[i] = VOTE_ASKED;
+    if (engine->ops->acquire(engine, &ballot->paper, /* err= */ NULL) == 0)
+        return 0;
+    ballot->votes[i] = (uint8_t)before;
+    return HF_ENOMEM;
+}
+
+static uint32_t voters(const struct hf__redlock *redlock)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < redlock->n; i++)
+        n += hf__redlock_node_votes(&redlock->nodes[i]);
+    return n;
+}
+
+static void remember_lease(struct hf__redlock *redlock, int64_t ttl_ms)
+{
+    int64_t lease_ms = ttl_ms + redlock->settings.lock_delay_ms;
+
+    if (lease_ms > redlock->longest_ms)
+        redlock->longest_ms = lease_ms;
+    if (ttl_ms < redlock->shortest_ms)
+        redlock->shortest_ms = ttl_ms;
+}
+
+int hf__redlock_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__redlock *redlock = (struct hf__redlock *)engine;
+    struct hf__redlock_ballot *ballot;
+
+    remember_lease(redlock, ticket->ttl_ms);
+    if (voters(redlock) < redlock->quorum) {
+        hf__redlock_no_majority(redlock, err);
+        return HF_EUNAVAILABLE;
+    }
+    ballot = mine(redlock, ticket)->ballot; /* our answer was not heard */
+    if (!ballot)
+        ballot = ballot_new(redlock, ticket);
+    if (!ballot)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    ballot->stage = ASKING;
+    ballot->cast_ns = ballot->sent_ns = hf__now();
+    ballot->hands = true;
+    for (uint32_t i = 0; i < redlock->n; i++) {
+        if (hf__redlock_node_votes(&redlock->nodes[i]))
+            (void)ask_at(ballot, i);
+    }
+    ballot->hands = false;
+    be_patient(ballot);
+    judge(ballot);
+    hf__redlock_count(redlock);
+    return 0;
+}
+
+static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
+                 bool releasing)
+{
+    struct hf__redlock *redlock = (struct hf__redlock *)engine;
+    struct hf__redlock_ballot *ballot = mine(redlock, ticket)->ballot;
+
+    if (!ballot) {
+        hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    take_back(ballot, releasing);
+    be_patient(ballot);
+    judge(ballot);
+    hf__redlock_count(redlock);
+    return 0;
+}
+
+int hf__redlock_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    (void)err;
+    return leave(engine, ticket, /* releasing= */ false);
+}
+
+int hf__redlock_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    (void)err;
+    return leave(engine, ticket, /* releasing= */ true);
+}
+
+/* The nodes that have no vote of ours are asked for one. */
+static void canvass(struct hf__redlock_ballot *ballot)
+{
+    struct hf__redlock *redlock = ballot->redlock;
+
+    for (uint32_t i = 0; i < redlock->n; i++) {
+        bool missing = ballot->votes[i] == VOTE_NONE ||
+                       ballot->votes[i] == VOTE_NO ||
+                       ballot->votes[i] == VOTE_DOUBT;
+
+        if (missing && hf__redlock_node_votes(&redlock->nodes[i]))
+            (void)ask_at(ballot, i);
+    }
+}
+
+static void beat_at(struct hf__redlock *redlock, uint32_t i,
+                    struct hf__ticket **tickets, size_t n)
+{
+    struct hf__engine *engine = engine_at(redlock, i);
+    struct hf__ticket *papers[HF__REDIS_BEATS];
+    size_t used = 0;
+
+    for (size_t t = 0; t < n; t++) {
+        struct hf__redlock_ballot *ballot = mine(redlock, tickets[t])->ballot;
+
+        if (ballot && ballot->stage == HELD && ballot->votes[i] == VOTE_YES)
+            papers[used++] = &ballot->paper;
+        if (used == HF_COUNT_OF(papers) || (used > 0 && t + 1 == n)) {
+            (void)engine->ops->renew(engine, papers, used, /* err= */ NULL);
+            used = 0;
+        }
+    }
+}
+
+int hf__redlock_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                      size_t n, hf_error *err)
+{
+    struct hf__redlock *redlock = (struct hf__redlock *)engine;
+    int64_t now_ns = hf__now();
+
+    (void)err;
+    for (size_t t = 0; t < n; t++) {
+        struct hf__redlock_ballot *ballot = mine(redlock, tickets[t])->ballot;
+
+        if (!ballot || ballot->stage != HELD)
+            continue;
+        ballot->beat_ns = ballot->sent_ns = now_ns;
+        ballot->beat = 0;
+        canvass(ballot);
+    }
+    for (uint32_t i = 0; i < redlock->n; i++) {
+        if (redlock->nodes[i].up)
+            beat_at(redlock, i, tickets, n);
+    }
+    hf__redlock_count(redlock);
+    return 0;
+}
+
+/* ---- reports of the nodes ----------------------------------------------- */
+
+static void set_vote(struct hf__redlock_node *node, struct hf__ticket *paper,
+                     enum vote vote)
+{
+    struct hf__redlock_ballot *ballot = ballot_of(paper);
+
+    ballot->votes[node->index] = (uint8_t)vote;
+    judge(ballot);
+}
+
+static void on_granted(void *owner, struct hf__ticket *paper,
+                       const struct hf__grant *grant)
+{
+    struct hf__redlock_node *node = owner;
+
+    (void)grant;
+    hf__redlock_node_heard(node);
+    if (ballot_of(paper)->stage != LEAVING)
+        set_vote(node, paper,
+                 hf__redlock_node_quarantined(node) ? VOTE_DOUBT : VOTE_YES);
+}
+
+static void on_busy(void *owner, struct hf__ticket *paper, int64_t again_ns,
+                    const char *holder)
+{
+    (void)again_ns;
+    (void)holder;
+    hf__redlock_node_heard(owner);
+    set_vote(owner, paper, VOTE_NO);
+}
+
+static void on_failed(void *owner, struct hf__ticket *paper,
+                      const hf_error *err)
+{
+    struct hf__redlock_node *node = owner;
+
+    hf__redlock_node_heard(node);
+    node->err = *err;
+    set_vote(node, paper, VOTE_NONE);
+}
+
+static void on_unknown(void *owner, struct hf__ticket *paper,
+                       const hf_error *err)
+{
+    struct hf__redlock_ballot *ballot = ballot_of(paper);
+
+    (void)err;
+    set_vote(owner, paper, ballot->stage == LEAVING ? VOTE_OWED : VOTE_DOUBT);
+}
+
+static void on_renewed(void *owner, struct hf__ticket *paper,
+                       const struct hf__grant *grant)
+{
+    struct hf__redlock_node *node = owner;
+    struct hf__redlock_ballot *ballot = ballot_of(paper);
+
+    hf__redlock_node_heard(node);
+    if (ballot->stage != HELD || ballot->beat_ns == 0 ||
+        grant->sent_ns < ballot->beat_ns)
+        return;
+    ballot->beat = (uint16_t)(ballot->beat | 1u << node->index);
+    judge(ballot);
+}
+
+static void on_lost(void *owner, struct hf__ticket *paper, int reason)
+{
+    (void)reason;
+    hf__redlock_node_heard(owner);
+    set_vote(owner, paper, VOTE_NONE);
+}
+
+static void on_left(void *owner, struct hf__ticket *paper, int rc)
+{
+    hf__redlock_node_heard(owner);
+    set_vote(owner, paper, rc == 0 ? VOTE_WAS : VOTE_NONE);
+}
+
+static void on_answer(void *owner, struct hf__query *query, int rc,
+                      const hf_error *err)
+{
+    hf__redlock_node_heard(owner);
+    hf__redlock_diagnosed(owner, query, rc, err);
+}
+
+static void on_connected(void *owner, struct hf__engine *engine)
+{
+    (void)engine;
+    hf__redlock_node_connected(owner);
+}
+
+static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+{
+    (void)engine;
+    hf__redlock_node_down(owner, err);
+}
+
+const struct hf__engine_up hf__redlock_ear = {
+    .connected = on_connected,
+    .down = on_down,
+    .granted = on_granted,
+    .queued = NULL, /* plain never queues */
+    .busy = on_busy,
+    .failed = on_failed,
+    .unknown = on_unknown,
+    .renewed = on_renewed,
+    .lost = on_lost,
+    .left = on_left,
+    .answer = on_answer,
+};
+
+/* ---- all of them --------------------------------------------------------- */
+
+void hf__redlock_ballots_init(struct hf__redlock *redlock)
+{
+    hf__list_init(&redlock->ballots);
+    hf__list_init(&redlock->impatient);
+    redlock->patience.fire = patience_fire;
+}
+
+void hf__redlock_ballots_settle(struct hf__redlock_node *node)
+{
+    HF_LIST_EACH(&node->redlock->ballots, link) {
+        struct hf__redlock_ballot *ballot =
+            HF_CONTAINER_OF(link, struct hf__redlock_ballot, link);
+
+        if (ballot->stage == LEAVING &&
+            ballot->votes[node->index] == VOTE_OWED) {
+            ballot->hands = true;
+            take_back_at(ballot, (uint32_t)node->index);
+            ballot->hands = false;
+            tidy(ballot);
+        }
+    }
+}
+
+void hf__redlock_ballots_sweep(struct hf__redlock_node *node)
+{
+    int64_t now_ns = hf__now();
+
+    HF_LIST_EACH(&node->redlock->ballots, link) {
+        struct hf__redlock_ballot *ballot =
+            HF_CONTAINER_OF(link, struct hf__redlock_ballot, link);
+        int64_t lease_ms =
+            ballot->paper.ttl_ms + node->redlock->settings.lock_delay_ms;
+
+        if (ballot->ticket || ballot->votes[node->index] != VOTE_OWED ||
+            now_ns < hf__instant_add(ballot->sent_ns, hf__ms_to_ns(lease_ms)))
+            continue;
+        hf__redis_ticket_forget(node->redis, &ballot->paper);
+        ballot->votes[node->index] = VOTE_NONE;
+        tidy(ballot);
+    }
+}
+
+void hf__redlock_ballots_free(struct hf__redlock *redlock)
+{
+    struct hf__list *link;
+
+    while ((link = hf__list_first(&redlock->ballots)) != NULL)
+        ballot_free(HF_CONTAINER_OF(link, struct hf__redlock_ballot, link));
+}

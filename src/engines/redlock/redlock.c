@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redlock.c - the engine for independent Redis servers: redlock://h1,…,h5
+ *
+ * A lock is held by whoever has it on a majority of servers that know nothing
+ * of one another. All are asked in parallel (ballot.c); the lease counts from
+ * before the first of them was asked, and the core takes the drift off its end.
+ *
+ * For the core we are connected while a majority is. Servers come and go below
+ * that without being told: each is connected again by itself (node.c).
+ *
+ * What it does not give: a token. The servers have no number in common that
+ * grows with every grant, and none is claimed.
+ */
+#include "engines/redlock/redlock.h"
+
+#include <strings.h>
+
+static struct hf__redlock *redlock_of(struct hf__engine *engine)
+{
+    return (struct hf__redlock *)engine;
+}
+
+/* ---- the majority ------------------------------------------------------ */
+
+void hf__redlock_count(struct hf__redlock *redlock)
+{
+    uint32_t calls = 0;
+
+    for (uint32_t i = 0; i < redlock->n; i++)
+        calls += redlock->nodes[i].redis->base.under_way +
+                 redlock->nodes[i].connecting;
+    redlock->base.under_way = calls;
+}
+
+void hf__redlock_weigh(struct hf__redlock *redlock)
+{
+    uint32_t up = 0;
+    uint32_t coming = 0;
+    hf_error err;
+
+    for (uint32_t i = 0; i < redlock->n; i++) {
+        up += redlock->nodes[i].up;
+        coming += redlock->nodes[i].connecting;
+    }
+    hf__redlock_count(redlock);
+    if (!redlock->up && up >= redlock->quorum) {
+        redlock->up = true;
+        redlock->connecting = false;
+        hf__up_connected(&redlock->base);
+    } else if (up < redlock->quorum &&
+               (redlock->up ||
+                (redlock->connecting && up + coming < redlock->quorum))) {
+        redlock->up = false;
+        redlock->connecting = false;
+        hf__redlock_no_majority(redlock, &err);
+        hf__up_down(&redlock->base, &err);
+    }
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static int check_hosts(const struct hf__url *url, hf_error *err)
+{
+    if (url->n_hosts < HF__REDLOCK_LEAST || url->n_hosts > HF__REDLOCK_NODES)
+        return hf__fail(err, HF_ECONFIG,
+                        "redlock:// wants %d to %d independent servers, best "
+                        "five; for one server write redis://",
+                        HF__REDLOCK_LEAST, HF__REDLOCK_NODES);
+    for (size_t i = 0; i < url->n_hosts; i++) {
+        for (size_t j = 0; j < i; j++) {
+            int port = url->hosts[i].port ? url->hosts[i].port : 6379;
+            int other = url->hosts[j].port ? url->hosts[j].port : 6379;
+
+            if (port == other &&
+                strcasecmp(url->hosts[i].host, url->hosts[j].host) == 0)
+                return hf__fail(err, HF_ECONFIG,
+                                "%s:%d is in the list twice: one server has "
+                                "one vote",
+                                url->hosts[i].host, port);
+        }
+    }
+    return 0;
+}
+
+static int redlock_open(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__redlock *redlock = redlock_of(engine);
+    const struct hf__settings *settings = engine->host->settings;
+    const struct hf__url *url = engine->host->url;
+    static char plain[] = "plain";
+    int rc = check_hosts(url, err);
+
+    hf__redlock_ballots_init(redlock);
+    if (rc != 0)
+        return rc;
+    if (settings->dialect[0] != '\0' && strcmp(settings->dialect, "plain") != 0)
+        return hf__fail(err, HF_ECONFIG, "dialect=%s: redlock has plain",
+                        settings->dialect);
+    redlock->settings = *settings;
+    redlock->settings.dialect = plain;
+    redlock->longest_ms = settings->ttl_ms + settings->lock_delay_ms;
+    redlock->shortest_ms = settings->ttl_ms;
+    redlock->quorum = hf__redlock_quorum((uint32_t)url->n_hosts);
+    for (size_t i = 0; i < url->n_hosts && rc == 0; i++) {
+        rc = hf__redlock_node_open(redlock, i, hf__redlock_ballot_offset(i),
+                                   err);
+    }
+    redlock->ballot_size = hf__redlock_ballot_offset(url->n_hosts);
+    return rc;
+}
+
+static int redlock_connect(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__redlock *redlock = redlock_of(engine);
+
+    (void)err;
+    redlock->connecting = true;
+    for (uint32_t i = 0; i < redlock->n; i++)
+        hf__redlock_node_connect(&redlock->nodes[i]);
+    hf__redlock_weigh(redlock);
+    return 0;
+}
+
+static void redlock_close(struct hf__engine *engine, bool forked)
+{
+    struct hf__redlock *redlock = redlock_of(engine);
+
+    for (uint32_t i = 0; i < redlock->n; i++)
+        hf__redlock_node_close(&redlock->nodes[i], forked);
+    if (forked)
+        return;
+    redlock->n = 0;
+    hf__timer_stop(engine->host->loop, &redlock->patience);
+    hf__redlock_ballots_free(redlock);
+}
+
+static void redlock_flush(struct hf__engine *engine)
+{
+    struct hf__redlock *redlock = redlock_of(engine);
+
+    for (uint32_t i = 0; i < redlock->n; i++) {
+        struct hf__engine *node = &redlock->nodes[i].redis->base;
+
+        node->ops->flush(node);
+    }
+    hf__redlock_count(redlock);
+}
+
+const struct hf__engine_ops hf__engine_redlock = {
+    .name = "redlock",
+    .schemes = "redlock redlocks",
+    .dialects = "plain",
+    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED,
+    .flags = HF__RESERVES_TOKENS, /* none is as good as a range of them */
+    .size = sizeof(struct hf__redlock),
+    .ticket_size = sizeof(struct hf__redlock_ticket),
+    .timers = 2 * HF__REDLOCK_NODES + 1,
+    .open = redlock_open,
+    .connect = redlock_connect,
+    .close = redlock_close,
+    .acquire = hf__redlock_acquire,
+    .withdraw = hf__redlock_withdraw,
+    .release = hf__redlock_release,
+    .renew = hf__redlock_renew,
+    .doctor = hf__redlock_doctor,
+    .flush = redlock_flush,
+};
