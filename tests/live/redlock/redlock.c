@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* redlock.c - several Redis servers for a test. */
+#include "redlock.h"
+
+struct server *redlock_start_durable(void)
+{
+    static const char *const words[] = {"redis-server",
+                                        "--port",
+                                        "{port}",
+                                        "--bind",
+                                        "127.0.0.1",
+                                        "--save",
+                                        "",
+                                        "--dir",
+                                        "{dir}",
+                                        "--appendonly",
+                                        "yes",
+                                        "--appendfsync",
+                                        "always",
+                                        NULL};
+
+    return server_start(words);
+}
+
+void redlock_start(struct server *servers[NODES])
+{
+    for (int i = 0; i < NODES; i++)
+        servers[i] = redlock_start_durable();
+}
+
+const char *redlock_url(const int ports[NODES], const char *query)
+{
+    static char urls[4][512];
+    static int next;
+    char *url = urls[next++ % 4];
+
+    (void)snprintf(
+        url, sizeof(urls[0]),
+        "redlock://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d,"
+        "127.0.0.1:%d?%s",
+        ports[0], ports[1], ports[2], ports[3], ports[4], query);
+    return url;
+}
+
+static void close_client(void *arg)
+{
+    hf_close(arg);
+}
+
+hf_client *redlock_open_ports(const int ports[NODES], const char *query)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_OK(hf_open(redlock_url(ports, query), NULL, &client, &err), &err);
+    test_defer(close_client, client);
+    return client;
+}
+
+hf_client *redlock_open(struct server *const servers[NODES], const char *query)
+{
+    int ports[NODES];
+
+    for (int i = 0; i < NODES; i++)
+        ports[i] = server_port(servers[i]);
+    return redlock_open_ports(ports, query);
+}
+
+int redlock_votes(struct server *const servers[NODES], const char *name)
+{
+    int votes = 0;
+
+    for (int i = 0; i < NODES; i++)
+        votes += redis_do(servers[i], "EXISTS %s", name)[1] == '1';
+    return votes;
+}
+
+void redlock_pairs(hf_client *client, const char *name, int n)
+{
+    hf_error err;
+
+    for (int i = 0; i < n; i++)
+        ASSERT_OK(hf_release(redis_acquire(client, name), &err), &err);
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redlock_fault_test.c - what failing servers do to a majority.
+ *
+ * Where something must cost nobody time, the timeouts are so long that waiting
+ * for one of them fails the test.
+ */
+#include <pthread.h>
+
+#include "event.h"
+#include "redlock.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms"
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+/* ---- servers that are away ----------------------------------------------- */
+
+TEST(servers, two_of_five_stopped_cost_nobody_time)
+{
+    struct server *servers[NODES];
+    hf_client *client;
+    int64_t before;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK "&node_timeout=20s&io_timeout=30s");
+    redlock_pairs(client, "jobs", 2);
+    server_pause(servers[1]);
+    server_pause(servers[4]);
+    before = clock_ms();
+    redlock_pairs(client, "jobs", 20);
+    ASSERT_LT(clock_ms() - before, 15000);
+    server_resume(servers[1]);
+    server_resume(servers[4]);
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+    redlock_pairs(client, "jobs", 2);
+}
+
+TEST(servers, two_of_five_killed_cost_nobody_time)
+{
+    struct server *servers[NODES];
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    int64_t before;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK "&node_timeout=20s&ttl=3s");
+    hold = redis_acquire(client, "held");
+    EVENTUALLY(redlock_votes(servers, "held") == NODES);
+    server_kill(servers[0]);
+    server_kill(servers[2]);
+    before = clock_ms();
+    redlock_pairs(client, "jobs", 20);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_LT(clock_ms() - before, 15000);
+    server_restart(servers[0]);
+    server_restart(servers[2]);
+    /* They are taken in again, and give their votes to what is held. */
+    EVENTUALLY(hf_verify(hold, &err) == 0 &&
+               redlock_votes(servers, "held") == NODES);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redlock_votes(servers, "held") == 0);
+}
+
+TEST(servers, three_of_five_dead_is_said_and_leaves_nothing)
+{
+    struct server *servers[NODES];
+    struct server *living[NODES];
+    hf_client *client;
+    hf_error err;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK);
+    redlock_pairs(client, "jobs", 1);
+    for (int i = 0; i < 3; i++)
+        server_kill(servers[i]);
+    EVENTUALLY(redis_try(client, "jobs", &err) == HF_EUNAVAILABLE);
+    ASSERT_HAS(err.text, "no majority of 5");
+    ASSERT_HAS(err.text, "away");
+    for (int i = 0; i < NODES; i++)
+        living[i] = servers[i < 3 ? 3 : i];
+    EVENTUALLY(redlock_votes(living, "jobs") == 0);
+    server_restart(servers[0]);
+    redlock_pairs(client, "jobs", 3);
+}
+
+TEST(servers, three_of_five_stopped_is_said_in_time_and_leaves_nothing)
+{
+    struct server *servers[NODES];
+    hf_opts opts = HF_OPTS_INIT;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK);
+    redlock_pairs(client, "jobs", 1);
+    for (int i = 0; i < 3; i++)
+        server_pause(servers[i]);
+    opts.wait_ms = 300;
+    ASSERT_EQ(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EUNAVAILABLE);
+    for (int i = 0; i < 3; i++)
+        server_resume(servers[i]);
+    /* The acquires reach them now, and their withdrawals behind. */
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+    redlock_pairs(client, "jobs", 3);
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+}
+
+TEST(servers, a_hold_without_a_majority_is_lost_in_time)
+{
+    struct event events = EVENT_INIT;
+    struct server *servers[NODES];
+    hf_opts opts = HF_OPTS_INIT;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK "&ttl=1s");
+    opts.on_event = tell_state;
+    opts.ctx = &events;
+    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    for (int i = 0; i < 3; i++)
+        server_kill(servers[i]);
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+/* ---- servers that forget ------------------------------------------------- */
+
+TEST(memory, flushed_at_a_majority_is_told_as_lost)
+{
+    struct server *servers[NODES];
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK);
+    hold = redis_acquire(client, "jobs");
+    EVENTUALLY(redlock_votes(servers, "jobs") == NODES);
+    for (int i = 0; i < 2; i++)
+        (void)redis_do(servers[i], "FLUSHALL");
+    ASSERT_OK(hf_verify(hold, &err), &err); /* two are no majority */
+    EVENTUALLY(redlock_votes(servers, "jobs") == NODES);
+    for (int i = 0; i < 3; i++)
+        (void)redis_do(servers[i], "FLUSHALL");
+    ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+}
+
+/* Two clients that each reach three of five servers, only the third of them
+ * both. */
+struct island {
+    struct server *servers[NODES];
+    hf_client *one; /* reaches 0, 1, 2 */
+    hf_client *two; /* reaches 2, 3, 4 */
+};
+
+static void make_island(struct island *island, const char *query)
+{
+    int ports[NODES];
+
+    for (int i = 0; i < NODES; i++)
+        ports[i] = server_port(island->servers[i]);
+    ports[3] = server_free_port();
+    ports[4] = server_free_port();
+    island->one = redlock_open_ports(ports, query);
+    ports[3] = server_port(island->servers[3]);
+    ports[4] = server_port(island->servers[4]);
+    ports[0] = server_free_port();
+    ports[1] = server_free_port();
+    island->two = redlock_open_ports(ports, query);
+}
+
+TEST(memory, a_server_restarted_without_it_does_not_vote_for_a_second_holder)
+{
+    struct island island;
+    hf_hold *hold;
+    hf_hold *next;
+    hf_error err;
+    int rc;
+
+    for (int i = 0; i < NODES; i++)
+        island.servers[i] = i == 2 ? redis_start() : redlock_start_durable();
+    make_island(&island, QUICK "&ttl=3s");
+    /* It has just been started: for a lease it does not vote either. */
+    rc = redis_try(island.one, "jobs", &err);
+    if (rc != 0) {
+        ASSERT_EQ(rc, HF_EUNAVAILABLE);
+        ASSERT_HAS(err.text, "restarted");
+    }
+    hold = redis_acquire(island.one, "jobs");
+    server_kill(island.servers[2]);
+    server_restart(island.servers[2]);
+    /* A majority is free, but one of it does not know what it promised. */
+    EVENTUALLY((rc = redis_try(island.two, "jobs", &err)) == HF_EUNAVAILABLE &&
+               strstr(err.text, "restarted"));
+    next = redis_acquire(island.two, "jobs");
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_OK(hf_release(next, &err), &err);
+}
+
+TEST(memory, a_server_restarted_with_it_keeps_its_vote)
+{
+    struct island island;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    redlock_start(island.servers);
+    make_island(&island, QUICK);
+    hold = redis_acquire(island.one, "jobs");
+    server_kill(island.servers[2]);
+    server_restart(island.servers[2]);
+    EVENTUALLY((rc = redis_try(island.two, "jobs", &err)) != HF_EUNAVAILABLE);
+    ASSERT_EQ(rc, HF_EBUSY);
+    EVENTUALLY(hf_verify(hold, &err) == 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* ---- clocks --------------------------------------------------------------- */
+
+/* A server whose clock is what the file says. */
+static struct server *start_with_clock(void)
+{
+    static const char *const words[] = {"env",
+                                        "LD_PRELOAD=" CLOCK_SHIM,
+                                        "CLOCK_SHIM={dir}/clock",
+                                        "redis-server",
+                                        "--port",
+                                        "{port}",
+                                        "--bind",
+                                        "127.0.0.1",
+                                        "--save",
+                                        "",
+                                        "--dir",
+                                        "{dir}",
+                                        "--appendonly",
+                                        "yes",
+                                        "--appendfsync",
+                                        "always",
+                                        NULL};
+
+    return server_start(words);
+}
+
+static void set_clock(struct server *server, int64_t ahead_s)
+{
+    int64_t ahead_ns = ahead_s * 1000000000;
+    char path[512];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/clock", server_dir(server));
+    file = fopen(path, "r+");
+    ASSERT_NOT_NULL(file);
+    ASSERT_EQ(fwrite(&ahead_ns, sizeof(ahead_ns), 1, file), 1);
+    ASSERT_EQ(fclose(file), 0);
+}
+
+TEST(clock, that_jumps_ahead_does_not_make_a_second_holder)
+{
+    struct island island;
+    hf_hold *hold;
+    hf_error err;
+
+    for (int i = 0; i < NODES; i++)
+        island.servers[i] =
+            i == 2 ? start_with_clock() : redlock_start_durable();
+    make_island(&island, QUICK "&ttl=20s");
+    redlock_pairs(island.two, "jobs", 1); /* its clock is known */
+    hold = redis_acquire(island.one, "jobs");
+    set_clock(island.servers[2], 60);
+    EVENTUALLY(redis_do(island.servers[2], "EXISTS jobs")[1] == '0');
+    ASSERT_EQ(redis_try(island.two, "jobs", &err), HF_EUNAVAILABLE);
+    ASSERT_HAS(err.text, "clock jumped");
+    (void)hf_release(hold, NULL);
+}
+
+/* ---- votes ---------------------------------------------------------------- */
+
+TEST(votes, of_a_failed_attempt_are_given_back_before_the_next)
+{
+    struct server *servers[NODES];
+    hf_request *request;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK);
+    for (int i = 0; i < 3; i++)
+        (void)redis_do(servers[i], "SET jobs another");
+    ASSERT_EQ(redis_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_HAS(err.text, " no");
+    EVENTUALLY(redlock_votes(servers, "jobs") == 3);
+    ASSERT_HAS(redis_do(servers[0], "GET jobs"), "another");
+
+    /* Our own leftovers are not in our way: a waiter gets it when it is
+     * free. */
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
+    for (int i = 0; i < 3; i++)
+        (void)redis_do(servers[i], "DEL jobs");
+    ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
+    hf_request_free(request);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+}
+
+TEST(votes, that_come_late_leave_nothing)
+{
+    struct server *servers[NODES];
+    struct proxy *slow[NODES];
+    hf_client *client;
+    int ports[NODES];
+
+    redlock_start(servers);
+    for (int i = 0; i < NODES; i++) {
+        slow[i] = i < 2 ? proxy_start(server_port(servers[i])) : NULL;
+        ports[i] = i < 2 ? proxy_port(slow[i]) : server_port(servers[i]);
+    }
+    client = redlock_open_ports(ports, QUICK);
+    redlock_pairs(client, "jobs", 1);
+    proxy_delay(slow[0], 200);
+    proxy_hold(slow[1], PROXY_TO_CLIENT, true);
+    redlock_pairs(client, "jobs", 10);
+    proxy_reset(slow[1]); /* what it answered is lost */
+    proxy_pass(slow[1]);
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+}
+
+struct rival {
+    hf_client *client;
+    volatile long *counter;
+};
+
+static void *count(void *arg)
+{
+    struct rival *rival = arg;
+    hf_error err;
+
+    for (int i = 0; i < 500; i++) {
+        hf_hold *hold = redis_acquire(rival->client, "jobs");
+        long before = *rival->counter;
+
+        *rival->counter = before + 1;
+        ASSERT_OK(hf_release(hold, &err), &err);
+    }
+    return NULL;
+}
+
+TEST(votes, split_between_two_clients_do_not_stop_them)
+{
+    struct server *servers[NODES];
+    volatile long counter = 0;
+    struct rival rivals[2];
+    pthread_t threads[2];
+
+    redlock_start(servers);
+    for (int i = 0; i < 2; i++) {
+        rivals[i].client = redlock_open(servers, QUICK "&retry.jitter=1");
+        rivals[i].counter = &counter;
+    }
+    for (int i = 0; i < 2; i++)
+        ASSERT_EQ(pthread_create(&threads[i], NULL, count, &rivals[i]), 0);
+    for (int i = 0; i < 2; i++)
+        ASSERT_EQ(pthread_join(threads[i], NULL), 0);
+    ASSERT_EQ(counter, 1000);
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+}
+
+/* ---- the list of servers -------------------------------------------------- */
+
+TEST(list, with_a_server_twice_is_refused)
+{
+    struct server *server = redlock_start_durable();
+    int port = server_port(server);
+    hf_client *client;
+    hf_error err;
+    char url[256];
+
+    ASSERT_EQ(hf_open("redlock://a:1,b:1,A:1", NULL, &client, &err),
+              HF_ECONFIG);
+    ASSERT_HAS(err.text, "twice");
+    (void)snprintf(url, sizeof(url),
+                   "redlock://127.0.0.1:%d,127.1:%d,127.0.1:%d", port, port,
+                   port);
+    ASSERT_EQ(hf_open(url, NULL, &client, &err), HF_ECONFIG);
+    ASSERT_HAS(err.text, "the same server as");
+}
+
+TEST(list, of_one_or_two_servers_is_refused)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_EQ(hf_open("redlock://a", NULL, &client, &err), HF_ECONFIG);
+    ASSERT_HAS(err.text, "redis://");
+    ASSERT_EQ(hf_open("redlock://a,b", NULL, &client, &err), HF_ECONFIG);
+    ASSERT_EQ(hf_open("redlock://a,b,c?dialect=native", NULL, &client, &err),
+              HF_ECONFIG);
+}
+
+TEST(list, with_replicas_has_no_majority)
+{
+    struct server *servers[3];
+    hf_client *client;
+    hf_error err;
+    char url[256];
+
+    for (int i = 0; i < 3; i++)
+        servers[i] = redlock_start_durable();
+    for (int i = 1; i < 3; i++)
+        (void)redis_do(servers[i], "REPLICAOF 127.0.0.1 %d",
+                       server_port(servers[0]));
+    (void)snprintf(url, sizeof(url),
+                   "redlock://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
+                   server_port(servers[0]), server_port(servers[1]),
+                   server_port(servers[2]));
+    ASSERT_EQ(hf_open(url, NULL, &client, &err), HF_ECONFIG);
+    ASSERT_HAS(err.text, "replica");
+}
+
+TEST(list, that_wants_a_password_is_told_at_once)
+{
+    struct server *servers[NODES];
+    hf_client *client;
+    hf_error err;
+    int ports[NODES];
+
+    redlock_start(servers);
+    for (int i = 0; i < NODES; i++) {
+        ports[i] = server_port(servers[i]);
+        (void)redis_do(servers[i], "CONFIG SET requirepass secret");
+    }
+    ASSERT_EQ(
+        hf_open(redlock_url(ports, "password=wrong"), NULL, &client, &err),
+        HF_EAUTH);
+    redlock_pairs(redlock_open_ports(ports, "password=secret"), "jobs", 1);
+}
+
+struct seen {
+    bool independence;
+    bool votes;
+};
+
+static int see(const hf_finding *finding, void *ctx)
+{
+    struct seen *seen = ctx;
+
+    if (strcmp(finding->check, "independence") == 0)
+        seen->independence = finding->status == HF_FINDING_WARN;
+    if (strcmp(finding->check, "vote") == 0 &&
+        finding->status == HF_FINDING_FAIL)
+        seen->votes = true;
+    return 0;
+}
+
+TEST(doctor, sees_one_machine_and_a_dead_server)
+{
+    struct server *servers[NODES];
+    struct seen seen = {0};
+    hf_client *client;
+    hf_error err;
+
+    redlock_start(servers);
+    client = redlock_open(servers, QUICK);
+    server_kill(servers[3]);
+    EVENTUALLY(hf_doctor(client, see, &seen, &err) >= 0 && seen.votes);
+    ASSERT_TRUE(seen.independence);
+}
