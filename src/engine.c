@@ -54,7 +54,7 @@ static const struct absent {
     {"redlock", "redlock redlocks", HINT("libssl-dev")},
 #endif
 #ifndef HF_ENGINE_ZOOKEEPER
-    {"zookeeper", "zk", HINT("libzookeeper-st-dev")},
+    {"zookeeper", "zk zks", HINT("libssl-dev")},
 #endif
 #ifndef HF_ENGINE_ETCD
     {"etcd", "etcd etcds", HINT("libcurl4-openssl-dev")},

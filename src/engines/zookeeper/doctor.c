@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doctor.c - is this ensemble fit to keep locks?
+ *
+ * One question after the other; each answer becomes a finding, and the last one
+ * ends the query. What we may not ask is a warning: we do not
+ * know. The rights that locks need are tried out, on a node of our own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/zookeeper/zookeeper.h"
+
+enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
+
+static void tell_session(struct hf__zk *zk, struct hf__query *query)
+{
+    const struct hf__settings *settings = zk->base.host->settings;
+    int64_t wanted_ms = hf__zk_wanted_ms(zk);
+    bool less = zk->session_ms < wanted_ms;
+
+    (void)hf__query_add_finding(query, OK, "server", "", "%s, session 0x%llx",
+                                zk->peer, (unsigned long long)zk->session);
+    (void)hf__query_add_finding(
+        query, less ? WARN : OK, "session timeout",
+        less ? "raise maxSessionTimeout of the servers, or ask for less" : "",
+        "%d ms granted, %lld ms asked; a lease is %lld ms, ttl is %lld ms",
+        (int)zk->session_ms, (long long)wanted_ms,
+        (long long)hf__zk_lease_ms(zk), (long long)settings->ttl_ms);
+}
+
+/* A round trip to the leader. */
+static void on_trip(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    int64_t trip_us = (hf__now() - call->sent_ns) / 1000;
+    int64_t lease_ms = hf__zk_lease_ms(zk);
+    bool slow = trip_us > lease_ms * 1000 / 20;
+
+    (void)reply;
+    (void)hf__query_add_finding(call->query, slow ? WARN : OK, "round trip",
+                                slow ? "use a longer ttl" : "",
+                                "%lld µs to the leader, for a lease of %lld ms",
+                                (long long)trip_us, (long long)lease_ms);
+}
+
+static uint32_t count_voters(struct hf__jute_text text)
+{
+    static const char word[] = ":participant";
+    uint32_t n = 0;
+
+    for (size_t i = 0; i + strlen(word) <= text.len; i++)
+        n += memcmp(text.text + i, word, strlen(word)) == 0;
+    return n;
+}
+
+static void on_config(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    size_t hosts = zk->base.host->url->n_hosts;
+    uint32_t voters;
+
+    if (reply->error != HF__ZK_OK) {
+        (void)hf__query_add_finding(
+            call->query, WARN, "ensemble", "allow reading /zookeeper/config",
+            "cannot be asked: error %d", (int)reply->error);
+        return;
+    }
+    voters = count_voters(hf__jute_text(&reply->in));
+    if (voters < 3)
+        (void)hf__query_add_finding(
+            call->query, WARN, "ensemble",
+            "three servers survive the loss of one",
+            voters == 0 ? "one server: no lock can be had while it is down"
+                        : "%u voting servers: no loss is survived",
+            (unsigned)voters);
+    else
+        (void)hf__query_add_finding(call->query, OK, "ensemble", "",
+                                    "%u voting servers survive the loss of %u",
+                                    (unsigned)voters,
+                                    (unsigned)(voters - 1) / 2);
+    if (voters > 1 && hosts == 1)
+        (void)hf__query_add_finding(
+            call->query, WARN, "hosts", "write all servers into the URL",
+            "the URL has one of %u servers: when it goes, we are alone",
+            (unsigned)voters);
+}
+
+static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    struct hf__jute_stat stat;
+
+    if (reply->error == HF__ZK_OK) {
+        hf__jute_stat(&reply->in, &stat);
+        (void)hf__query_add_finding(call->query, OK, "root", "",
+                                    "%s has %d nodes", zk->root,
+                                    (int)stat.children);
+    } else {
+        (void)hf__query_add_finding(
+            call->query, reply->error == HF__ZK_NO_NODE ? OK : BAD, "root",
+            reply->error == HF__ZK_NO_NODE ? "" : "look at its access list",
+            reply->error == HF__ZK_NO_NODE
+                ? "%s is not there yet: the first lock makes it"
+                : "%s cannot be read: error %d",
+            zk->root, (int)reply->error);
+    }
+}
+
+static void on_container(struct hf__zk *zk, const struct hf__zk_call *call,
+                         struct hf__zk_reply *reply)
+{
+    bool good;
+
+    (void)zk;
+    good = reply->error == HF__ZK_OK || reply->error == HF__ZK_NODE_EXISTS;
+    (void)hf__query_add_finding(
+        call->query, good ? OK : BAD, "rights",
+        good ? "" : "locks need create, delete and read below the root",
+        good ? "nodes can be made" : "no container can be made: error %d",
+        (int)reply->error);
+}
+
+static void on_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
+                       struct hf__zk_reply *reply)
+{
+    struct hf__jute_stat stat;
+    int64_t apart_s;
+
+    (void)zk;
+    if (reply->error != HF__ZK_OK)
+        return;
+    (void)hf__jute_text(&reply->in);
+    hf__jute_stat(&reply->in, &stat);
+    apart_s = (stat.ctime_ms - hf__world->wall_us() / 1000) / 1000;
+    (void)hf__query_add_finding(
+        call->query, llabs(apart_s) > 60 ? WARN : OK, "clock",
+        llabs(apart_s) > 60 ? "ages of locks are shown wrong; nothing else "
+                              "depends on it"
+                            : "",
+        "the leader's clock is %lld s from ours", (long long)apart_s);
+}
+
+static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
+                       struct hf__zk_reply *reply)
+{
+    (void)zk;
+    (void)call;
+    (void)reply; /* it goes with the session in any case */
+}
+
+/* ---- one question after the other -------------------------------------- */
+
+static int ask_config(struct hf__zk *zk, const struct hf__zk_call *call,
+                      hf_error *err)
+{
+    static const char config[] = "/zookeeper/config";
+
+    return hf__zk_ask(zk, HF__ZK_GET_DATA, config, strlen(config),
+                      /* watch= */ false, call, err);
+}
+
+static int ask_root(struct hf__zk *zk, const struct hf__zk_call *call,
+                    hf_error *err)
+{
+    return hf__zk_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
+                      /* watch= */ false, call, err);
+}
+
+static int ask_trip(struct hf__zk *zk, const struct hf__zk_call *call,
+                    hf_error *err)
+{
+    size_t mark = hf__zk_begin(zk, HF__ZK_SYNC);
+
+    hf__jute_put_text(&zk->stream.out, zk->root, zk->root_len);
+    return hf__zk_end(zk, mark, call, err);
+}
+
+static int ask_container(struct hf__zk *zk, const struct hf__zk_call *call,
+                         hf_error *err)
+{
+    return hf__zk_create(zk, zk->root, zk->root_len, /* data= */ NULL,
+                         HF__ZK_CONTAINER, call, err);
+}
+
+/* A node below the root, that is made and deleted again. */
+static int scratch_path(struct hf__zk *zk, hf_error *err)
+{
+    zk->scratch.len = 0;
+    hf__buf_printf(&zk->scratch, "%s/.doctor-%s", zk->root,
+                   zk->base.host->identity_hex);
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+static int ask_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
+                       hf_error *err)
+{
+    int rc = scratch_path(zk, err);
+
+    return rc != 0
+               ? rc
+               : hf__zk_create(zk, zk->scratch.text, zk->scratch.len,
+                               /* data= */ NULL, HF__ZK_EPHEMERAL, call, err);
+}
+
+static int ask_delete(struct hf__zk *zk, const struct hf__zk_call *call,
+                      hf_error *err)
+{
+    int rc = scratch_path(zk, err);
+
+    return rc != 0 ? rc
+                   : hf__zk_delete(zk, zk->scratch.text, zk->scratch.len, call,
+                                   err);
+}
+
+static const struct {
+    int (*ask)(struct hf__zk *zk, const struct hf__zk_call *call,
+               hf_error *err);
+    hf__zk_reply_fn *tell;
+    uint32_t flags;
+} questions[] = {
+    {ask_config, on_config, 0},
+    {ask_root, on_root, 0},
+    {ask_trip, on_trip, HF__ZK_WRITES},
+    {ask_container, on_container, HF__ZK_WRITES},
+    {ask_scratch, on_scratch, HF__ZK_WRITES},
+    {ask_delete, on_deleted, HF__ZK_WRITES},
+};
+
+static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,
+               hf_error *err);
+
+static void on_answer(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    int32_t next = call->number + 1;
+    hf_error err;
+    int rc = 0;
+
+    if (reply)
+        questions[call->number].tell(zk, call, reply);
+    else
+        rc = hf__zk_explain_lost(zk, &err);
+    if (rc == 0 && (size_t)next < HF_COUNT_OF(questions)) {
+        rc = ask(zk, call->query, next, &err);
+        if (rc == 0)
+            return;
+    }
+    hf__up_answer(&zk->base, call->query, rc, rc != 0 ? &err : NULL);
+}
+
+static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,
+               hf_error *err)
+{
+    struct hf__zk_call call = {.done = on_answer,
+                               .query = query,
+                               .number = number,
+                               .flags = questions[number].flags};
+
+    return questions[number].ask(zk, &call, err);
+}
+
+int hf__zk_doctor(struct hf__engine *engine, struct hf__query *query,
+                  hf_error *err)
+{
+    struct hf__zk *zk = (struct hf__zk *)engine;
+
+    if (!zk->up)
+        return hf__zk_not_up(zk, err);
+    tell_session(zk, query);
+    return ask(zk, query, 0, err);
+}

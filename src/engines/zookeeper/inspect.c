@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inspect.c - questions about locks in general: list, check, break.
+ *
+ * All three look at a lock in the same way: its children, then the data of each
+ * of them. A check or a break first makes sure by sync that the server is not
+ * behind the leader. A list goes from lock to lock; the rows of one lock belong
+ * to about one moment, the locks of one list do not.
+ *
+ * The children and what they say are read one after the other, so a child may
+ * be gone when it is asked: it is left out. A token that was checked is of a
+ * node that was there, and first, after the question had been asked.
+ *
+ * Failure: a lost connection or an error of the server is the answer.
+ */
+#include <stdlib.h>
+
+#include "engines/zookeeper/zookeeper.h"
+#include "name.h"
+
+enum what { LIST, CHECK, BREAK };
+
+/* One question under way: query->engine_data. */
+struct job {
+    enum what what;
+    struct hf__buf names; /* LIST: of the locks that are still to be looked at,
+                             each terminated */
+    size_t names_at;
+    char name[HF_NAME_MAX + 1]; /* of the lock that is looked at */
+    char *dir;                  /* its node */
+    char *children;             /* the answer to getChildren */
+    struct hf__zk_line line;    /* points into it */
+    uint32_t left;              /* answers that are still to come */
+    uint32_t waiters;           /* rows so far */
+    bool held;                  /* somebody holds it */
+    uint32_t match;             /* the one with the token; line.n: none */
+    int rc;                     /* what went wrong */
+    hf_error err;
+};
+
+static void job_free(struct job *job)
+{
+    hf__buf_release(&job->names);
+    hf__zk_line_release(&job->line);
+    hf__free(job->dir);
+    hf__free(job->children);
+    hf__free(job);
+}
+
+void hf__zk_query_drop(struct hf__query *query)
+{
+    if (query && query->engine_data)
+        job_free(query->engine_data);
+    if (query)
+        query->engine_data = NULL;
+}
+
+static void finish(struct hf__zk *zk, struct hf__query *query, int rc,
+                   const hf_error *err)
+{
+    struct job *job = query->engine_data;
+    hf_error copy;
+
+    if (err)
+        copy = *err; /* it may be the job's */
+    query->engine_data = NULL;
+    job_free(job);
+    hf__up_answer(&zk->base, query, rc, err ? &copy : NULL);
+}
+
+static void finish_lost(struct hf__zk *zk, struct hf__query *query)
+{
+    hf_error err;
+    int rc = hf__zk_explain_lost(zk, &err);
+
+    finish(zk, query, rc, &err);
+}
+
+static void finish_refused(struct hf__zk *zk, struct hf__query *query,
+                           int32_t error)
+{
+    hf_error err;
+    int rc = hf__zk_explain(zk, error, &err);
+
+    finish(zk, query, rc, &err);
+}
+
+static void finish_text(struct hf__zk *zk, struct hf__query *query, int code,
+                        const char *text)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, code, "'%s': %s", query->name, text);
+    finish(zk, query, code, &err);
+}
+
+/* ---- one lock ---------------------------------------------------------- */
+
+static void next_lock(struct hf__zk *zk, struct hf__query *query);
+
+static void on_broken(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    if (!reply)
+        finish_text(zk, call->query, HF_EUNKNOWN, "the answer was lost");
+    else if (reply->error == HF__ZK_OK)
+        finish(zk, call->query, 0, /* err= */ NULL);
+    else if (reply->error == HF__ZK_NO_NODE)
+        finish_text(zk, call->query, HF_ENOTFOUND, "it has just been released");
+    else
+        finish_refused(zk, call->query, reply->error);
+}
+
+/* A node is its grant: no other will ever have its name. */
+static void break_it(struct hf__zk *zk, struct hf__query *query)
+{
+    struct job *job = query->engine_data;
+    struct hf__zk_call call = {
+        .done = on_broken, .query = query, .flags = HF__ZK_WRITES};
+    struct hf__jute_text name = job->line.all[job->match].name;
+    struct hf__buf path = {0};
+    hf_error err;
+    int rc;
+
+    hf__buf_printf(&path, "%s/%.*s", job->dir, (int)name.len, name.text);
+    rc = hf__buf_failed(&path)
+             ? hf__fail(&err, HF_ENOMEM, "out of memory")
+             : hf__zk_delete(zk, path.text, path.len, &call, &err);
+    hf__buf_release(&path);
+    if (rc != 0)
+        finish(zk, query, rc, &err);
+}
+
+/* All that there is to know about the lock is known. */
+static void judge(struct hf__zk *zk, struct hf__query *query)
+{
+    struct job *job = query->engine_data;
+
+    if (job->rc != 0)
+        finish(zk, query, job->rc, &job->err);
+    else if (job->what == LIST)
+        next_lock(zk, query);
+    else if (!job->held)
+        finish_text(zk, query, HF_ENOTFOUND, "nobody holds it");
+    else if (job->match == job->line.n)
+        finish_text(zk, query, HF_ECONFLICT, "held by another grant");
+    else if (job->what == CHECK)
+        finish(zk, query, 0, /* err= */ NULL);
+    else
+        break_it(zk, query);
+}
+
+static void add_row(struct hf__query *query, uint32_t place,
+                    struct hf__jute_text data, const struct hf__jute_stat *stat)
+{
+    struct job *job = query->engine_data;
+    const struct hf__zk_contender *it = &job->line.all[place];
+    hf_lock_info row = {.name = job->name,
+                        .token = (uint64_t)stat->czxid,
+                        .lease_ms = -1,
+                        .slots = INT32_MAX};
+    char copy[HF__ZK_TEXTS];
+    char node[256];
+    bool first;
+
+    (void)hf__zk_record_read(data, copy, &row);
+    if (row.owner[0] == '\0') {
+        size_t len = it->name.len < 255 ? it->name.len : 255;
+
+        memcpy(node, it->name.text, len);
+        node[len] = '\0';
+        row.owner = node;
+    }
+    row.mode = it->kind == HF__ZK_READ   ? HF_SHARED
+               : it->kind == HF__ZK_SLOT ? HF_SLOT
+                                         : HF_EXCLUSIVE;
+    row.role =
+        hf__zk_line_blocker(&job->line, place, row.slots, &first) == job->line.n
+            ? HF_HOLDER
+            : HF_WAITER;
+    row.slots = row.mode == HF_SLOT && row.slots != INT32_MAX ? row.slots : 0;
+    row.since_ms = hf__world->wall_us() / 1000 - stat->ctime_ms;
+    if (row.since_ms < 0)
+        row.since_ms = 0; /* the clocks differ */
+    if (row.role == HF_WAITER) {
+        row.place = ++job->waiters;
+        row.token = 0;
+        row.lease_ms = -1;
+    } else {
+        job->held = true;
+        if (query->token != 0
+                ? row.token == query->token
+                : query->owner && strcmp(row.owner, query->owner) == 0)
+            job->match = place;
+    }
+    if (job->what == LIST && job->rc == 0)
+        job->rc = hf__query_add_lock(query, &row);
+    if (job->rc == HF_ENOMEM)
+        (void)hf__fail(&job->err, HF_ENOMEM, "out of memory");
+}
+
+static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    struct job *job = call->query->engine_data;
+    struct hf__jute_text data;
+    struct hf__jute_stat stat;
+
+    job->left--;
+    if (!reply) {
+        job->rc = hf__zk_explain_lost(zk, &job->err);
+    } else if (reply->error == HF__ZK_OK) {
+        data = hf__jute_text(&reply->in);
+        hf__jute_stat(&reply->in, &stat);
+        if (!reply->in.bad)
+            add_row(call->query, (uint32_t)call->number, data, &stat);
+    } else if (reply->error != HF__ZK_NO_NODE) {
+        job->rc = hf__zk_explain(zk, reply->error, &job->err);
+    }
+    if (job->left == 0)
+        judge(zk, call->query);
+}
+
+/* Ask all contenders who they are, in one trip. */
+static void ask_all(struct hf__zk *zk, struct hf__query *query)
+{
+    struct job *job = query->engine_data;
+
+    for (uint32_t i = 0; i < job->line.n && job->rc == 0; i++) {
+        struct hf__zk_call call = {
+            .done = on_data, .query = query, .number = (int32_t)i};
+        struct hf__jute_text name = job->line.all[i].name;
+
+        zk->scratch.len = 0;
+        hf__buf_printf(&zk->scratch, "%s/%.*s", job->dir, (int)name.len,
+                       name.text);
+        job->rc = hf__buf_failed(&zk->scratch)
+                      ? hf__fail(&job->err, HF_ENOMEM, "out of memory")
+                      : hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
+                                   zk->scratch.len, /* watch= */ false, &call,
+                                   &job->err);
+        if (job->rc == 0)
+            job->left++;
+    }
+    if (zk->scratch.failed)
+        hf__buf_release(&zk->scratch);
+    if (job->left == 0)
+        judge(zk, query);
+}
+
+static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    struct job *job = call->query->engine_data;
+    size_t len;
+
+    if (!reply) {
+        finish_lost(zk, call->query);
+        return;
+    }
+    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
+        finish_refused(zk, call->query, reply->error);
+        return;
+    }
+    len = (size_t)(reply->in.end - reply->in.at);
+    hf__zk_line_release(&job->line);
+    hf__free(job->children);
+    job->children =
+        reply->error == HF__ZK_OK && len > 0 ? hf__malloc(len) : NULL;
+    if (job->children) {
+        struct hf__jute in = {job->children, job->children + len, false};
+
+        memcpy(job->children, reply->in.at, len);
+        job->rc = hf__zk_line_read(&job->line, &in);
+    } else if (reply->error == HF__ZK_OK) {
+        job->rc = HF_ENOMEM;
+    }
+    if (job->rc != 0)
+        (void)hf__fail(&job->err, job->rc,
+                       "%s: the list of children cannot be read", zk->peer);
+    job->match = job->line.n;
+    ask_all(zk, call->query);
+}
+
+/* Look at job->name. */
+static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
+{
+    struct job *job = query->engine_data;
+    struct hf__zk_call call = {
+        .done = on_lock, .query = query, .flags = HF__ZK_TRAILS};
+
+    hf__free(job->dir);
+    job->dir = NULL;
+    if (hf__zk_path(zk, job->name, strlen(job->name)) == 0)
+        job->dir = hf__strndup(zk->scratch.text, zk->scratch.len);
+    if (!job->dir)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    job->held = false;
+    job->waiters = 0;
+    return hf__zk_ask(zk, HF__ZK_GET_CHILDREN, job->dir, strlen(job->dir),
+                      /* watch= */ false, &call, err);
+}
+
+/* ---- all locks --------------------------------------------------------- */
+
+/* The name of the lock whose node is @child; false if it is none of ours, or
+ * not asked for. */
+static bool name_of_child(const struct hf__zk *zk,
+                          const struct hf__query *query,
+                          struct hf__jute_text child, char *to)
+{
+    const char *prefix = zk->base.host->settings->prefix;
+    size_t prefix_len = strlen(prefix);
+    char whole[128 + HF_NAME_MAX + 1];
+    size_t n = hf__name_decode(child.text, child.len, whole, sizeof(whole));
+
+    if (n <= prefix_len || n - prefix_len > HF_NAME_MAX ||
+        memcmp(whole, prefix, prefix_len) != 0)
+        return false;
+    memcpy(to, whole + prefix_len, n - prefix_len);
+    to[n - prefix_len] = '\0';
+    return strncmp(to, query->prefix, strlen(query->prefix)) == 0;
+}
+
+static void next_lock(struct hf__zk *zk, struct hf__query *query)
+{
+    struct job *job = query->engine_data;
+    hf_error err;
+    int rc;
+
+    if (job->names_at >= job->names.len) {
+        finish(zk, query, 0, /* err= */ NULL);
+        return;
+    }
+    hf__text_copy(job->name, sizeof(job->name),
+                  job->names.text + job->names_at);
+    job->names_at += strlen(job->names.text + job->names_at) + 1;
+    rc = ask_lock(zk, query, &err);
+    if (rc != 0)
+        finish(zk, query, rc, &err);
+}
+
+static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    struct job *job = call->query->engine_data;
+    char name[HF_NAME_MAX + 1];
+    uint32_t count;
+
+    if (!reply) {
+        finish_lost(zk, call->query);
+        return;
+    }
+    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
+        finish_refused(zk, call->query, reply->error);
+        return;
+    }
+    count = reply->error == HF__ZK_OK ? hf__jute_count(&reply->in, 4) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (name_of_child(zk, call->query, hf__jute_text(&reply->in), name))
+            hf__buf_append(&job->names, name, strlen(name) + 1);
+    }
+    if (hf__buf_failed(&job->names)) {
+        (void)hf__fail(&job->err, HF_ENOMEM, "out of memory");
+        finish(zk, call->query, HF_ENOMEM, &job->err);
+        return;
+    }
+    next_lock(zk, call->query);
+}
+
+/* ---- the questions ----------------------------------------------------- */
+
+static int start(struct hf__engine *engine, struct hf__query *query,
+                 enum what what, hf_error *err)
+{
+    struct hf__zk *zk = (struct hf__zk *)engine;
+    struct hf__zk_call call = {
+        .done = on_root, .query = query, .flags = HF__ZK_TRAILS};
+    struct job *job;
+    int rc;
+
+    if (!zk->up)
+        return hf__zk_not_up(zk, err);
+    job = hf__calloc(1, sizeof(*job));
+    if (!job)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    job->what = what;
+    query->engine_data = job;
+    rc = hf__zk_sync(zk, err);
+    if (rc == 0 && query->name) {
+        hf__text_copy(job->name, sizeof(job->name), query->name);
+        rc = ask_lock(zk, query, err);
+    } else if (rc == 0) {
+        rc = hf__zk_ask(zk, HF__ZK_GET_CHILDREN, zk->root, zk->root_len,
+                        /* watch= */ false, &call, err);
+    }
+    if (rc != 0) {
+        query->engine_data = NULL;
+        job_free(job);
+    }
+    return rc;
+}
+
+int hf__zk_list(struct hf__engine *engine, struct hf__query *query,
+                hf_error *err)
+{
+    return start(engine, query, LIST, err);
+}
+
+int hf__zk_check_token(struct hf__engine *engine, struct hf__query *query,
+                       hf_error *err)
+{
+    return start(engine, query, CHECK, err);
+}
+
+int hf__zk_break(struct hf__engine *engine, struct hf__query *query,
+                 hf_error *err)
+{
+    return start(engine, query, BREAK, err);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jute.c - ZooKeeper's wire format.
+ *
+ * Reading takes no memory and believes no length: what does not fit into the
+ * frame makes the rest of it bad, and bad stays. Callers look once, at the end.
+ */
+#include "engines/zookeeper/jute.h"
+
+/* ---- reading ----------------------------------------------------------- */
+
+/* @n bytes, or NULL. */
+static const unsigned char *take(struct hf__jute *in, size_t n)
+{
+    const char *at = in->at;
+
+    if (in->bad || (size_t)(in->end - at) < n) {
+        in->bad = true;
+        return NULL;
+    }
+    in->at = at + n;
+    return (const unsigned char *)at;
+}
+
+static uint64_t number(struct hf__jute *in, size_t n)
+{
+    const unsigned char *at = take(in, n);
+    uint64_t value = 0;
+
+    for (size_t i = 0; at && i < n; i++)
+        value = value << 8 | at[i];
+    return value;
+}
+
+bool hf__jute_bool(struct hf__jute *in)
+{
+    return number(in, 1) != 0;
+}
+
+int32_t hf__jute_int(struct hf__jute *in)
+{
+    return (int32_t)(uint32_t)number(in, 4);
+}
+
+int64_t hf__jute_long(struct hf__jute *in)
+{
+    return (int64_t)number(in, 8);
+}
+
+struct hf__jute_text hf__jute_text(struct hf__jute *in)
+{
+    struct hf__jute_text value = {"", 0};
+    int32_t len = hf__jute_int(in);
+    const unsigned char *text;
+
+    if (len == -1) /* a text that is NULL */
+        return value;
+    text = len < 0 ? NULL : take(in, (size_t)len);
+    in->bad |= len < 0;
+    if (text) {
+        value.text = (const char *)text;
+        value.len = (size_t)len;
+    }
+    return value;
+}
+
+void hf__jute_stat(struct hf__jute *in, struct hf__jute_stat *stat)
+{
+    stat->czxid = hf__jute_long(in);
+    stat->mzxid = hf__jute_long(in);
+    stat->ctime_ms = hf__jute_long(in);
+    (void)hf__jute_long(in); /* mtime */
+    stat->version = hf__jute_int(in);
+    (void)hf__jute_long(in); /* cversion, aversion */
+    stat->owner = hf__jute_long(in);
+    (void)hf__jute_int(in); /* length of the data */
+    stat->children = hf__jute_int(in);
+    (void)hf__jute_long(in); /* pzxid */
+}
+
+uint32_t hf__jute_count(struct hf__jute *in, size_t least)
+{
+    int32_t count = hf__jute_int(in);
+
+    if (count == -1) /* a list that is NULL */
+        return 0;
+    if (count < 0 || (size_t)count > (size_t)(in->end - in->at) / least) {
+        in->bad = true;
+        return 0;
+    }
+    return (uint32_t)count;
+}
+
+int64_t hf__jute_frame(const char *from, size_t len)
+{
+    struct hf__jute in = {from, from + len, false};
+    int32_t frame = hf__jute_int(&in);
+
+    if (in.bad)
+        return -1;
+    return frame < 0 || frame > HF__JUTE_FRAME ? -2 : frame;
+}
+
+/* ---- writing ----------------------------------------------------------- */
+
+static void put(struct hf__buf *out, uint64_t value, size_t n)
+{
+    char bytes[8];
+
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (char)(unsigned char)(value >> 8 * (n - 1 - i));
+    hf__buf_append(out, bytes, n);
+}
+
+void hf__jute_put_bool(struct hf__buf *out, bool value)
+{
+    put(out, value, 1);
+}
+
+void hf__jute_put_int(struct hf__buf *out, int32_t value)
+{
+    put(out, (uint32_t)value, 4);
+}
+
+void hf__jute_put_long(struct hf__buf *out, int64_t value)
+{
+    put(out, (uint64_t)value, 8);
+}
+
+void hf__jute_put_text(struct hf__buf *out, const void *text, size_t len)
+{
+    put(out, (uint32_t)len, 4);
+    hf__buf_append(out, text, len);
+}
+
+void hf__jute_patch_int(struct hf__buf *out, size_t at, int32_t value)
+{
+    if (hf__buf_failed(out))
+        return;
+    for (size_t i = 0; i < 4; i++)
+        out->text[at + i] =
+            (char)(unsigned char)((uint32_t)value >> 8 * (3 - i));
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keep.c - what happens to a ticket that holds or waits: renewals, downgrades,
+ * watches that fire, the end of the session.
+ *
+ * A renewal is one trip to the leader (sync: a server that has lost it cannot
+ * answer) and, behind it, one question per ticket whether its node is there.
+ * The first of them also leaves a watch on the node of a holder, so that a lock
+ * which somebody breaks is LOST at once.
+ *
+ * Failure: a renewal without an answer is not reported; the core counts the
+ * time. A node that is gone is a loss that is certain.
+ */
+#include <stdio.h>
+
+#include "engines/zookeeper/zookeeper.h"
+
+/* ---- renewing ---------------------------------------------------------- */
+
+/* The node of one that holds or waits. */
+static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    struct hf__grant grant;
+
+    if (!ticket || !reply)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    if (!mine->held && !mine->waiting)
+        return;
+    if (reply->error == HF__ZK_NO_NODE) {
+        hf__zk_not_there(zk, ticket);
+    } else if (reply->error == HF__ZK_OK) {
+        if (mine->held)
+            mine->watched = hf__zk_hash(zk, mine->path, mine->path_len);
+        grant = hf__zk_grant(zk, ticket, mine->czxid);
+        hf__up_renewed(&zk->base, ticket, &grant);
+    }
+}
+
+/* Is its node there? Tell us, too, when it goes: somebody may break it. */
+static int ask_node(struct hf__zk *zk, struct hf__ticket *ticket,
+                    uint32_t flags, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {
+        .done = on_exists, .ticket = ticket->id, .flags = flags};
+
+    if (!mine->path || (!mine->held && !mine->waiting))
+        return 0;
+    if (mine->path_len == 0)
+        return mine->under_way
+                   ? 0
+                   : hf__zk_look(zk, ticket, /* watch= */ false, flags, err);
+    return hf__zk_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
+                      /* watch= */ mine->held, &call, err);
+}
+
+int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
+                 hf_error *err)
+{
+    int rc = hf__zk_sync(zk, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = ask_node(zk, tickets[i], HF__ZK_TRAILS, err);
+    return rc;
+}
+
+/* ---- downgrading ------------------------------------------------------- */
+
+static void put_multi(struct hf__buf *out, int32_t type, bool done)
+{
+    hf__jute_put_int(out, type);
+    hf__jute_put_bool(out, done);
+    hf__jute_put_int(out, -1);
+}
+
+/* The reader's node carries the writer's number, as Curator's does. */
+static int reader_name(struct hf__zk *zk, const struct hf__zk_ticket *mine)
+{
+    struct hf__zk_contender own;
+    struct hf__jute_text name = {mine->path + mine->dir_len + 1,
+                                 mine->path_len - mine->dir_len - 1};
+
+    if (!hf__zk_contender_read(&own, name))
+        return HF_EINTERNAL;
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, mine->path, mine->id_len);
+    hf__buf_printf(&zk->scratch, "%s%010d", zk->dialect->marker[HF__ZK_READ],
+                   (int)own.sequence);
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return HF_ENOMEM;
+}
+
+static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
+                          struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    struct hf__grant grant;
+    hf_error err;
+    int32_t type;
+
+    if (!ticket || !hf__zk_ticket(zk, ticket)->held)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    if (!reply) {
+        mine->unsure = true; /* the old node or the new one is there */
+        mine->path_len = 0;
+        (void)hf__zk_explain_lost(zk, &err);
+        hf__up_unknown(&zk->base, ticket, &err);
+        return;
+    }
+    type = hf__jute_int(&reply->in);
+    if (reply->error != HF__ZK_OK || type != HF__ZK_CREATE_PLAIN) {
+        hf__zk_not_there(
+            zk, ticket); /* only a node that is gone cannot be replaced */
+        return;
+    }
+    if (reader_name(zk, mine) != 0 ||
+        !hf__zk_ticket_adopt(mine, zk->scratch.text + mine->dir_len + 1,
+                             zk->scratch.len - mine->dir_len - 1)) {
+        mine->unsure = true;
+        mine->path_len = 0;
+    }
+    mine->watched = 0;
+    ticket->mode = HF_SHARED;
+    grant = hf__zk_grant(zk, ticket, mine->czxid);
+    hf__up_renewed(&zk->base, ticket, &grant);
+}
+
+/* In one transaction: make the reader's node, delete the writer's. */
+int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {
+        .done = on_downgraded, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__buf *out = &zk->stream.out;
+    struct hf__buf data = {0};
+    size_t mark;
+
+    if (!zk->dialect->marker[HF__ZK_READ])
+        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
+                        zk->dialect->name);
+    if (!mine->held || mine->path_len == 0)
+        return hf__zk_not_up(zk, err);
+    if (reader_name(zk, mine) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    hf__zk_record_write(zk, ticket, mine->czxid, /* held= */ false, &data);
+    mark = hf__zk_begin(zk, HF__ZK_MULTI);
+    put_multi(out, HF__ZK_CREATE_PLAIN, /* done= */ false);
+    hf__jute_put_text(out, zk->scratch.text, zk->scratch.len);
+    hf__jute_put_text(out, hf__buf_text(&data), data.len);
+    hf__zk_acl_put(zk, out);
+    hf__jute_put_int(out, HF__ZK_EPHEMERAL);
+    put_multi(out, HF__ZK_DELETE, /* done= */ false);
+    hf__jute_put_text(out, mine->path, mine->path_len);
+    hf__jute_put_int(out, /* any version */ -1);
+    put_multi(out, -1, /* done= */ true);
+    out->failed |= hf__buf_failed(&data);
+    hf__buf_release(&data);
+    return hf__zk_end(zk, mark, &call, err);
+}
+
+/* ---- what happens to us ------------------------------------------------ */
+
+void hf__zk_watched(struct hf__zk *zk, struct hf__jute_text path)
+{
+    uint64_t hash = hf__zk_hash(zk, path.text, path.len);
+
+    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
+        struct hf__ticket *ticket = zk->tickets[i];
+
+        while (ticket) {
+            struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+            struct hf__ticket *next = mine->next;
+
+            if (mine->watched == hash) {
+                mine->watched = 0;
+                if (mine->waiting)
+                    hf__zk_look_again(zk, ticket, /* watch= */ false);
+                else
+                    (void)ask_node(zk, ticket, /* flags= */ 0, /* err= */ NULL);
+            }
+            ticket = next;
+        }
+    }
+}
+
+void hf__zk_session_gone(struct hf__zk *zk)
+{
+    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
+        struct hf__ticket *ticket = zk->tickets[i];
+
+        while (ticket) {
+            struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+
+            mine->path_len = 0;
+            mine->czxid = 0;
+            mine->watched = 0;
+            mine->unsure = false;
+            if (!mine->held) {
+                ticket = mine->next;
+                continue;
+            }
+            hf__zk_gone(zk, ticket, HF__LOST_SESSION);
+            ticket = zk->tickets[i]; /* more may have changed */
+        }
+    }
+}

@@ -1,0 +1,750 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.c - acquire and release.
+ *
+ * ACQUIRE makes an ephemeral, numbered child of the lock's node and lists the
+ * children behind it, in one trip. If nobody is in the way it is held. If
+ * somebody is, that one node is watched, and no other: when it goes, the
+ * children are listed again, because it may have been a waiter that gave up,
+ * and not the holder. Each release wakes one waiter.
+ *
+ * Slots are the exception. Any of the holders may make room, so the first that
+ * waits watches the list. The others watch who is before them, who marks its
+ * node when it has got a slot.
+ *
+ * LEAVE deletes the node. That is the release, and the next one's watch fires.
+ *
+ * UNKNOWN. When the connection breaks between a create and its answer, the
+ * child may be there or not, and nobody but us knows its ID. We ask again on
+ * the same session: sync, so that what the old connection had sent is settled,
+ * then the list. What is found is adopted, or deleted if it is not wanted any
+ * more. If the session is gone, so is the child.
+ *
+ * The lock's node is a container: ZooKeeper removes it when it has been empty
+ * for a while. So a create may find its parent missing, and makes it.
+ *
+ * One step of a ticket is under way at a time (under_way); what is asked for
+ * meanwhile is done when its answer comes.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engines/zookeeper/zookeeper.h"
+
+/* An ask that takes so many steps goes in circles. */
+enum { STEPS = 200 };
+
+static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
+                     hf_error *err);
+static hf__zk_reply_fn on_children;
+
+/* ---- outcomes ---------------------------------------------------------- */
+
+/* The step under way has no outcome: whoever asked is told that much. */
+static void report_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
+                           const hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    bool asked = mine->asking || mine->leaving;
+
+    mine->asking = false;
+    mine->leaving = false;
+    if (asked)
+        hf__up_unknown(&zk->base, ticket, err);
+}
+
+static void report_lost_answer(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    (void)hf__zk_explain_lost(zk, &err);
+    report_unknown(zk, ticket, &err);
+}
+
+/* Certain: there is no node of it. */
+static void report_left(struct hf__zk *zk, struct hf__ticket *ticket, int rc)
+{
+    hf__zk_ticket_forget(zk, ticket);
+    hf__up_left(&zk->base, ticket, rc);
+}
+
+static void report_failed(struct hf__zk *zk, struct hf__ticket *ticket,
+                          const hf_error *why)
+{
+    hf_error err = *why;
+    bool leaving = hf__zk_ticket(zk, ticket)->leaving;
+
+    hf__zk_ticket_forget(zk, ticket);
+    if (leaving)
+        hf__up_left(&zk->base, ticket, 0);
+    else
+        hf__up_failed(&zk->base, ticket, &err);
+}
+
+void hf__zk_gone(struct hf__zk *zk, struct hf__ticket *ticket, int reason)
+{
+    hf__zk_ticket_forget(zk, ticket);
+    hf__up_lost(&zk->base, ticket, reason);
+}
+
+struct hf__grant hf__zk_grant(const struct hf__zk *zk,
+                              const struct hf__ticket *ticket, uint64_t token)
+{
+    int64_t lease_ms = hf__zk_lease_ms(zk);
+
+    return (struct hf__grant){
+        .token = token,
+        .tokens = 1,
+        .lease_ms = ticket->ttl_ms < lease_ms ? ticket->ttl_ms : lease_ms,
+        .sent_ns = zk->proven_ns,
+    };
+}
+
+/* ---- the lock's node --------------------------------------------------- */
+
+static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
+                       hf_error *err);
+
+/* call->number is the length of the path that was to be made: the lock's node,
+ * or, where that has no parent, a node above it. */
+static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    size_t len = (size_t)call->number;
+    hf_error err;
+    int rc;
+
+    if (!ticket)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    mine->under_way = false;
+    if (!reply) {
+        report_lost_answer(zk, ticket);
+        return;
+    }
+    if (mine->leaving) {
+        report_left(zk, ticket, 0);
+        return;
+    }
+    if (reply->error == HF__ZK_NO_NODE) {
+        while (len > 0 && mine->path[--len] != '/')
+            continue;
+        rc = len > 0 ? make_parent(zk, ticket, len, &err)
+                     : hf__zk_explain(zk, reply->error, &err);
+    } else if (reply->error != HF__ZK_OK &&
+               reply->error != HF__ZK_NODE_EXISTS) {
+        rc = hf__zk_explain(zk, reply->error, &err);
+    } else if (len == mine->dir_len) {
+        rc = begin_ask(zk, ticket, &err);
+    } else {
+        len++;
+        while (len < mine->dir_len && mine->path[len] != '/')
+            len++;
+        rc = make_parent(zk, ticket, len, &err);
+    }
+    if (rc != 0)
+        report_failed(zk, ticket, &err);
+}
+
+static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
+                       hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {.done = on_parent,
+                               .ticket = ticket->id,
+                               .number = (int32_t)len,
+                               .flags = HF__ZK_WRITES};
+    int rc;
+
+    if (++mine->steps > STEPS)
+        return hf__fail(err, HF_EUNAVAILABLE,
+                        "%s: the lock's node vanishes again and again",
+                        zk->peer);
+    rc = hf__zk_create(zk, mine->path, len, /* data= */ NULL, HF__ZK_CONTAINER,
+                       &call, err);
+    mine->under_way = rc == 0;
+    return rc;
+}
+
+/* ---- holding ----------------------------------------------------------- */
+
+static void on_marked(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    (void)zk;
+    (void)call;
+    (void)reply; /* if the node is gone, the next renewal finds out */
+}
+
+/* Who waits behind us for a slot watches our node for this. */
+static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
+                      const struct hf__zk_ticket *mine)
+{
+    struct hf__zk_call call = {.done = on_marked, .flags = HF__ZK_WRITES};
+    struct hf__buf data = {0};
+    size_t mark;
+
+    hf__zk_record_write(zk, ticket, /* token= */ 0, /* held= */ true, &data);
+    mark = hf__zk_begin(zk, HF__ZK_SET_DATA);
+    hf__jute_put_text(&zk->stream.out, mine->path, mine->path_len);
+    hf__jute_put_text(&zk->stream.out, hf__buf_text(&data), data.len);
+    hf__jute_put_int(&zk->stream.out, /* any version */ -1);
+    (void)hf__zk_end(zk, mark, &call, /* err= */ NULL);
+    hf__buf_release(&data);
+}
+
+static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__grant grant = hf__zk_grant(zk, ticket, mine->czxid);
+
+    if (mine->waited && ticket->mode == HF_SLOT)
+        mark_slot(zk, ticket, mine);
+    mine->asking = false;
+    mine->waiting = false;
+    mine->watched = 0;
+    mine->held = true;
+    hf__up_granted(&zk->base, ticket, &grant);
+}
+
+/* ---- waiting ----------------------------------------------------------- */
+
+/* List the children again. @watch: and tell us when they change. */
+int hf__zk_look(struct hf__zk *zk, struct hf__ticket *ticket, bool watch,
+                uint32_t flags, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {.done = on_children,
+                               .ticket = ticket->id,
+                               .number = watch,
+                               .flags = flags};
+    int rc;
+
+    if (watch)
+        mine->watched = hf__zk_hash(zk, mine->path, mine->dir_len);
+    rc = hf__zk_ask(zk, HF__ZK_GET_CHILDREN, mine->path, mine->dir_len, watch,
+                    &call, err);
+    mine->under_way |= rc == 0;
+    return rc;
+}
+
+/* One in line that cannot go on: the core asks for it again. */
+static void lost_place(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+
+    if (!mine->waiting)
+        return;
+    mine->waiting = false;
+    hf__up_lost(&zk->base, ticket, HF__LOST_BROKEN);
+}
+
+void hf__zk_look_again(struct hf__zk *zk, struct hf__ticket *ticket, bool watch)
+{
+    if (hf__zk_ticket(zk, ticket)->under_way)
+        return;
+    if (hf__zk_look(zk, ticket, watch, /* flags= */ 0, /* err= */ NULL) != 0)
+        lost_place(zk, ticket);
+}
+
+/* The one before us is there, and watched; or it has gone already. */
+static void on_watching(struct hf__zk *zk, const struct hf__zk_call *call,
+                        struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    char copy[HF__ZK_TEXTS];
+    hf_lock_info row = {0};
+
+    if (!ticket || !reply || !hf__zk_ticket(zk, ticket)->waiting)
+        return;
+    if (reply->error != HF__ZK_OK)
+        hf__zk_look_again(zk, ticket, /* watch= */ false);
+    else if (ticket->mode == HF_SLOT &&
+             hf__zk_record_read(hf__jute_text(&reply->in), copy, &row))
+        hf__zk_look_again(zk, ticket, /* watch= */ true);
+}
+
+/* The path of a neighbour in zk->scratch. */
+static int neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
+                     const struct hf__zk_contender *other)
+{
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, mine->path, mine->dir_len + 1);
+    hf__buf_append(&zk->scratch, other->name.text, other->name.len);
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return HF_ENOMEM;
+}
+
+static int watch(struct hf__zk *zk, struct hf__ticket *ticket,
+                 const struct hf__zk_contender *before, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {.done = on_watching, .ticket = ticket->id};
+
+    if (neighbour(zk, mine, before) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    mine->watched = hf__zk_hash(zk, zk->scratch.text, zk->scratch.len);
+    return hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
+                      /* watch= */ true, &call, err);
+}
+
+/* Not our turn. @watched: the list is watched already. */
+static void stand_in_line(struct hf__zk *zk, struct hf__ticket *ticket,
+                          const struct hf__zk_contender *before, bool first,
+                          bool watched)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    bool asking = mine->asking;
+    hf_error err;
+    int rc = 0;
+
+    mine->asking = false;
+    mine->waiting = true;
+    mine->waited = true;
+    if (!watched)
+        rc = first ? hf__zk_look(zk, ticket, /* watch= */ true, /* flags= */ 0,
+                                 &err)
+                   : watch(zk, ticket, before, &err);
+    if (rc != 0 && asking) {
+        mine->waiting = false;
+        hf__up_unknown(&zk->base, ticket, &err);
+    } else if (rc != 0) {
+        lost_place(zk, ticket);
+    } else if (asking) {
+        hf__up_queued(&zk->base, ticket);
+    }
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
+                       struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    hf_error err;
+
+    if (!ticket)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    mine->under_way = false;
+    if (!reply) {
+        report_lost_answer(zk, ticket);
+    } else if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
+        (void)hf__zk_explain(zk, reply->error, &err);
+        report_unknown(zk, ticket, &err);
+    } else if (mine->leaving) {
+        bool lost = mine->releasing && reply->error == HF__ZK_NO_NODE;
+
+        report_left(zk, ticket, lost ? HF_ELOST : 0);
+    } else if (mine->refused.code != 0) {
+        report_failed(zk, ticket, &mine->refused);
+    } else {
+        err = mine->refused;
+        hf__zk_ticket_forget(zk, ticket);
+        hf__up_busy(&zk->base, ticket, /* again_ns= */ 0,
+                    err.text[0] ? err.text : NULL);
+    }
+}
+
+static int delete_node(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {
+        .done = on_deleted, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    int rc = hf__zk_delete(zk, mine->path, mine->path_len, &call, err);
+
+    mine->under_way = rc == 0;
+    return rc;
+}
+
+static void on_holder(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    char copy[HF__ZK_TEXTS];
+    hf_lock_info row = {0};
+
+    if (!ticket || !reply || reply->error != HF__ZK_OK)
+        return;
+    (void)hf__zk_record_read(hf__jute_text(&reply->in), copy, &row);
+    if (row.host[0])
+        (void)snprintf(hf__zk_ticket(zk, ticket)->refused.text, 200,
+                       "%.64s:%" PRId64 " (%.64s)%s%.40s%s", row.host, row.pid,
+                       row.owner, row.note[0] ? ", \"" : "", row.note,
+                       row.note[0] ? "\"" : "");
+}
+
+/* Only tried: say who has it, and take the node back. */
+static void give_up(struct hf__zk *zk, struct hf__ticket *ticket,
+                    const struct hf__zk_contender *holder)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {.done = on_holder, .ticket = ticket->id};
+    hf_error err;
+
+    mine->refused.text[0] = '\0';
+    if (neighbour(zk, mine, holder) == 0)
+        (void)hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
+                         /* watch= */ false, &call, /* err= */ NULL);
+    if (delete_node(zk, ticket, &err) != 0)
+        report_unknown(zk, ticket, &err);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    struct hf__jute_stat stat;
+    struct hf__jute_text path;
+
+    if (!ticket)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    if (!reply) {
+        mine->unsure = true;
+        return;
+    }
+    if (reply->error == HF__ZK_NO_NODE) {
+        mine->refused.code = HF_ENOTFOUND;
+        return;
+    }
+    if (reply->error != HF__ZK_OK) {
+        (void)hf__zk_explain(zk, reply->error, &mine->refused);
+        return;
+    }
+    path = hf__jute_text(&reply->in);
+    hf__jute_stat(&reply->in, &stat);
+    if (reply->in.bad || path.len <= mine->dir_len + 1 ||
+        !hf__zk_ticket_adopt(mine, path.text + mine->dir_len + 1,
+                             path.len - mine->dir_len - 1)) {
+        mine->unsure = true; /* the list tells what it is called */
+        return;
+    }
+    mine->czxid = (uint64_t)stat.czxid;
+}
+
+/* A node that was found again: its token. */
+static void on_stat(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__jute_stat stat;
+    hf_error err;
+
+    if (!ticket)
+        return;
+    hf__zk_ticket(zk, ticket)->under_way = false;
+    if (!reply) {
+        report_lost_answer(zk, ticket);
+        return;
+    }
+    if (reply->error == HF__ZK_OK) {
+        hf__jute_stat(&reply->in, &stat);
+        hf__zk_ticket(zk, ticket)->czxid = (uint64_t)stat.czxid;
+    }
+    if (hf__zk_look(zk, ticket, /* watch= */ false, /* flags= */ 0, &err) != 0)
+        report_unknown(zk, ticket, &err);
+}
+
+static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {.done = on_stat, .ticket = ticket->id};
+    int rc = hf__zk_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
+                        /* watch= */ false, &call, err);
+
+    mine->under_way = rc == 0;
+    return rc;
+}
+
+/* Our node is not among the children. */
+void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    hf_error err;
+
+    mine->path_len = 0;
+    mine->czxid = 0;
+    mine->unsure = false;
+    if (mine->leaving)
+        report_left(zk, ticket, mine->releasing ? HF_ELOST : 0);
+    else if (mine->held)
+        hf__zk_gone(zk, ticket, HF__LOST_BROKEN);
+    else if (mine->waiting)
+        lost_place(zk, ticket);
+    else if (begin_ask(zk, ticket, &err) != 0)
+        report_unknown(zk, ticket, &err);
+}
+
+/* Is @other a node of our own that is on its way out? */
+static bool is_leaving(const struct hf__zk *zk,
+                       const struct hf__zk_ticket *mine,
+                       const struct hf__zk_contender *other)
+{
+    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
+        struct hf__ticket *ticket = zk->tickets[i];
+
+        for (; ticket; ticket = hf__zk_ticket(zk, ticket)->next) {
+            struct hf__zk_ticket *it = hf__zk_ticket(zk, ticket);
+
+            if (it->leaving &&
+                it->path_len == mine->dir_len + 1 + other->name.len &&
+                memcmp(it->path, mine->path, mine->dir_len + 1) == 0 &&
+                memcmp(it->path + mine->dir_len + 1, other->name.text,
+                       other->name.len) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* List again, behind everything that is to be written now. */
+static void ask_behind(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    hf_error err;
+    int rc = hf__zk_sync(zk, &err);
+
+    if (rc == 0)
+        rc = hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, &err);
+    if (rc != 0)
+        report_unknown(zk, ticket, &err);
+}
+
+/* One whose downgrade had no outcome was looked for: it is what its node is. */
+static void found_again(struct hf__zk *zk, struct hf__ticket *ticket,
+                        uint8_t kind)
+{
+    struct hf__grant grant =
+        hf__zk_grant(zk, ticket, hf__zk_ticket(zk, ticket)->czxid);
+
+    if (kind == HF__ZK_READ)
+        ticket->mode = HF_SHARED;
+    hf__up_renewed(&zk->base, ticket, &grant);
+}
+
+/* Our node is at @place in line. */
+static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
+                     const struct hf__zk_line *line, uint32_t place,
+                     bool watched)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    const struct hf__zk_contender *own = &line->all[place];
+    uint32_t blocker;
+    hf_error err;
+    bool first;
+    int rc = 0;
+
+    if (!hf__zk_ticket_adopt(mine, own->name.text, own->name.len)) {
+        (void)hf__fail(&err, HF_EINTERNAL,
+                       "%s: a node of ours has a strange "
+                       "name",
+                       zk->peer);
+        report_unknown(zk, ticket, &err);
+        return;
+    }
+    mine->unsure = false;
+    if (mine->leaving || mine->czxid == 0) {
+        rc = mine->leaving ? delete_node(zk, ticket, &err)
+                           : ask_token(zk, ticket, &err);
+        if (rc != 0)
+            report_unknown(zk, ticket, &err);
+        return;
+    }
+    if (mine->held) {
+        found_again(zk, ticket, own->kind);
+        return;
+    }
+    blocker = hf__zk_line_blocker(line, place, ticket->slots, &first);
+    if (blocker == line->n)
+        granted(zk, ticket);
+    else if (ticket->nowait && is_leaving(zk, mine, &line->all[blocker]))
+        ask_behind(zk, ticket);
+    else if (ticket->nowait)
+        give_up(zk, ticket, &line->all[0]);
+    else
+        stand_in_line(zk, ticket, &line->all[blocker], first, watched);
+}
+
+/* We may not, or cannot, read the children. If we asked, our node goes first. */
+static void cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
+                        int32_t error)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    hf_error err;
+
+    (void)hf__zk_explain(zk, error, &err);
+    mine->refused = err;
+    if (!mine->asking || mine->path_len == 0 ||
+        delete_node(zk, ticket, &err) != 0)
+        report_unknown(zk, ticket, &err);
+}
+
+/* The children of the lock's node: where are we, and what did we want? */
+static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
+                        struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    struct hf__zk_line line = {0};
+    uint32_t place;
+    hf_error err;
+    int rc = 0;
+
+    if (!ticket)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    mine->under_way = false;
+    if (!reply) {
+        report_lost_answer(zk, ticket);
+        return;
+    }
+    if (mine->refused.code != 0 && mine->refused.code != HF_ENOTFOUND) {
+        report_failed(zk, ticket, &mine->refused);
+        return;
+    }
+    if (mine->refused.code == HF_ENOTFOUND && !mine->leaving) {
+        mine->refused.code = 0;
+        rc = make_parent(zk, ticket, mine->dir_len, &err);
+        if (rc != 0)
+            report_failed(zk, ticket, &err);
+        return;
+    }
+    if (reply->error == HF__ZK_OK)
+        rc = hf__zk_line_read(&line, &reply->in);
+    if (rc != 0 ||
+        (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE)) {
+        cannot_list(zk, ticket, reply->error);
+        return;
+    }
+    place = hf__zk_line_find(&line, mine->path + mine->dir_len + 1,
+                             mine->id_len - mine->dir_len - 1);
+    if (place == line.n)
+        hf__zk_not_there(zk, ticket);
+    else
+        is_there(zk, ticket, &line, place, call->number != 0);
+    hf__zk_line_release(&line);
+}
+
+static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
+                       const struct hf__zk_ticket *mine, hf_error *err)
+{
+    struct hf__zk_call call = {
+        .done = on_create, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__buf data = {0};
+    int rc;
+
+    hf__zk_record_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
+    rc = hf__zk_create(zk, mine->path, mine->base_len, &data,
+                       HF__ZK_EPHEMERAL_SEQUENTIAL, &call, err);
+    hf__buf_release(&data);
+    return rc;
+}
+
+/* Create and list; or, if we may have created it before, list. */
+static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    int rc = 0;
+
+    if (++mine->steps > STEPS)
+        return hf__fail(err, HF_EUNAVAILABLE,
+                        "%s: our node vanishes again and again", zk->peer);
+    mine->refused.code = 0;
+    if (mine->path_len == 0 && !mine->unsure)
+        rc = send_create(zk, ticket, mine, err);
+    else if (mine->unsure)
+        rc = hf__zk_sync(zk, err);
+    if (rc != 0)
+        return rc;
+    rc = hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, err);
+    mine->unsure |= rc != 0; /* the create is under way, and nobody hears */
+    return rc;
+}
+
+int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    bool known = mine->path != NULL;
+    int rc;
+
+    if (!zk->dialect->marker[hf__zk_kind_of(ticket->mode)])
+        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such mode",
+                        zk->dialect->name);
+    rc = hf__zk_ticket_know(zk, ticket, err);
+    if (rc != 0)
+        return rc;
+    mine->asking = true;
+    mine->waiting = false;
+    mine->held = false; /* the report of the grant may have been lost */
+    mine->watched = 0;
+    mine->steps = 0;
+    if (mine->under_way)
+        return 0;
+    rc = begin_ask(zk, ticket, err);
+    if (rc == 0)
+        return 0;
+    mine->asking = false;
+    if (!known && !mine->unsure) {
+        hf__zk_ticket_forget(zk, ticket);
+        return rc;
+    }
+    hf__up_unknown(&zk->base, ticket, err);
+    return 0;
+}
+
+static int begin_leave(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    int rc;
+
+    if (mine->path_len > 0)
+        return delete_node(zk, ticket, err);
+    if (!mine->unsure) {
+        report_left(zk, ticket, mine->releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    rc = hf__zk_sync(zk, err);
+    return rc != 0 ? rc
+                   : hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS,
+                                 err);
+}
+
+int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
+                 hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    int rc;
+
+    if (!mine->path) {
+        /* Never asked for, or its end has been reported. */
+        hf__up_left(&zk->base, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    if (!zk->up)
+        return hf__zk_not_up(zk, err);
+    mine->asking = false;
+    mine->waiting = false;
+    mine->held = false;
+    mine->watched = 0;
+    mine->leaving = true;
+    mine->releasing = releasing;
+    mine->refused.code = 0;
+    if (mine->under_way)
+        return 0; /* its answer goes on from here */
+    rc = begin_leave(zk, ticket, err);
+    if (rc != 0)
+        mine->leaving = false;
+    return rc;
+}

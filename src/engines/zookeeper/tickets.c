@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tickets.c - which tickets the server may know, their paths, and what their
+ * nodes say.
+ *
+ * The node of a ticket is ROOT/NAME/ID MARKER NUMBER. ROOT is the path of the
+ * URL, NAME the percent-encoded name, ID unique to the ticket (the client's
+ * identity and the ticket's number, in the form that the dialect's library
+ * uses), NUMBER the server's. Whoever knows the ID finds the node again when
+ * the answer to its creation was lost.
+ *
+ * Calls under way name tickets by number and find them here, or do not: a
+ * ticket may be gone before an answer about it arrives.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/zookeeper/zookeeper.h"
+#include "name.h"
+
+/* Room behind the ID for the longest marker, a sign, ten digits. */
+enum { TAIL = 32 };
+
+/* The first is the standard. */
+const struct hf__zk_dialect hf__zk_dialects[] = {
+    {"curator", "_c_", true, {"lock-", "__READ__", "__SLOT__"}},
+    {"curator-rw", "_c_", true, {"__WRIT__", "__READ__", "__SLOT__"}},
+    {"curator-latch", "_c_", true, {"latch-", NULL, NULL}},
+    {"kazoo", "", false, {"__lock__", "__rlock__", "__SLOT__"}},
+    {NULL, NULL, false, {NULL, NULL, NULL}},
+};
+
+enum hf__zk_kind hf__zk_kind_of(int32_t mode)
+{
+    return mode == HF_SHARED ? HF__ZK_READ
+           : mode == HF_SLOT ? HF__ZK_SLOT
+                             : HF__ZK_LOCK;
+}
+
+int hf__zk_tickets_init(struct hf__zk *zk)
+{
+    const struct hf__engine_host *host = zk->base.host;
+
+    (void)snprintf(zk->whoami, sizeof(zk->whoami), "%.80s\n%" PRId64,
+                   host->host, host->pid);
+    return hf__world->random(zk->hash_key, sizeof(zk->hash_key));
+}
+
+uint64_t hf__zk_hash(const struct hf__zk *zk, const char *path, size_t len)
+{
+    return hf__name_hash(path, len, zk->hash_key) | 1; /* 0 is "none" */
+}
+
+/* ---- paths ------------------------------------------------------------- */
+
+int hf__zk_path(struct hf__zk *zk, const char *name, size_t len)
+{
+    const char *prefix = zk->base.host->settings->prefix;
+    size_t prefix_len = strlen(prefix);
+    char whole[128 + HF_NAME_MAX + 1];
+    char encoded[3 * sizeof(whole) + 1];
+
+    if (prefix_len + len >= sizeof(whole))
+        return HF_EINVAL;
+    memcpy(whole, prefix, prefix_len);
+    memcpy(whole + prefix_len, name, len);
+    whole[prefix_len + len] = '\0';
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
+    hf__buf_add_char(&zk->scratch, '/');
+    hf__buf_append(
+        &zk->scratch, encoded,
+        hf__name_encode(whole, prefix_len + len, encoded, sizeof(encoded)));
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return HF_ENOMEM;
+}
+
+/* The ID of @ticket, in the dialect's form, behind what is in zk->scratch. */
+static void add_id(struct hf__zk *zk, const struct hf__ticket *ticket)
+{
+    const uint8_t *identity = zk->base.host->identity;
+
+    hf__buf_add(&zk->scratch, zk->dialect->before);
+    for (unsigned i = 0; i < 16; i++) {
+        unsigned byte = i < 10 ? identity[i]
+                               : (unsigned)(ticket->id >> 8 * (15 - i) & 0xff);
+
+        hf__buf_printf(&zk->scratch, "%02x", byte);
+        if (zk->dialect->dashes && i >= 3 && i <= 9 && i % 2 == 1)
+            hf__buf_add_char(&zk->scratch, '-');
+    }
+    if (zk->dialect->dashes)
+        hf__buf_add_char(&zk->scratch, '-');
+}
+
+/* The path of @ticket's node up to the number, in zk->scratch. */
+static int make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
+                     struct hf__zk_ticket *mine)
+{
+    int rc = hf__zk_path(zk, ticket->name, ticket->name_len);
+
+    if (rc != 0)
+        return rc;
+    mine->dir_len = (uint32_t)zk->scratch.len;
+    hf__buf_add_char(&zk->scratch, '/');
+    add_id(zk, ticket);
+    mine->id_len = (uint32_t)zk->scratch.len;
+    hf__buf_add(&zk->scratch,
+                zk->dialect->marker[hf__zk_kind_of(ticket->mode)]);
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return HF_ENOMEM;
+}
+
+int hf__zk_ticket_know(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__ticket **bucket = &zk->tickets[ticket->id % HF__ZK_BUCKETS];
+
+    if (mine->path)
+        return 0;
+    if (make_path(zk, ticket, mine) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    mine->base_len = (uint32_t)zk->scratch.len;
+    mine->path_size = mine->id_len + TAIL;
+    mine->path = hf__malloc(mine->path_size);
+    if (!mine->path)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    memcpy(mine->path, zk->scratch.text, mine->base_len);
+    mine->next = *bucket;
+    *bucket = ticket;
+    return 0;
+}
+
+bool hf__zk_ticket_adopt(struct hf__zk_ticket *mine, const char *name,
+                         size_t len)
+{
+    size_t id_len = mine->id_len - mine->dir_len - 1;
+    char *to = mine->path + mine->dir_len + 1;
+
+    if (len <= id_len || mine->dir_len + 1 + len > mine->path_size ||
+        memcmp(name, to, id_len) != 0)
+        return false;
+    memcpy(to, name, len);
+    mine->path_len = (uint32_t)(mine->dir_len + 1 + len);
+    return true;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+struct hf__ticket *hf__zk_ticket_find(const struct hf__zk *zk, uint64_t id)
+{
+    struct hf__ticket *ticket = zk->tickets[id % HF__ZK_BUCKETS];
+
+    while (ticket && ticket->id != id)
+        ticket = hf__zk_ticket(zk, ticket)->next;
+    return ticket;
+}
+
+void hf__zk_ticket_forget(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__ticket **at = &zk->tickets[ticket->id % HF__ZK_BUCKETS];
+
+    if (!mine->path)
+        return;
+    while (*at != ticket)
+        at = &hf__zk_ticket(zk, *at)->next;
+    *at = mine->next;
+    hf__free(mine->path);
+    memset(mine, 0, sizeof(*mine));
+}
+
+void hf__zk_ticket_forget_all(struct hf__zk *zk)
+{
+    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
+        while (zk->tickets[i])
+            hf__zk_ticket_forget(zk, zk->tickets[i]);
+    }
+}
+
+/* ---- what a node says -------------------------------------------------- */
+
+void hf__zk_record_write(const struct hf__zk *zk,
+                         const struct hf__ticket *ticket, uint64_t token,
+                         bool held, struct hf__buf *to)
+{
+    hf__buf_printf(to, "holdfast\n%s\n%s\n%s\n%d\n%d\n%" PRIu64 "\n%s",
+                   zk->whoami, ticket->owner, ticket->note, (int)ticket->slots,
+                   (int)zk->session_ms, token, held ? "held" : "");
+}
+
+/* Read up to a newline, and step over it. */
+static char *next_line(char **at)
+{
+    char *line = *at;
+    char *end = strchr(line, '\n');
+
+    *at = end ? end + 1 : line + strlen(line);
+    if (end)
+        *end = '\0';
+    return line;
+}
+
+bool hf__zk_record_read(struct hf__jute_text data, char copy[HF__ZK_TEXTS],
+                        hf_lock_info *row)
+{
+    size_t len = data.len < HF__ZK_TEXTS ? data.len : HF__ZK_TEXTS - 1;
+    uint64_t token;
+    char *at = copy;
+
+    memcpy(copy, data.text, len);
+    copy[len] = '\0';
+    row->owner = row->host = row->note = "";
+    row->alive = 2;
+    if (strncmp(copy, "holdfast\n", 9) != 0) {
+        /* Curator writes its address there, kazoo who it is. */
+        if (hf__name_check_text("data", copy, len, 1, 255, NULL) == 0)
+            row->host = copy;
+        return false;
+    }
+    (void)next_line(&at);
+    row->host = next_line(&at);
+    row->pid = strtoll(next_line(&at), NULL, 10);
+    row->owner = next_line(&at);
+    row->note = next_line(&at);
+    row->slots = (int32_t)strtol(next_line(&at), NULL, 10);
+    row->lease_ms = strtoll(next_line(&at), NULL, 10);
+    token = strtoull(next_line(&at), NULL, 10);
+    if (token != 0)
+        row->token = token;
+    return strcmp(next_line(&at), "held") == 0;
+}

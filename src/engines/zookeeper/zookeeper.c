@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * zookeeper.c - the engine for ZooKeeper: zk://, zks://
+ *
+ * The table of the engine, and what all its parts share: the URL taken apart,
+ * and one timer. The timer is due when the oldest call is overdue, when
+ * connecting has taken too long, or when the session should hear from us; it is
+ * started for the earliest and finds out what it was for.
+ */
+#include <stdio.h>
+
+#include "engines/zookeeper/zookeeper.h"
+#include "net/tls.h"
+
+static struct hf__zk *zk_of(struct hf__engine *engine)
+{
+    return (struct hf__zk *)engine;
+}
+
+/* ---- the timer --------------------------------------------------------- */
+
+void hf__zk_wake(struct hf__zk *zk, int64_t due_ns)
+{
+    const struct hf__engine_host *host = zk->base.host;
+
+    if (hf__timer_running(&zk->timer) && zk->timer.due_ns <= due_ns)
+        return;
+    host->timer(host, &zk->timer, due_ns);
+}
+
+static void overdue(struct hf__zk *zk, const char *what, int64_t ns)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: %s within %lld ms", zk->peer,
+                   what, (long long)(ns / HF_MS));
+    hf__zk_fail(zk, &err);
+}
+
+/* One server of several must not use up the time that there is for all, nor
+ * the lease of what is held. */
+static int64_t connect_patience_ns(const struct hf__zk *zk)
+{
+    const struct hf__engine_host *host = zk->base.host;
+    int64_t ns = hf__ms_to_ns(host->settings->connect_timeout_ms) /
+                 (int64_t)host->url->n_hosts;
+    int64_t lease_ns = hf__ms_to_ns(hf__zk_lease_ms(zk)) / 4;
+
+    if (host->url->n_hosts > 1 && zk->session != 0 && lease_ns < ns)
+        return lease_ns;
+    return ns;
+}
+
+static void on_beat(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    (void)zk;
+    (void)call;
+    (void)reply; /* the server has heard from us: that was all */
+}
+
+/* Say something when a quarter of the session's time has gone silently by. */
+static int64_t beat(struct hf__zk *zk, int64_t now_ns)
+{
+    struct hf__zk_call call = {.done = on_beat};
+    int64_t quarter_ns = hf__ms_to_ns(zk->session_ms) / 4;
+
+    if (now_ns >= zk->sent_ns + quarter_ns &&
+        hf__zk_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
+                   /* watch= */ false, &call, /* err= */ NULL) != 0)
+        return now_ns + quarter_ns;
+    return zk->sent_ns + quarter_ns;
+}
+
+static void timer_fire(struct hf__timer *timer)
+{
+    struct hf__zk *zk = HF_CONTAINER_OF(timer, struct hf__zk, timer);
+    int64_t now_ns = hf__now();
+    int64_t due_ns;
+
+    if (zk->stream.state == HF__STREAM_IDLE)
+        return;
+    if (!zk->up) {
+        due_ns = zk->connect_ns + connect_patience_ns(zk);
+        if (now_ns >= due_ns)
+            overdue(zk, "no connection", connect_patience_ns(zk));
+        else
+            hf__zk_wake(zk, due_ns);
+        return;
+    }
+    due_ns = beat(zk, now_ns);
+    if (zk->calls_n > 0) {
+        int64_t answer_ns =
+            zk->calls[zk->calls_first].sent_ns + hf__zk_patience_ns(zk);
+
+        if (now_ns >= answer_ns) {
+            overdue(zk, "no answer", hf__zk_patience_ns(zk));
+            return;
+        }
+        due_ns = answer_ns < due_ns ? answer_ns : due_ns;
+        answer_ns = hf__zk_nudge(zk, now_ns);
+        due_ns = answer_ns < due_ns ? answer_ns : due_ns;
+    }
+    hf__zk_wake(zk, due_ns);
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static int choose_dialect(struct hf__zk *zk, hf_error *err)
+{
+    const char *wanted = zk->base.host->settings->dialect;
+    const struct hf__zk_dialect *dialect = hf__zk_dialects;
+
+    while (wanted[0] && dialect->name && strcmp(dialect->name, wanted) != 0)
+        dialect++;
+    if (!dialect->name)
+        return hf__fail(err, HF_ECONFIG, "dialect=%s: zookeeper has %s", wanted,
+                        zk->base.ops->dialects);
+    zk->dialect = dialect;
+    if (!dialect->marker[HF__ZK_READ])
+        zk->base.caps &= ~(HF_CAP_SHARED | HF_CAP_DOWNGRADE);
+    if (!dialect->marker[HF__ZK_SLOT])
+        zk->base.caps &= ~HF_CAP_SLOTS;
+    return 0;
+}
+
+/* The path of the URL; a lock's node is its child. The root of the tree is
+ * ZooKeeper's own. */
+static int read_root(struct hf__zk *zk, hf_error *err)
+{
+    const char *path = zk->base.host->url->path;
+    size_t len = strlen(path);
+
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    if (len == 0) {
+        path = "/holdfast";
+        len = strlen(path);
+    }
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)path[i];
+        size_t dots = strspn(path + i + 1, ".");
+
+        if (c < 0x20 || c == 0x7f ||
+            (c == '/' && (i + 1 + dots == len || path[i + 1 + dots] == '/') &&
+             dots <= 2))
+            return hf__fail(err, HF_ECONFIG,
+                            "the path of a zk:// URL is where the locks are, "
+                            "as in zk://host/locks");
+    }
+    zk->root = hf__strndup(path, len);
+    zk->root_len = len;
+    return zk->root ? 0 : hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+static int read_credentials(struct hf__zk *zk, hf_error *err)
+{
+    const struct hf__engine_host *host = zk->base.host;
+    const char *user = host->url->user ? host->url->user : host->settings->user;
+    const char *password =
+        host->url->password ? host->url->password : host->settings->password;
+    struct hf__buf text = {0};
+
+    if (user[0] == '\0' && password[0] == '\0')
+        return 0;
+    hf__buf_printf(&text, "%s:%s", user, password);
+    zk->credentials = hf__buf_steal(&text);
+    return zk->credentials ? 0 : hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+static int read_tls(struct hf__zk *zk, hf_error *err)
+{
+    const struct hf__settings *settings = zk->base.host->settings;
+    struct hf__tls_options options = {
+        .ca = settings->tls_ca,
+        .cert = settings->tls_cert,
+        .key = settings->tls_key,
+        .verify = settings->tls_verify != 0,
+    };
+
+    if (strcmp(zk->base.host->url->scheme, "zks") != 0)
+        return 0;
+    return hf__tls_context_new(&options, &zk->tls, err);
+}
+
+static int zk_open(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__zk *zk = zk_of(engine);
+    int rc;
+
+    zk->timer.fire = timer_fire;
+    zk->stream.loop = engine->host->loop;
+    zk->stream.io.fd = -1;
+    zk->pending_last = &zk->pending;
+    if (engine->host->url->n_hosts == 0)
+        return hf__fail(err, HF_ECONFIG,
+                        "zk:// needs a host, as in zk://h1,h2,h3/locks");
+    if (engine->host->settings->lock_delay_ms > 0)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "lock_delay: zookeeper cannot tell a holder that died "
+                        "from one that released");
+    zk->server = hf__random_below(engine->host->url->n_hosts);
+    rc = choose_dialect(zk, err);
+    if (rc == 0)
+        rc = read_root(zk, err);
+    if (rc == 0)
+        rc = read_credentials(zk, err);
+    if (rc == 0)
+        rc = hf__zk_acl_read(zk, engine->host->settings->acl, err);
+    if (rc == 0)
+        rc = read_tls(zk, err);
+    if (rc == 0 && hf__zk_tickets_init(zk) != 0)
+        rc = hf__fail(err, HF_EINTERNAL, "the kernel gives no random numbers");
+    return rc;
+}
+
+static int zk_connect(struct hf__engine *engine, hf_error *err)
+{
+    return hf__zk_connect(zk_of(engine), err);
+}
+
+/* Calls that nobody will answer. */
+static void drop_calls(struct hf__zk *zk)
+{
+    while (zk->pending) {
+        struct hf__zk_pending *pending = zk->pending;
+
+        zk->pending = pending->next;
+        hf__zk_query_drop(pending->call.query);
+        hf__free(pending);
+    }
+    for (uint32_t i = 0; i < zk->calls_n; i++)
+        hf__zk_query_drop(
+            zk->calls[(zk->calls_first + i) & (zk->calls_size - 1)].query);
+    zk->pending_last = &zk->pending;
+    hf__free(zk->calls);
+    zk->calls = NULL;
+    zk->calls_n = 0;
+    zk->base.under_way = 0;
+}
+
+static void zk_close(struct hf__engine *engine, bool forked)
+{
+    struct hf__zk *zk = zk_of(engine);
+
+    if (!forked)
+        hf__zk_close_session(zk);
+    hf__zk_disconnect(zk, forked);
+    if (forked)
+        return;
+    hf__timer_stop(engine->host->loop, &zk->timer);
+    drop_calls(zk);
+    hf__zk_ticket_forget_all(zk);
+    hf__zk_acl_release(zk);
+    hf__tls_context_free(zk->tls);
+    zk->tls = NULL;
+    if (zk->credentials)
+        explicit_bzero(zk->credentials, strlen(zk->credentials));
+    hf__free(zk->credentials);
+    zk->credentials = NULL;
+    hf__free(zk->root);
+    zk->root = NULL;
+    hf__buf_release(&zk->scratch);
+}
+
+/* ---- calls ------------------------------------------------------------- */
+
+static int zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                      hf_error *err)
+{
+    struct hf__zk *zk = zk_of(engine);
+
+    return zk->up ? hf__zk_acquire(zk, ticket, err) : hf__zk_not_up(zk, err);
+}
+
+static int zk_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    return hf__zk_leave(zk_of(engine), ticket, /* releasing= */ false, err);
+}
+
+static int zk_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                      hf_error *err)
+{
+    return hf__zk_leave(zk_of(engine), ticket, /* releasing= */ true, err);
+}
+
+static int zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                    size_t n, hf_error *err)
+{
+    struct hf__zk *zk = zk_of(engine);
+
+    return zk->up ? hf__zk_renew(zk, tickets, n, err) : hf__zk_not_up(zk, err);
+}
+
+static int zk_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__zk *zk = zk_of(engine);
+
+    return zk->up ? hf__zk_downgrade(zk, ticket, err) : hf__zk_not_up(zk, err);
+}
+
+static void zk_flush(struct hf__engine *engine)
+{
+    hf__stream_flush(&zk_of(engine)->stream);
+}
+
+const struct hf__engine_ops hf__engine_zookeeper = {
+    .name = "zookeeper",
+    .schemes = "zk zks",
+    .dialects = "curator curator-rw curator-latch kazoo",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SESSION_BOUND |
+            HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |
+            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN,
+    .flags = HF__BEATS_WAITERS | HF__SESSION,
+    .size = sizeof(struct hf__zk),
+    .ticket_size = sizeof(struct hf__zk_ticket),
+    .open = zk_open,
+    .connect = zk_connect,
+    .close = zk_close,
+    .acquire = zk_acquire,
+    .withdraw = zk_withdraw,
+    .release = zk_release,
+    .renew = zk_renew,
+    .downgrade = zk_downgrade,
+    .list = hf__zk_list,
+    .check_token = hf__zk_check_token,
+    .break_lock = hf__zk_break,
+    .version_read = hf__zk_version_read,
+    .version_commit = hf__zk_version_commit,
+    .doctor = hf__zk_doctor,
+    .flush = zk_flush,
+};
