@@ -67,10 +67,11 @@ start() {
         query="tls.ca=$dir/ca.crt${query:+&$query}"
         ;;
     esac
-    redis-server --save "" --appendonly no --dir "$dir" "${options[@]}" \
-        >"$log" 2>&1 </dev/null &
+    setpriv --pdeathsig KILL redis-server --save "" --appendonly no \
+        --dir "$dir" "${options[@]}" >"$log" 2>&1 </dev/null &
     server=$!
-    # It says when it is ready, and ends when it cannot have the port.
+    # Whatever happens to us, it does not stay behind. It says when it is
+    # ready, and ends when it cannot have the port.
     while ! grep -qi 'ready to accept connections' "$log"; do
         kill -0 "$server" 2>/dev/null || return 1
         read -r -t 0.02 <> <(:) || true

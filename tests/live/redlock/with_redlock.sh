@@ -28,9 +28,11 @@ start() {
     local here=$dir/$1 port=$((20000 + RANDOM % 12000))
 
     mkdir -p "$here"
-    redis-server --port "$port" --bind 127.0.0.1 --save "" --dir "$here" \
-        --appendonly yes --appendfsync always >"$here/log" 2>&1 </dev/null &
-    # It says when it is ready, and ends when it cannot have the port.
+    setpriv --pdeathsig KILL redis-server --port "$port" \
+        --bind 127.0.0.1 --save "" --dir "$here" --appendonly yes \
+        --appendfsync always >"$here/log" 2>&1 </dev/null &
+    # Whatever happens to us, it does not stay behind. It says when it is
+    # ready, and ends when it cannot have the port.
     while ! grep -qi 'ready to accept connections' "$here/log"; do
         kill -0 $! 2>/dev/null || return 1
         read -r -t 0.02 <> <(:) || true
