@@ -145,6 +145,20 @@ static const char *choose_url(const char *url, const hf_config *config)
     return url ? url : "local:";
 }
 
+/* What the query of the URL says; some of it may be the engine's alone. */
+static int configure_by_url(hf_client *client, hf_error *err)
+{
+    const struct hf__url_pair *pair = client->url->query;
+    int rc = 0;
+
+    for (; pair && rc == 0; pair = pair->next) {
+        if (!hf__engine_takes(client->url->scheme, pair->key))
+            rc = hf__config_set_layer(client->config, HF__LAYER_URL, pair->key,
+                                      pair->value, err);
+    }
+    return rc;
+}
+
 /* All layers of the configuration, with what the URL says. */
 static int configure(hf_client *client, const char *url,
                      const hf_config *config, hf_error *err)
@@ -157,10 +171,8 @@ static int configure(hf_client *client, const char *url,
     rc = hf__url_parse(choose_url(url, client->config), &client->url, err);
     if (rc == 0)
         rc = hf__config_load_environment(client->config, err);
-    for (struct hf__url_pair *pair = rc == 0 ? client->url->query : NULL;
-         pair && rc == 0; pair = pair->next)
-        rc = hf__config_set_layer(client->config, HF__LAYER_URL, pair->key,
-                                  pair->value, err);
+    if (rc == 0)
+        rc = configure_by_url(client, err);
     if (rc == 0)
         rc = hf__config_resolve(client->config, &client->settings, err);
     if (rc == 0)

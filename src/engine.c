@@ -110,6 +110,13 @@ static const struct hf__engine_ops *find(
     return NULL;
 }
 
+bool hf__engine_takes(const char *scheme, const char *key)
+{
+    const struct hf__engine_ops *ops = find(engines, scheme);
+
+    return ops && ops->keys && has_word(ops->keys, key);
+}
+
 static int unknown(hf_error *err, const char *what, const char *word,
                    const struct hf__engine_ops *const *table)
 {

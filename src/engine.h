@@ -161,21 +161,23 @@ enum {
 };
 
 struct hf__engine_ops {
-    const char *name;                 /* "redis" */
-    const char *schemes;              /* "redis rediss"; wrappers: their word */
-    const char *dialects;             /* "native plain" */
-    uint64_t caps;                    /* the most it can promise */
-    uint32_t flags;                   /* HF__BEATS_WAITERS, … */
-    size_t size;                      /* sizeof its struct; base comes first */
-    size_t ticket_size;               /* its bytes in every ticket */
-    uint32_t timers;                  /* how many it runs at once; 0: one */
-    hf__engine_open_fn *open;         /* required */
-    hf__engine_connect_fn *connect;   /* required */
-    hf__engine_close_fn *close;       /* required */
-    hf__engine_acquire_fn *acquire;   /* required */
-    hf__engine_withdraw_fn *withdraw; /* required */
-    hf__engine_release_fn *release;   /* required */
-    hf__engine_renew_fn *renew;       /* required */
+    const char *name;     /* "redis" */
+    const char *schemes;  /* "redis rediss"; wrappers: their word */
+    const char *dialects; /* "native plain" */
+    const char *keys;   /* of a URL's query, that it hands to its client library
+                         as they are: "sslmode …"; NULL: none */
+    uint64_t caps;      /* the most it can promise */
+    uint32_t flags;     /* HF__BEATS_WAITERS, … */
+    size_t size;        /* sizeof its struct; base comes first */
+    size_t ticket_size; /* its bytes in every ticket */
+    uint32_t timers;    /* how many it runs at once; 0: one */
+    hf__engine_open_fn *open;           /* required */
+    hf__engine_connect_fn *connect;     /* required */
+    hf__engine_close_fn *close;         /* required */
+    hf__engine_acquire_fn *acquire;     /* required */
+    hf__engine_withdraw_fn *withdraw;   /* required */
+    hf__engine_release_fn *release;     /* required */
+    hf__engine_renew_fn *renew;         /* required */
     hf__engine_downgrade_fn *downgrade; /* NULL: HF_EUNSUPPORTED */
     hf__engine_pass_fn *pass;           /* NULL: by ranges of tokens, or not */
     hf__engine_query_fn *list; /* NULL: HF_EUNSUPPORTED, as all below */
@@ -332,6 +334,8 @@ int hf__query_add_finding(struct hf__query *query, int status,
 /* The engine for @scheme; HF_EUNSUPPORTED with an install hint. */
 int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,
                     hf_error *err);
+/* Is @key of a URL's query one that the engine for @scheme hands on? */
+bool hf__engine_takes(const char *scheme, const char *key);
 /* The wrapper called @word. */
 int hf__engine_find_wrapper(const char *word,
                             const struct hf__engine_ops **ret_ops,
