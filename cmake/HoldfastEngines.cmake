@@ -19,7 +19,8 @@ set(needs_memcached OPENSSL_FOUND)
 set(needs_zookeeper OPENSSL_FOUND)
 set(needs_etcd CURL_INCLUDE_DIR)
 set(needs_mysql MARIADB_INCLUDE_DIR)
-set(needs_postgres PQ_INCLUDE_DIR)
+# src/net comes with OpenSSL.
+set(needs_postgres PQ_INCLUDE_DIR AND OPENSSL_FOUND)
 
 set(engines_found)
 foreach(engine IN LISTS engines_known)

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * postgres.h - the parts of the PostgreSQL engine to each other.
+ *
+ *   postgres.c    the engine's table: open, connect, close, the timer
+ *   settings.c    what libpq is told: the URL, hosts resolved
+ *   connection.c  one connection: calls and their answers in order
+ *   schema.c      the tables, made on demand; the statements
+ *   tickets.c     which tickets the server may know
+ *   advisory.c    mode=advisory: session locks, a pool of connections
+ *   table.c       mode=table: rows, leases by the server's clock, NOTIFY
+ *   versions.c    hf_version_*()                        doctor.c
+ */
+#ifndef HF_POSTGRES_POSTGRES_H
+#define HF_POSTGRES_POSTGRES_H
+
+#include "base/buf.h"
+#include "engine.h"
+#include "engines/postgres/pq.h"
+#include "engines/sql/pool.h"
+
+struct hf__postgres;
+struct hf__session;
+struct hf__session_call;
+struct hf__resolve;
+
+enum {
+    HF__PG_RESULTS = 8,
+    HF__PG_BUCKETS = 256,
+    HF__PG_NAMES = 1024,
+    HF__PG_GHOSTS = 16
+};
+
+/* ---- schema.c: every statement there is --------------------------------- */
+
+enum hf__pg_statement {
+    HF__PG_PING,
+    HF__PG_TIMEOUT, /* idle_session_timeout */
+    HF__PG_TRY,     /* key → token, or no row */
+    HF__PG_TRY_SHARED,
+    HF__PG_WAIT, /* key → token, when it is granted */
+    HF__PG_WAIT_SHARED,
+    HF__PG_UNLOCK,
+    HF__PG_UNLOCK_SHARED,
+    HF__PG_DOWNGRADE,
+    HF__PG_CANCEL,     /* end what a backend of ours does */
+    HF__PG_END,        /* end a backend that we lost */
+    HF__PG_IS_GONE,    /* … is it? */
+    HF__PG_IS_WAITING, /* does a backend stand in line? */
+    HF__PG_NAME,       /* claim a key for a name → the name that has it */
+    HF__PG_ROW_LOCK,   /* table: one at a time per name */
+    HF__PG_ROW_PURGE,
+    HF__PG_ROW_ASK,
+    HF__PG_ROW_GRANT,
+    HF__PG_ROW_LOOK,
+    HF__PG_ROW_LEAVE,
+    HF__PG_ROW_BEAT,
+    HF__PG_ROW_DOWNGRADE,
+    HF__PG_LIST,
+    HF__PG_BREAK,
+    HF__PG_VERSION_READ,
+    HF__PG_VERSION_COMMIT,
+    HF__PG_DOCTOR,
+    HF__PG_STATEMENTS
+};
+
+/* The text of @statement; without tokens where there is no sequence. */
+const char *hf__pg_statement(enum hf__pg_statement statement, bool fenced);
+const char *hf__pg_statement_name(enum hf__pg_statement statement);
+/* What a session is set to, and what we want to know of it. */
+const char *hf__pg_greeting(void);
+/* The tables and the sequence, if they are not there. */
+const char *hf__pg_schema(void);
+
+/* ---- connection.c ------------------------------------------------------- */
+
+/* What came back: one result per statement of the call. */
+struct hf__session_answer {
+    PGresult *results[HF__PG_RESULTS];
+    int n;
+    const PGresult *last;  /* of the last statement */
+    const PGresult *error; /* the first error; the transaction was undone */
+};
+
+/* @answer is NULL when the connection was lost before it came. */
+typedef void hf__session_done_fn(struct hf__session *session,
+                                 const struct hf__session_call *call,
+                                 const struct hf__session_answer *answer);
+
+struct hf__session_call {
+    hf__session_done_fn *done;
+    uint64_t ticket;         /* its id; 0: none */
+    struct hf__query *query; /* lives until it is answered */
+    int64_t sent_ns;
+    uint64_t prepares; /* statements that it prepares */
+    uint64_t prepared; /* … that worked */
+    uint32_t order;    /* of the results: set bits are prepares */
+    uint32_t results;  /* how many came */
+    bool patient;      /* a wait: no answer is no failure */
+};
+
+enum hf__session_state {
+    HF__SESSION_IDLE,
+    HF__SESSION_RESOLVING,
+    HF__SESSION_CONNECTING,
+    HF__SESSION_GREETING,
+    HF__SESSION_UP
+};
+
+/* One connection. */
+struct hf__session {
+    struct hf__sql_link link; /* of the pool; unused in the main one */
+    struct hf__postgres *engine;
+    struct hf__postgres_ticket *user; /* of one of the pool: who has it */
+    PGconn *conn;
+    struct hf__io io;
+    uint32_t watched;
+    uint8_t state;
+    uint8_t making; /* tables: 1 being made, 2 they cannot be */
+    bool reading;   /* its answers are being handled */
+    bool closing;   /* … and it is to be closed after that */
+    bool unpooled;  /* the pool has given it up */
+    hf_error fatal;
+    int64_t connect_ns;
+    /* settings.c */
+    size_t host; /* the next to be resolved */
+    struct hf__resolve *resolving;
+    struct hf__buf hosts;
+    struct hf__buf addresses;
+    struct hf__buf ports;
+
+    struct hf__session_call *calls; /* a ring */
+    uint32_t calls_size;
+    uint32_t calls_first;
+    uint32_t calls_n;
+    struct hf__session_call next; /* being put together */
+    struct hf__session_answer answer;
+    uint64_t prepared;
+    int64_t timeout_ms; /* idle_session_timeout; 0: none */
+    int64_t spoke_ns;   /* when we last sent something */
+    int32_t pid;
+    char started[40]; /* backend_start, as the server writes it */
+};
+
+/* Begin to connect. Ends in mode->up() or in the session's end. */
+int hf__session_start(struct hf__session *session, hf_error *err);
+/* Close it; nothing is reported. */
+void hf__session_stop(struct hf__session *session, bool forked);
+/* It cannot be trusted any more: report what was under way. */
+void hf__session_fail(struct hf__session *session, const hf_error *err);
+/* Add a statement to the call that is being put together. */
+int hf__session_add(struct hf__session *session,
+                    enum hf__pg_statement statement, const char *const *values,
+                    int n, hf_error *err);
+/* Send them, as one transaction. Non-zero: nothing was sent, and the session
+ * ends. */
+int hf__session_send(struct hf__session *session,
+                     const struct hf__session_call *call, hf_error *err);
+/* Fill @err from an error of the server. */
+int hf__session_explain(const struct hf__session *session,
+                        const PGresult *error, hf_error *err);
+void hf__session_explain_lost(const struct hf__session *session, hf_error *err);
+bool hf__session_is(const PGresult *error, const char *sqlstate);
+/* A text in a result; "" where there is none. */
+const char *hf__session_text(const PGresult *result, int row, int column);
+/* A number in a result; @standard where there is none. */
+int64_t hf__session_number(const PGresult *result, int row, int column,
+                           int64_t standard);
+/* Is its oldest call overdue? If not, when would it be; HF_NEVER for none. */
+int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns);
+
+/* settings.c: resolve what has to be, then make session->conn. Ends in
+ * hf__session_connecting() or hf__session_fail(). */
+int hf__session_resolve(struct hf__session *session, hf_error *err);
+void hf__session_connecting(struct hf__session *session);
+void hf__session_resolve_stop(struct hf__session *session, bool forked);
+
+/* ---- tickets.c ---------------------------------------------------------- */
+
+/* A backend whose connection we lost. */
+struct hf__ghost {
+    int32_t pid; /* 0: none */
+    char started[40];
+};
+
+/* Our bytes of every ticket. */
+struct hf__postgres_ticket {
+    struct hf__sql_want want; /* a connection of the pool */
+    struct hf__list bucket;   /* known, by its number */
+    struct hf__list link;     /* on the main session, by its key */
+    struct hf__postgres *engine;
+    struct hf__ticket *ticket;
+    struct hf__session *session; /* where it waits or is held; NULL: nowhere */
+    int64_t key;
+    uint64_t token;
+    int64_t confirmed_ns; /* when the last answered request was sent */
+    int64_t watch_ns;     /* table: look again then */
+    uint8_t state;        /* advisory.c */
+    bool known;
+    bool asking;            /* an acquire has not been reported yet */
+    bool waiting;           /* table: in line */
+    bool leaving;           /* withdraw() or release() was called */
+    bool releasing;         /* it was release() */
+    bool beating;           /* a renewal is under way */
+    bool queued;            /* advisory: it waits, and the core knows */
+    bool cancelling;        /* … and was told to stop */
+    struct hf__ghost ghost; /* a backend that may still have it */
+    hf_error *why;          /* what is reported when it is undone */
+};
+
+static inline struct hf__postgres_ticket *hf__postgres_ticket(
+    const struct hf__postgres *postgres, struct hf__ticket *ticket);
+
+/* What this client knows about a name. */
+struct hf__postgres_name {
+    int64_t key;
+    int64_t claimed_ns; /* the key is this name's, since then */
+    uint32_t contended; /* grants at once until it counts as quiet again */
+};
+
+/* ---- the modes ----------------------------------------------------------- */
+
+struct hf__postgres_mode {
+    const char *name;
+    uint64_t caps;
+    bool tables; /* cannot do without them */
+    int (*acquire)(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                   hf_error *err);
+    int (*leave)(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err);
+    int (*renew)(struct hf__postgres *postgres, struct hf__ticket **tickets,
+                 size_t n, hf_error *err);
+    int (*downgrade)(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                     hf_error *err);
+    /* A session of the pool is up. */
+    void (*up)(struct hf__session *session);
+    /* A session has ended; its calls have been told. */
+    void (*down)(struct hf__session *session, const hf_error *err);
+    /* What is due at @now_ns; returns when to come again. */
+    int64_t (*tick)(struct hf__postgres *postgres, int64_t now_ns);
+    /* NOTIFY to our channel. */
+    void (*notified)(struct hf__postgres *postgres, const char *text);
+    hf__engine_query_fn *list;
+    hf__engine_query_fn *check_token;
+    hf__engine_query_fn *break_lock;
+};
+
+extern const struct hf__postgres_mode hf__postgres_advisory;
+extern const struct hf__postgres_mode hf__postgres_table;
+
+struct hf__postgres {
+    struct hf__engine base;
+    const struct hf__postgres_mode *mode;
+    struct hf__session main;
+    struct hf__sql_pool pool;    /* advisory: for waits, and other leases */
+    struct hf__session *opening; /* is being begun by the pool */
+    struct hf__ghost ghosts[HF__PG_GHOSTS];
+    struct hf__list held[HF__PG_BUCKETS]; /* on the main session, by key */
+    uint32_t held_n;
+    struct hf__timer timer;
+    bool fenced; /* there is a sequence */
+    bool tables; /* there are tables */
+    bool up;
+    struct hf__list known[HF__PG_BUCKETS];
+    struct hf__postgres_name names[HF__PG_NAMES];
+    char identity[33];
+    char peer[280]; /* for people: "postgresql db1:5432" */
+};
+
+static inline struct hf__postgres_ticket *hf__postgres_ticket(
+    const struct hf__postgres *postgres, struct hf__ticket *ticket)
+{
+    return hf__engine_ticket(&postgres->base, ticket);
+}
+
+static inline struct hf__postgres *hf__postgres_of(struct hf__engine *engine)
+{
+    return (struct hf__postgres *)engine;
+}
+
+/* tickets.c */
+void hf__postgres_tickets_init(struct hf__postgres *postgres);
+void hf__postgres_know(struct hf__postgres *postgres,
+                       struct hf__ticket *ticket);
+void hf__postgres_forget(struct hf__postgres_ticket *mine);
+struct hf__postgres_ticket *hf__postgres_find(
+    const struct hf__postgres *postgres, uint64_t id);
+/* The 64 bits that stand for prefix and name. */
+int64_t hf__postgres_key(const struct hf__postgres *postgres, const char *name,
+                         size_t len);
+/* The one place for a name's memory; may be another name's: compare key. */
+struct hf__postgres_name *hf__postgres_name(struct hf__postgres *postgres,
+                                            int64_t key);
+/* Prefix and name, terminated. */
+enum { HF__PG_WHOLE = 128 + HF_NAME_MAX + 1 };
+void hf__postgres_whole(const struct hf__postgres *postgres, const char *name,
+                        char to[HF__PG_WHOLE]);
+/* Reports that also tidy up. */
+void hf__postgres_failed(struct hf__postgres *postgres,
+                         struct hf__postgres_ticket *mine, const hf_error *err);
+void hf__postgres_unknown(struct hf__postgres *postgres,
+                          struct hf__postgres_ticket *mine,
+                          const hf_error *err);
+
+/* postgres.c */
+void hf__postgres_wake(struct hf__postgres *postgres, int64_t due_ns);
+/* The main session is up, as its mode finds: tell the core. */
+void hf__postgres_connected(struct hf__postgres *postgres);
+/* … or has ended. */
+void hf__postgres_down(struct hf__postgres *postgres, const hf_error *err);
+
+/* versions.c, doctor.c */
+int hf__postgres_version_read(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err);
+int hf__postgres_version_commit(struct hf__engine *engine,
+                                struct hf__query *query, hf_error *err);
+int hf__postgres_doctor(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pq.c - libpq, loaded when the first client of PostgreSQL is opened.
+ *
+ * Linked, it would cost every program that locks a file six milliseconds
+ * before main(). Version 14 is the first with pipeline mode, so an older one
+ * lacks a symbol and is refused like none at all.
+ */
+#include "engines/postgres/pq.h"
+
+#include <pthread.h>
+
+#include "error.h"
+
+struct hf__pq_library hf__pq;
+
+static const char *const names[] = {HF__PQ_FUNCTIONS(HF__DYNLIB_NAME)};
+static bool loaded;
+
+static void load(void)
+{
+    loaded = hf__dynlib_load("libpq.so.5", names, HF_COUNT_OF(names), &hf__pq);
+}
+
+int hf__pq_load(hf_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, load);
+    if (loaded)
+        return 0;
+    return hf__fail(err, HF_EUNSUPPORTED,
+                    "libpq.so.5 of PostgreSQL 14 or later is not to be had: "
+                    "apt install libpq5");
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* pq.h - libpq, loaded when the first client of PostgreSQL is opened. */
+#ifndef HF_POSTGRES_PQ_H
+#define HF_POSTGRES_PQ_H
+
+#include <libpq-fe.h>
+
+#include "base/dynlib.h"
+
+#define HF__PQ_FUNCTIONS(X)                                                    \
+    X(PQconnectStartParams)                                                    \
+    X(PQconnectPoll)                                                           \
+    X(PQstatus)                                                                \
+    X(PQfinish)                                                                \
+    X(PQsocket)                                                                \
+    X(PQerrorMessage)                                                          \
+    X(PQserverVersion)                                                         \
+    X(PQbackendPID)                                                            \
+    X(PQconnectionNeedsPassword)                                               \
+    X(PQsetnonblocking)                                                        \
+    X(PQsetNoticeReceiver)                                                     \
+    X(PQenterPipelineMode)                                                     \
+    X(PQpipelineSync)                                                          \
+    X(PQsendPrepare)                                                           \
+    X(PQsendQueryPrepared)                                                     \
+    X(PQsendQuery)                                                             \
+    X(PQflush)                                                                 \
+    X(PQconsumeInput)                                                          \
+    X(PQisBusy)                                                                \
+    X(PQgetResult)                                                             \
+    X(PQnotifies)                                                              \
+    X(PQfreemem)                                                               \
+    X(PQclear)                                                                 \
+    X(PQresultStatus)                                                          \
+    X(PQresultErrorField)                                                      \
+    X(PQntuples)                                                               \
+    X(PQnfields)                                                               \
+    X(PQgetvalue)                                                              \
+    X(PQgetisnull)                                                             \
+    X(PQcmdTuples)
+
+struct hf__pq_library {
+    HF__PQ_FUNCTIONS(HF__DYNLIB_FIELD)
+};
+
+/* Filled by hf__pq_load(). */
+extern struct hf__pq_library hf__pq;
+
+/* 0, or HF_EUNSUPPORTED with the package to install. */
+int hf__pq_load(hf_error *err);
+
+#endif

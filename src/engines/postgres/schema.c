@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * schema.c - the tables, and every statement there is.
+ *
+ * Names, owners and notes are parameters of prepared statements: data, whatever
+ * is in them. Texts are compared byte by byte (COLLATE "C").
+ *
+ *   holdfast_token    a sequence: every grant takes one number while it has the
+ *                     lock, so it exceeds those of all grants before
+ *   holdfast_name     mode=advisory: which name a key stands for
+ *   holdfast_place    mode=table: one row for each holder and waiter
+ *   holdfast_version  hf_version_commit()
+ *
+ * In mode=table a change of a name's rows is one transaction that begins with
+ * ROW_LOCK, so they happen one after the other; each statement after it sees
+ * what the one before has committed. There is no row that stays behind.
+ */
+#include "engines/postgres/postgres.h"
+
+#define ME "name = $1 AND client = $2 AND ticket = $3::bigint"
+#define ENDS(ms) "clock_timestamp() + " ms " * interval '1 ms'"
+#define MS_UNTIL(instant)                                                      \
+    "(extract(epoch FROM " instant " - clock_timestamp()) * 1000)::bigint"
+/* Rows that @p has to wait for stand before it: holders, and who came first. */
+#define BEFORE                                                                 \
+    "r.name = $1 AND r.place <> p.place AND "                                  \
+    "(r.token IS NOT NULL OR r.place < p.place)"
+
+static const struct {
+    const char *name;
+    const char *text;
+    const char *unfenced; /* where there is no sequence */
+} statements[] = {
+    [HF__PG_PING] = {"hf_ping", "SELECT 1", NULL},
+    [HF__PG_TIMEOUT] = {"hf_timeout",
+                        "SELECT set_config('idle_session_timeout', $1, false)",
+                        NULL},
+    [HF__PG_TRY] = {"hf_try",
+                    "SELECT nextval('holdfast_token') "
+                    "WHERE pg_try_advisory_lock($1::bigint)",
+                    "SELECT 0 WHERE pg_try_advisory_lock($1::bigint)"},
+    [HF__PG_TRY_SHARED] =
+        {"hf_try_shared",
+         "SELECT nextval('holdfast_token') "
+         "WHERE pg_try_advisory_lock_shared($1::bigint)",
+         "SELECT 0 WHERE pg_try_advisory_lock_shared($1::bigint)"},
+    [HF__PG_WAIT] = {"hf_wait",
+                     "SELECT nextval('holdfast_token') "
+                     "FROM pg_advisory_lock($1::bigint)",
+                     "SELECT 0 FROM pg_advisory_lock($1::bigint)"},
+    [HF__PG_WAIT_SHARED] =
+        {"hf_wait_shared",
+         "SELECT nextval('holdfast_token') "
+         "FROM pg_advisory_lock_shared($1::bigint)",
+         "SELECT 0 FROM pg_advisory_lock_shared($1::bigint)"},
+    [HF__PG_UNLOCK] = {"hf_unlock", "SELECT pg_advisory_unlock($1::bigint)",
+                       NULL},
+    [HF__PG_UNLOCK_SHARED] = {"hf_unlock_shared",
+                              "SELECT pg_advisory_unlock_shared($1::bigint)",
+                              NULL},
+    /* In this order there is no instant at which it is free. */
+    [HF__PG_DOWNGRADE] = {"hf_downgrade",
+                          "SELECT pg_advisory_unlock($1::bigint) "
+                          "FROM pg_advisory_lock_shared($1::bigint)",
+                          NULL},
+    [HF__PG_CANCEL] = {"hf_cancel",
+                       "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
+                       "WHERE pid = $1::int AND backend_start::text = $2",
+                       NULL},
+    [HF__PG_END] = {"hf_end",
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE pid = $1::int AND backend_start::text = $2",
+                    NULL},
+    [HF__PG_IS_GONE] = {"hf_is_gone",
+                        "SELECT pg_terminate_backend(pid) "
+                        "FROM pg_stat_activity "
+                        "WHERE pid = $1::int AND backend_start::text = $2",
+                        NULL},
+    [HF__PG_IS_WAITING] = {"hf_is_waiting",
+                           "SELECT 1 FROM pg_locks WHERE pid = $1::int "
+                           "AND locktype = 'advisory' AND NOT granted",
+                           NULL},
+    [HF__PG_NAME] = {"hf_name",
+                     "WITH claim AS (INSERT INTO holdfast_name AS n "
+                     "VALUES ($1::bigint, $2, now()) ON CONFLICT (key) "
+                     "DO UPDATE SET seen = now() "
+                     "WHERE n.seen < now() - interval '1 day' "
+                     "RETURNING n.name) SELECT name FROM claim UNION ALL "
+                     "SELECT name FROM holdfast_name WHERE key = $1::bigint",
+                     NULL},
+    [HF__PG_ROW_LOCK] = {"hf_row_lock",
+                         "SELECT pg_advisory_xact_lock($1::bigint)", NULL},
+    [HF__PG_ROW_PURGE] = {"hf_row_purge",
+                          "DELETE FROM holdfast_place WHERE name = $1 "
+                          "AND until < clock_timestamp()",
+                          NULL},
+    [HF__PG_ROW_ASK] =
+        {"hf_row_ask",
+         "WITH way AS (SELECT count(*) FILTER (WHERE NOT (mode = $4::int "
+         "AND $4::int <> 0 AND token IS NOT NULL)) = 0 "
+         "AND ($4::int <> 2 OR count(*) < $5::int) AS free "
+         "FROM holdfast_place WHERE name = $1) "
+         "INSERT INTO holdfast_place (name, client, ticket, mode, slots, "
+         "ttl_ms, token, until, since, host, pid, owner, note) "
+         "SELECT $1, $2, $3::bigint, $4::int, $5::int, $6::bigint, "
+         "CASE WHEN free THEN nextval('holdfast_token') END, " ENDS(
+             "$6::bigint") ", clock_timestamp(), $7, $8::bigint, $9, $10 "
+                           "FROM way WHERE (free OR $11::boolean) "
+                           "AND NOT EXISTS (SELECT FROM holdfast_place "
+                           "WHERE " ME ")",
+         NULL},
+    [HF__PG_ROW_GRANT] =
+        {"hf_row_grant",
+         "WITH w AS (SELECT p.place FROM holdfast_place p WHERE p.name = $1 "
+         "AND p.token IS NULL AND NOT EXISTS (SELECT FROM holdfast_place r "
+         "WHERE " BEFORE " AND NOT (r.mode = p.mode AND p.mode <> 0)) "
+         "AND (p.mode <> 2 OR (SELECT count(*) FROM holdfast_place r "
+         "WHERE " BEFORE ") < p.slots)) "
+         "UPDATE holdfast_place p SET token = nextval('holdfast_token'), "
+         "until = " ENDS("p.ttl_ms") ", since = clock_timestamp() "
+                                     "FROM w WHERE p.name = $1 "
+                                     "AND p.place = w.place RETURNING "
+                                     "pg_notify('hf_' || p.client, "
+                                     "'g ' || p.ticket || ' ' || p.token)",
+         NULL},
+    [HF__PG_ROW_LOOK] =
+        {"hf_row_look",
+         "SELECT p.token, p.place IS NOT NULL, (SELECT " MS_UNTIL(
+             "min(r.until)") " FROM holdfast_place r WHERE " BEFORE "), "
+                             "(SELECT r.host || ':' || r.pid || "
+                             "CASE WHEN r.note = '' THEN '' ELSE ', \"' || "
+                             "r.note || '\"' END FROM holdfast_place r "
+                             "WHERE r.name = $1 AND r.token IS NOT NULL "
+                             "ORDER BY r.place LIMIT 1) "
+                             "FROM (VALUES (1)) AS one LEFT JOIN "
+                             "holdfast_place p ON " ME,
+         NULL},
+    [HF__PG_ROW_LEAVE] = {"hf_row_leave",
+                          "DELETE FROM holdfast_place WHERE " ME
+                          " RETURNING token",
+                          NULL},
+    [HF__PG_ROW_BEAT] =
+        {"hf_row_beat",
+         "UPDATE holdfast_place p SET until = " ENDS(
+             "p.ttl_ms") " WHERE client = $1 "
+                         "AND ticket = ANY ($2::bigint[]) RETURNING ticket, "
+                         "token, (SELECT " MS_UNTIL(
+                             "min(r.until)") " FROM "
+                                             "holdfast_place r WHERE r.name = "
+                                             "p.name AND "
+                                             "r.place <> p.place AND p.token "
+                                             "IS NULL AND "
+                                             "(r.token IS NOT NULL OR r.place "
+                                             "< p.place))",
+         NULL},
+    [HF__PG_ROW_DOWNGRADE] = {"hf_row_downgrade",
+                              "UPDATE holdfast_place SET mode = 1 WHERE " ME
+                              " AND token IS NOT NULL RETURNING 1",
+                              NULL},
+    [HF__PG_LIST] =
+        {"hf_list",
+         "SELECT name, mode, slots, token, host, pid, owner, note, "
+         "-" MS_UNTIL("since") ", " MS_UNTIL(
+             "until") " FROM holdfast_place WHERE ($1::text IS NULL OR "
+                      "name = $1) AND starts_with(name, $2) "
+                      "AND until >= clock_timestamp() "
+                      "ORDER BY name, token IS NULL, place",
+         NULL},
+    [HF__PG_BREAK] = {"hf_break",
+                      "DELETE FROM holdfast_place WHERE name = $1 "
+                      "AND token IS NOT NULL AND (token = $2::bigint OR "
+                      "($2::bigint = 0 AND owner = $3)) "
+                      "RETURNING pg_notify('hf_' || client, 'b ' || ticket)",
+                      NULL},
+    [HF__PG_VERSION_READ] = {"hf_version_read",
+                             "SELECT version FROM holdfast_version "
+                             "WHERE name = $1",
+                             NULL},
+    [HF__PG_VERSION_COMMIT] =
+        {"hf_version_commit",
+         "INSERT INTO holdfast_version AS v SELECT $1, 1 "
+         "WHERE $2::bigint = 0 OR EXISTS (SELECT FROM holdfast_version "
+         "WHERE name = $1) ON CONFLICT (name) DO UPDATE "
+         "SET version = v.version + 1 WHERE v.version = $2::bigint "
+         "RETURNING version",
+         NULL},
+    [HF__PG_DOCTOR] =
+        {"hf_doctor",
+         "SELECT version(), current_setting('synchronous_commit'), "
+         "(SELECT count(*) FROM pg_stat_replication), "
+         "(SELECT setting FROM pg_settings WHERE name = "
+         "'max_connections'), (SELECT count(*) FROM pg_stat_activity), "
+         "current_setting('tcp_keepalives_idle'), "
+         "extract(epoch FROM clock_timestamp())::bigint, "
+         "(SELECT coalesce(string_agg(c, ', '), '') FROM pg_db_role_setting "
+         "s, unnest(s.setconfig) c WHERE (c LIKE 'lock_timeout=%' OR "
+         "c LIKE 'statement_timeout=%' OR c LIKE "
+         "'idle_session_timeout=%') AND s.setrole IN (0, (SELECT oid FROM "
+         "pg_roles WHERE rolname = current_user))), "
+         "current_setting('fsync')",
+         NULL},
+};
+
+const char *hf__pg_statement(enum hf__pg_statement statement, bool fenced)
+{
+    return fenced || !statements[statement].unfenced
+               ? statements[statement].text
+               : statements[statement].unfenced;
+}
+
+const char *hf__pg_statement_name(enum hf__pg_statement statement)
+{
+    return statements[statement].name;
+}
+
+/* Limits that a role or database may set would end a wait as if it had failed.
+ * A waiter whose process was killed leaves the server's queue when the server
+ * looks at the connection. */
+#define WHO                                                                    \
+    "SELECT pg_backend_pid(), backend_start, pg_is_in_recovery(), "            \
+    "coalesce(has_sequence_privilege(to_regclass('holdfast_token'), "          \
+    "'USAGE'), false), "                                                       \
+    "coalesce(has_table_privilege(to_regclass('holdfast_place'), "             \
+    "'SELECT, INSERT, UPDATE, DELETE'), false) "                               \
+    "FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+
+const char *hf__pg_greeting(void)
+{
+    return "SET lock_timeout = 0; SET statement_timeout = 0; "
+           "SET idle_session_timeout = 0; "
+           "SET idle_in_transaction_session_timeout = 0; "
+           "SET client_connection_check_interval = 250; "
+           "SET default_transaction_isolation = 'read committed'; " WHO;
+}
+
+/* One at a time: CREATE … IF NOT EXISTS fails when two do it at once. */
+const char *hf__pg_schema(void)
+{
+    return "SELECT pg_advisory_xact_lock(7524410947216830836); "
+           "CREATE SEQUENCE IF NOT EXISTS holdfast_token; "
+           "CREATE TABLE IF NOT EXISTS holdfast_name ("
+           "key bigint PRIMARY KEY, name text COLLATE \"C\" NOT NULL, "
+           "seen timestamptz NOT NULL); "
+           "CREATE TABLE IF NOT EXISTS holdfast_place ("
+           "name text COLLATE \"C\" NOT NULL, "
+           "place bigint GENERATED ALWAYS AS IDENTITY, "
+           "client text COLLATE \"C\" NOT NULL, ticket bigint NOT NULL, "
+           "mode int NOT NULL, slots int NOT NULL, ttl_ms bigint NOT NULL, "
+           "token bigint, until timestamptz NOT NULL, "
+           "since timestamptz NOT NULL, host text NOT NULL, "
+           "pid bigint NOT NULL, owner text NOT NULL, note text NOT NULL, "
+           "PRIMARY KEY (name, place), UNIQUE (client, ticket)); "
+           "CREATE TABLE IF NOT EXISTS holdfast_version ("
+           "name text COLLATE \"C\" PRIMARY KEY, "
+           "version bigint NOT NULL); " WHO;
+}

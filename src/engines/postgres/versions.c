@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * versions.c - compare and bump, in one statement.
+ *
+ * A commit whose answer is lost may have counted: the query says so
+ * (HF_EUNKNOWN), and the next read tells.
+ */
+#include <stdio.h>
+
+#include "engines/postgres/postgres.h"
+
+static void on_version(struct hf__session *session,
+                       const struct hf__session_call *call,
+                       const struct hf__session_answer *answer)
+{
+    struct hf__postgres *postgres = session->engine;
+    struct hf__query *query = call->query;
+    hf_error err;
+    int rc = 0;
+
+    if (!answer) {
+        hf__session_explain_lost(session, &err);
+        rc = err.code = HF_EUNKNOWN;
+    } else if (answer->error) {
+        rc = hf__session_explain(session, answer->error, &err);
+    } else {
+        query->version = (uint64_t)hf__session_number(answer->last, 0, 0, 0);
+    }
+    hf__up_answer(&postgres->base, query, rc, rc == 0 ? NULL : &err);
+}
+
+static void on_commit(struct hf__session *session,
+                      const struct hf__session_call *call,
+                      const struct hf__session_answer *answer)
+{
+    hf_error err;
+
+    if (!answer || answer->error || hf__pq.PQntuples(answer->last) == 1) {
+        on_version(session, call, answer);
+        return;
+    }
+    (void)hf__fail(&err, HF_ECONFLICT, "the version is another one");
+    hf__up_answer(&session->engine->base, call->query, HF_ECONFLICT, &err);
+}
+
+static int send_version(struct hf__engine *engine, struct hf__query *query,
+                        enum hf__pg_statement statement, int n,
+                        hf__session_done_fn *done, hf_error *err)
+{
+    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__session_call call = {.done = done, .query = query};
+    char whole[HF__PG_WHOLE];
+    char expected[24];
+    const char *values[] = {whole, expected};
+    int rc;
+
+    if (!postgres->tables)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "%s: versions need the tables of holdfast(7)",
+                        postgres->peer);
+    hf__postgres_whole(postgres, query->name, whole);
+    (void)snprintf(expected, sizeof(expected), "%lld", (long long)query->token);
+    rc = hf__session_add(&postgres->main, statement, values, n, err);
+    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+}
+
+int hf__postgres_version_read(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err)
+{
+    return send_version(engine, query, HF__PG_VERSION_READ, 1, on_version, err);
+}
+
+int hf__postgres_version_commit(struct hf__engine *engine,
+                                struct hf__query *query, hf_error *err)
+{
+    return send_version(engine, query, HF__PG_VERSION_COMMIT, 2, on_commit,
+                        err);
+}
