@@ -18,6 +18,7 @@ static const struct hf__engine_ops *const engines[] = {
     &hf__engine_local,
 #ifdef HF_ENGINE_REDIS
     &hf__engine_redis,
+    &hf__engine_redis_cluster,
 #endif
 #ifdef HF_ENGINE_REDLOCK
     &hf__engine_redlock,
@@ -49,6 +50,7 @@ static const struct absent {
 #ifndef HF_ENGINE_REDIS
     {"redis", "redis rediss redis+unix redis-sentinel rediss-sentinel",
      HINT("libssl-dev")},
+    {"redis-cluster", "redis-cluster rediss-cluster", HINT("libssl-dev")},
 #endif
 #ifndef HF_ENGINE_REDLOCK
     {"redlock", "redlock redlocks", HINT("libssl-dev")},

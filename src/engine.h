@@ -353,6 +353,7 @@ void hf__engine_register(const struct hf__engine_ops *ops);
 
 extern const struct hf__engine_ops hf__engine_local;
 extern const struct hf__engine_ops hf__engine_redis;
+extern const struct hf__engine_ops hf__engine_redis_cluster;
 extern const struct hf__engine_ops hf__engine_redlock;
 extern const struct hf__engine_ops hf__engine_zookeeper;
 extern const struct hf__engine_ops hf__engine_etcd;

@@ -167,7 +167,14 @@ static const struct {
     {"MISCONF", HF_EUNAVAILABLE, true, "it cannot write to its disk"},
     {"NOREPLICAS", HF_EUNAVAILABLE, true, "too few replicas are connected"},
     {"BUSY", HF_EUNAVAILABLE, true, "a script of somebody runs too long"},
-    {"MOVED", HF_EUNSUPPORTED, true, "this is a node of a cluster"},
+    {"MOVED", HF_EUNAVAILABLE, true, "another node has this slot now"},
+    {"ASK", HF_EUNAVAILABLE, true, "the slot is on its way to another node"},
+    {"TRYAGAIN", HF_EUNAVAILABLE, true,
+     "the slot is on its way to another node"},
+    /* The scripts for clusters look at all keys before they change any. */
+    {"ERR Script attempted to access a non local key", HF_EUNAVAILABLE, true,
+     "the slot is on its way to another node"},
+    {"CLUSTERDOWN", HF_EUNAVAILABLE, true, "the cluster is down"},
     {"CROSSSLOT", HF_EUNSUPPORTED, true, "this is a node of a cluster"},
     {"WRONGTYPE", HF_ECONFIG, false, "another program uses this key: prefix="},
     {"ERR max number of clients", HF_EUNAVAILABLE, true, "raise maxclients"},
@@ -300,16 +307,35 @@ static void tell_demoted(struct hf__redis *redis)
     hf__redis_fail(redis, &err);
 }
 
+/* MOVED: what this connection knew of tokens may be another's by now. */
+static bool follow(struct hf__redis *redis, struct hf__resp message)
+{
+    struct hf__slot_address to;
+    struct hf__resp_value value;
+    uint16_t slot;
+
+    if (message.at[0] != '-')
+        return false;
+    value = hf__resp_next(&message);
+    if (!hf__slot_read_moved(&value, &slot, &to))
+        return false;
+    memset(redis->names, 0, sizeof(redis->names));
+    redis->moved(redis, slot, &to);
+    return true;
+}
+
 static void answer(struct hf__redis *redis, struct hf__resp *message)
 {
     struct hf__redis_call call;
 
     bool replica = demoted(message);
 
+    redis->redirected = redis->moved && follow(redis, *message);
     if (!take_call(redis, &call))
         protocol_error(redis, "an answer to no question");
     else
         call.done(redis, &call, message);
+    redis->redirected = false;
     if (replica)
         tell_demoted(redis);
 }
@@ -457,10 +483,11 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
     value = hf__resp_next(reply);
     hf__redis_read_info(&value, "run_id", redis->run_id, sizeof(redis->run_id));
     hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
-    if (strcmp(mode, "cluster") == 0 || strcmp(mode, "sentinel") == 0) {
-        (void)hf__fail(&err, HF_EUNSUPPORTED,
-                       "%s: this is a %s: write redis-%s://", redis->peer, mode,
-                       mode);
+    if (strcmp(mode, redis->moved ? "cluster" : "standalone") != 0) {
+        (void)hf__fail(
+            &err, HF_EUNSUPPORTED, "%s: this is a %s: write %s%s://",
+            redis->peer, redis->moved ? "server outside a cluster" : mode,
+            redis->moved ? "redis" : "redis-", redis->moved ? "" : mode);
         hf__redis_fail(redis, &err);
         return;
     }

@@ -13,7 +13,7 @@
 
 enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
 
-static const char scratch_name[] = "holdfast-doctor";
+const char hf__redis_doctor_name[] = "holdfast-doctor";
 
 void hf__redis_read_config(struct hf__resp reply, const char *key, char *to,
                            size_t size)
@@ -157,6 +157,27 @@ static void on_replication(struct hf__redis *redis,
                                     "no replicas, so no failover");
 }
 
+static void on_cluster(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__resp_value info;
+    char state[16];
+    char served[16];
+    bool whole;
+
+    if (refused(call->query, "cluster", reply, "allow cluster|info"))
+        return;
+    info = hf__resp_next(reply);
+    hf__redis_read_info(&info, "cluster_state", state, sizeof(state));
+    hf__redis_read_info(&info, "cluster_slots_ok", served, sizeof(served));
+    whole = strcmp(state, "ok") == 0 && strtol(served, NULL, 10) == HF__SLOTS;
+    (void)hf__query_add_finding(call->query, whole ? OK : BAD, "cluster",
+                                whole ? "" : "redis-cli --cluster check",
+                                "%s: state %s, %s of %d slots served",
+                                redis->peer, state, served, HF__SLOTS);
+}
+
 static void on_right(struct hf__redis *redis, const struct hf__redis_call *call,
                      struct hf__resp *reply)
 {
@@ -205,7 +226,7 @@ static int ask(struct hf__redis *redis, struct hf__query *query,
     return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
 }
 
-/* Take and leave a lock called @scratch_name, as any client would. */
+/* Take and leave a lock called @hf__redis_doctor_name, as any client would. */
 static int try_out(struct hf__redis *redis, struct hf__query *query,
                    const char *what, int script, const char *record)
 {
@@ -218,7 +239,8 @@ static int try_out(struct hf__redis *redis, struct hf__query *query,
     call.data = hf__strdup(what);
     if (!call.data)
         return HF_ENOMEM;
-    hf__redis_native.key(redis, scratch_name, sizeof(scratch_name) - 1);
+    hf__redis_native.key(redis, hf__redis_doctor_name,
+                         strlen(hf__redis_doctor_name));
     mark = hf__redis_eval_begin(redis, script, 1, leaves ? 2 : 3);
     hf__resp_arg(out, redis->scratch.text, redis->scratch.len);
     hf__resp_arg(out, record, leaves ? HF__RECORD_TICKET : strlen(record));
@@ -251,12 +273,12 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
     struct hf__redis *redis = (struct hf__redis *)engine;
     char inbox[48];
     char token[64];
-    bool native = redis->dialect == &hf__redis_native;
+    bool trial = redis->dialect == &hf__redis_native && !redis->no_trial;
 
     if (!redis->up)
         return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
     (void)snprintf(inbox, sizeof(inbox), "hf:i:%s", redis->identity);
-    (void)snprintf(token, sizeof(token), "hf:{%s}:t", scratch_name);
+    (void)snprintf(token, sizeof(token), "hf:{%s}:t", hf__redis_doctor_name);
 #define ASK(done, ...)                                                         \
     ask(redis, query, done,                                                    \
         sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *),          \
@@ -265,8 +287,10 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
         ASK(on_memory, "CONFIG", "GET", "maxmemory*") != 0 ||
         ASK(on_append, "CONFIG", "GET", "append*") != 0 ||
         ASK(on_replication, "INFO", "replication") != 0 ||
-        (native && try_locks(redis, query) != 0) ||
-        ASK(on_last, "DEL", token) != 0) {
+        (redis->moved && ASK(on_cluster, "CLUSTER", "INFO") != 0) ||
+        (trial && try_locks(redis, query) != 0) ||
+        (redis->no_trial ? ASK(on_last, "PING") : ASK(on_last, "DEL", token)) !=
+            0) {
         hf_error why;
 
         /* What was sent refers to the query: no half answers. */

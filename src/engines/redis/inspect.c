@@ -208,23 +208,12 @@ static void list_done(struct hf__redis *redis, struct hf__query *query, int rc)
 }
 
 /* Each lock of the answer carries its own key, first. */
-static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
-                    struct hf__resp *reply)
+static int add_locks(struct hf__redis *redis, struct hf__query *query,
+                     struct hf__resp *reply, uint32_t count)
 {
-    struct hf__query *query = call->query;
-    struct hf__resp_value head;
     int rc = 0;
 
-    if (!reply) {
-        answer_lost(redis, query);
-        return;
-    }
-    head = hf__resp_next(reply);
-    if (head.type != HF__RESP_LIST) {
-        answer_refused(redis, query, &head);
-        return;
-    }
-    for (uint32_t i = 0; i < head.count && rc == 0; i++) {
+    for (uint32_t i = 0; i < count && rc == 0; i++) {
         struct hf__resp_value lock = hf__resp_next(reply);
         struct hf__resp after = *reply;
         struct hf__resp_value key;
@@ -238,6 +227,26 @@ static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
         }
         *reply = after;
     }
+    return rc;
+}
+
+static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__query *query = call->query;
+    struct hf__resp_value head;
+    int rc;
+
+    if (!reply) {
+        answer_lost(redis, query);
+        return;
+    }
+    head = hf__resp_next(reply);
+    if (head.type != HF__RESP_LIST) {
+        answer_refused(redis, query, &head);
+        return;
+    }
+    rc = add_locks(redis, query, reply, head.count);
     if (rc == 0 && call->ticket != 0) {
         rc = send_scan(redis, query, call->ticket, /* err= */ NULL);
         if (rc == 0)
@@ -246,23 +255,52 @@ static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
     list_done(redis, query, rc);
 }
 
-/* Look at the @n gates among the keys of a page; @cursor: the next page. */
+/* Not the last of its page. A lock whose slot leaves while we look is listed
+ * by nobody. */
+static void on_look_part(struct hf__redis *redis,
+                         const struct hf__redis_call *call,
+                         struct hf__resp *reply)
+{
+    struct hf__resp_value head = {0};
+
+    if (reply)
+        head = hf__resp_next(reply);
+    if (head.type == HF__RESP_LIST)
+        (void)add_locks(redis, call->query, reply, head.count);
+}
+
+/* Look at the @n gates among the keys of a page; @cursor: the next page. In a
+ * cluster a script works in one slot, so they are looked at one by one. */
 static int send_look(struct hf__redis *redis, struct hf__query *query,
                      struct hf__resp keys, uint32_t count, uint32_t n,
                      uint64_t cursor)
 {
-    struct hf__redis_call call = {
-        .done = on_look, .query = query, .ticket = cursor};
-    size_t mark = hf__redis_eval_begin(redis, HF__REDIS_LOOK, n, 0);
+    struct hf__redis_call call = {.done = on_look_part, .query = query};
+    uint32_t each = redis->moved ? 1 : n;
+    uint32_t in_call = 0;
+    size_t mark = 0;
+    int rc = 0;
 
-    while (count-- > 0) {
+    while (count-- > 0 && rc == 0) {
         struct hf__resp_value key = hf__resp_next(&keys);
         char name[HF_NAME_MAX + 1];
 
-        if (name_of_key(redis, &key, name, sizeof(name)))
-            hf__resp_arg(&redis->stream.out, key.text, key.len);
+        if (!name_of_key(redis, &key, name, sizeof(name)))
+            continue;
+        if (in_call == 0)
+            mark = hf__redis_eval_begin(redis, HF__REDIS_LOOK, each, 0);
+        hf__resp_arg(&redis->stream.out, key.text, key.len);
+        if (++in_call < each)
+            continue;
+        n -= each;
+        in_call = 0;
+        if (n == 0) {
+            call.done = on_look;
+            call.ticket = cursor;
+        }
+        rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
     }
-    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    return rc;
 }
 
 static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,

@@ -30,6 +30,9 @@
 #include "name.h"
 
 #define BASED_NS (300 * HF_SECOND)
+/* A node of a cluster keeps its connections when it loses a slot and gets it
+ * back; but not within a second. */
+#define BASED_IN_CLUSTER_NS HF_SECOND
 /* Smaller numbers were counted up from nothing. */
 #define TOKEN_MIN INT64_C(1000000000000000)
 
@@ -211,15 +214,22 @@ static void on_cleared(struct hf__redis *redis,
     hf__free(why);
 }
 
-/* The server answered with an error: was anything done? */
+/* The server answered with an error: was anything done? If not by this
+ * attempt, then perhaps by an earlier one: the record must not be forgotten. */
 static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
                     const struct hf__resp_value *value)
 {
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     hf_error err;
     hf_error *copy;
 
     if (hf__redis_explain(redis, value, &err)) {
-        failed(redis, ticket, &err);
+        if (mine->again || redis->redirected) {
+            mine->asking = false;
+            hf__up_unknown(&redis->base, ticket, &err);
+        } else {
+            failed(redis, ticket, &err);
+        }
         return;
     }
     copy = hf__malloc(sizeof(*copy));
@@ -228,7 +238,7 @@ static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
     if (!copy || send_leave(redis, ticket, on_cleared, copy,
                             /* err= */ NULL) != 0) {
         hf__free(copy);
-        hf__redis_ticket(redis, ticket)->asking = false;
+        mine->asking = false;
         hf__up_unknown(&redis->base, ticket, &err);
     }
 }
@@ -422,10 +432,12 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
             name->contended == 0 && name->based_ns != 0 &&
             ticket->reserve < 999 &&
-            ticket->sent_ns - name->based_ns < BASED_NS;
+            ticket->sent_ns - name->based_ns <
+                (redis->moved ? BASED_IN_CLUSTER_NS : BASED_NS);
     mine->asking = true;
     mine->waiting = false;
     mine->tried = false;
+    mine->again = known;
     rc = quick ? send_fast(redis, ticket, err)
                : send_acquire(redis, ticket, err);
     return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
@@ -543,7 +555,8 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err)
 {
     while (n > 0) {
-        size_t some = n < HF__REDIS_BEATS ? n : HF__REDIS_BEATS;
+        size_t most = redis->moved ? 1 : HF__REDIS_BEATS; /* one slot */
+        size_t some = n < most ? n : most;
         struct beats *beats =
             hf__malloc(sizeof(*beats) + some * sizeof(beats->tickets[0]));
         int rc;
@@ -618,7 +631,8 @@ static void on_downgraded(struct hf__redis *redis,
 
 /* ---- pushes ------------------------------------------------------------ */
 
-/* "g" ticket token: granted. "b" ticket: somebody broke it. */
+/* "g" ticket token: granted. "b" ticket: somebody broke it. "a" ticket: left
+ * out, because we do not listen where the lock is now; ask again there. */
 void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len)
 {
     struct hf__ticket *ticket;
@@ -636,6 +650,9 @@ void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len)
     if (text[0] == 'g' && mine->waiting && len == 29) {
         granted(redis, ticket, hf__redis_digits(text + 13, 16),
                 mine->confirmed_ns);
+    } else if (text[0] == 'a' && mine->waiting) {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     } else if (text[0] == 'b' && !mine->waiting && !mine->asking &&
                !mine->leaving) {
         hf__redis_ticket_forget(redis, ticket);

@@ -238,7 +238,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
         rc = read_url(redis, err);
     if (rc != 0)
         return rc;
-    if (hf__redis_scripts_init(&redis->scripts) != 0)
+    if (hf__redis_scripts_init(&redis->scripts, redis->moved != NULL) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     if (hf__redis_tickets_init(redis) != 0)
         return hf__fail(err, HF_EINTERNAL,

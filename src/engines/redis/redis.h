@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "engines/redis/resp.h"
 #include "engines/redis/scripts.h"
+#include "engines/redis/slot.h"
 #include "net/stream.h"
 
 struct hf__redis;
@@ -69,6 +70,7 @@ struct hf__redis_ticket {
     bool leaving;         /* withdraw() or release() was called */
     bool releasing;       /* it was release() */
     bool tried;           /* a fast attempt of this acquire failed */
+    bool again;           /* an earlier acquire may have left something */
 };
 
 enum {
@@ -112,7 +114,13 @@ struct hf__redis {
     int64_t db;
     struct hf__tls_context *tls;
     struct hf__sentinels *sentinels; /* NULL: the URL names the server */
-    char peer[280];                  /* for people: "redis db1:6379" */
+    /* Of a node of a cluster, else NULL: @slot is served by @to now. */
+    void (*moved)(struct hf__redis *redis, uint16_t slot,
+                  const struct hf__slot_address *to);
+    bool redirected;         /* the answer that is being told was MOVED */
+    bool no_trial;           /* doctor: the name to try out is not ours */
+    uint32_t *under_way_sum; /* of all nodes; or NULL */
+    char peer[280];          /* for people: "redis db1:6379" */
 
     struct hf__timer timer; /* answers overdue, and watches */
 
@@ -175,8 +183,12 @@ void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len);
  * happens, not at the next renewal. */
 static inline void hf__redis_count(struct hf__redis *redis)
 {
-    redis->base.under_way =
-        redis->calls_n + (redis->sentinels && redis->tickets_n > 0);
+    bool watchful = redis->sentinels || redis->moved;
+    uint32_t n = redis->calls_n + (watchful && redis->tickets_n > 0);
+
+    if (redis->under_way_sum)
+        *redis->under_way_sum += n - redis->base.under_way;
+    redis->base.under_way = n;
 }
 
 /* ---- redis.c ----------------------------------------------------------- */
@@ -203,6 +215,9 @@ int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,
 /* The ticket with @id; NULL if it is not known (any more). */
 struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
                                          uint64_t id);
+/* It is at another server now, with the same record. */
+void hf__redis_ticket_move(struct hf__redis *from, struct hf__redis *to,
+                           struct hf__ticket *ticket);
 /* It may be gone after the next report. */
 void hf__redis_ticket_forget(struct hf__redis *redis,
                              struct hf__ticket *ticket);
@@ -239,6 +254,8 @@ int hf__redis_version_read(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err);
 int hf__redis_version_commit(struct hf__engine *engine, struct hf__query *query,
                              hf_error *err);
+/* The lock that doctor() tries out. */
+extern const char hf__redis_doctor_name[];
 int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
                      hf_error *err);
 /* The value after @key in the answer to CONFIG GET; "" if it is not there. */

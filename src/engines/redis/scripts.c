@@ -348,6 +348,8 @@ static const char beat[] =
     "    end\n"
     "  else\n"
     "    read(v)\n"
+    /* A client may have died after it counted, before its script ran. */
+    "    call('DEL',T)\n"
     "    local mine=call('HGET',R,me)\n"
     "    if m=='x' and sub(rec,1,44)==me then\n"
     "      if tonumber(token)>own then own=tonumber(token) end\n"
@@ -558,16 +560,59 @@ static const struct parts parts[HF__REDIS_SCRIPTS] = {
     [HF__REDIS_PLAIN_BREAK] = {ANY_TIME, "", false, plain_break},
 };
 
-int hf__redis_scripts_init(struct hf__redis_scripts *scripts)
+/* In a cluster, before everything else. A slot that is on its way has some of
+ * its keys here and some there: touching one that is not here ends the script,
+ * so all are touched before any is changed. And PUBLISH reaches the subscribers
+ * of every node, but counts those of this one alone: who is not among them is
+ * told to ask again (here), and must not be told that it was granted. */
+static const char in_cluster[] =
+    "for _,k in ipairs(KEYS) do\n"
+    "  for _,s in ipairs({'',':q',':r',':h',':t'}) do\n"
+    "    redis.call('EXISTS',k..s)\n"
+    "  end\n"
+    "end\n"
+    "local function push(channel,text)\n"
+    "  if redis.call('PUBSUB','NUMSUB',channel)[2]==0 then\n"
+    "    redis.call('PUBLISH',channel,'a'..string.sub(text,2,13))\n"
+    "    return 0\n"
+    "  end\n"
+    "  return redis.call('PUBLISH',channel,text)\n"
+    "end\n";
+
+static void add_in_cluster(struct hf__buf *buf, const char *text)
+{
+    static const char publish[] = "call('PUBLISH',";
+    const char *found = strstr(text, publish);
+
+    while (found) {
+        hf__buf_append(buf, text, (size_t)(found - text));
+        hf__buf_add(buf, "push(");
+        text = found + sizeof(publish) - 1;
+        found = strstr(text, publish);
+    }
+    hf__buf_add(buf, text);
+}
+
+static void compose(struct hf__buf *buf, const struct parts *part, bool cluster)
+{
+    void (*add)(struct hf__buf *, const char *) =
+        cluster ? add_in_cluster : hf__buf_add;
+
+    hf__buf_add(buf, part->head);
+    if (cluster && part->common) /* the others have one key */
+        hf__buf_add(buf, in_cluster);
+    add(buf, part->first);
+    if (part->common)
+        add(buf, common);
+    add(buf, part->body);
+}
+
+int hf__redis_scripts_init(struct hf__redis_scripts *scripts, bool cluster)
 {
     for (size_t i = 0; i < HF__REDIS_SCRIPTS; i++) {
         struct hf__buf buf = {0};
 
-        hf__buf_add(&buf, parts[i].head);
-        hf__buf_add(&buf, parts[i].first);
-        if (parts[i].common)
-            hf__buf_add(&buf, common);
-        hf__buf_add(&buf, parts[i].body);
+        compose(&buf, &parts[i], cluster);
         scripts->len[i] = buf.len;
         scripts->text[i] = hf__buf_steal(&buf);
         if (!scripts->text[i])

@@ -57,8 +57,8 @@ struct hf__redis_scripts {
     size_t len[HF__REDIS_SCRIPTS];
     char digest[HF__REDIS_SCRIPTS][41];
 };
-/* 0 or HF_ENOMEM. */
-int hf__redis_scripts_init(struct hf__redis_scripts *scripts);
+/* 0 or HF_ENOMEM. @cluster: as they have to be in a cluster. */
+int hf__redis_scripts_init(struct hf__redis_scripts *scripts, bool cluster);
 void hf__redis_scripts_release(struct hf__redis_scripts *scripts);
 
 #endif

@@ -94,6 +94,28 @@ static char *put(char *to, const char *text, size_t len)
     return to + len;
 }
 
+static void put_in(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    struct hf__ticket **bucket =
+        &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
+
+    hf__redis_ticket(redis, ticket)->next = *bucket;
+    *bucket = ticket;
+    redis->tickets_n++;
+    hf__redis_count(redis);
+}
+
+static void take_out(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    struct hf__ticket **at = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
+
+    while (*at != ticket)
+        at = &hf__redis_ticket(redis, *at)->next;
+    *at = hf__redis_ticket(redis, ticket)->next;
+    redis->tickets_n--;
+    hf__redis_count(redis);
+}
+
 int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
                           hf_error *err)
 {
@@ -102,7 +124,6 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t owner_len = strlen(ticket->owner);
     size_t note_len = strlen(ticket->note);
     size_t texts_len = redis->whoami_len + owner_len + 1 + note_len;
-    struct hf__ticket **bucket;
     char *to;
 
     if (mine->record)
@@ -122,12 +143,7 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
     (void)put(to, key->text, key->len);
     mine->record_len = (uint32_t)(HF__RECORD_TEXTS + texts_len);
     mine->key_len = (uint32_t)key->len;
-
-    bucket = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
-    mine->next = *bucket;
-    *bucket = ticket;
-    redis->tickets_n++;
-    hf__redis_count(redis);
+    put_in(redis, ticket);
     return 0;
 }
 
@@ -198,17 +214,24 @@ struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
 void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__ticket **at = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
 
     if (!mine->record)
         return;
-    while (*at != ticket)
-        at = &hf__redis_ticket(redis, *at)->next;
-    *at = mine->next;
-    redis->tickets_n--;
-    hf__redis_count(redis);
+    take_out(redis, ticket);
     hf__free(mine->record);
     memset(mine, 0, sizeof(*mine));
+}
+
+void hf__redis_ticket_move(struct hf__redis *from, struct hf__redis *to,
+                           struct hf__ticket *ticket)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(from, ticket);
+
+    if (!mine->record)
+        return;
+    take_out(from, ticket);
+    put_in(to, ticket);
+    mine->watch_ns = 0;
 }
 
 int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,

@@ -35,3 +35,13 @@ TEST(contract, holds_on_a_sentinel_set)
 {
     judge(sentinel_set_url(sentinel_set_start(), "retry.base=1ms"));
 }
+
+TEST(contract, holds_on_a_cluster)
+{
+    judge(cluster_url(cluster_start(), "retry.base=1ms"));
+}
+
+TEST(contract, holds_on_a_cluster_in_the_plain_dialect)
+{
+    judge(cluster_url(cluster_start(), "retry.base=1ms&dialect=plain"));
+}

@@ -594,7 +594,7 @@ TEST(url, that_is_wrong_says_what_is_right)
         {"redis://a?dialect=redisson", HF_ECONFIG, "native and plain"},
         {"redis+unix:", HF_ECONFIG, "three slashes"},
         {"redis-sentinel://a", HF_ECONFIG, "mymaster"},
-        {"redis-cluster://a", HF_EUNSUPPORTED, "redis"},
+        {"redis-cluster://a/1", HF_ECONFIG, "one database"},
         {"nosuch://h1,h2", HF_EUNSUPPORTED, "redis"},
         {"rediss://a?tls.ca=/nowhere", HF_ECONFIG, "tls.ca"},
         {"redis://127.0.0.1:1?connect_timeout=100ms", HF_EUNAVAILABLE,

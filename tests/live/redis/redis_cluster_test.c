@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis_cluster_test.c - slots that move and nodes that die, under locks.
+ *
+ * Each test has a cluster of its own, of three masters with a replica each.
+ */
+#include "event.h"
+#include "topology.h"
+
+#define QUICK "retry.base=5ms&retry.max_interval=100ms"
+
+static const char key[] = "hf:{jobs}";
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+static hf_request *stand_in_line(hf_client *client, struct server *owner)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(strstr(redis_do(owner, "LLEN %s:q", key), ":1") != NULL);
+    return request;
+}
+
+static void move_slot(const struct cluster *cluster, struct server *from,
+                      struct server *to)
+{
+    int slot = cluster_slot(cluster, key);
+
+    cluster_move_begin(from, to, slot);
+    cluster_move_keys(from, to, slot);
+    cluster_move_end(cluster, to, slot);
+}
+
+TEST(slot, that_moved_is_followed_by_an_acquire)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    struct server *from = cluster_owner(cluster, key);
+    struct server *to = cluster_other(cluster, from);
+    hf_error err;
+
+    for (int i = 0; i < 4; i++) {
+        struct server *swap = from;
+        hf_hold *hold;
+
+        move_slot(cluster, from, to);
+        /* An attempt that may not wait is not refused for it. */
+        ASSERT_OK(redis_try(client, "jobs", &err), &err);
+        hold = redis_acquire(client, "jobs");
+        ASSERT_OK(hf_verify(hold, &err), &err);
+        ASSERT_OK(hf_release(hold, &err), &err);
+        from = to;
+        to = swap;
+    }
+    ASSERT_EQ(cluster_leftovers(cluster), 0);
+}
+
+TEST(slot, that_moves_while_its_lock_is_held_takes_it_along)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    hf_client *rival = topology_open(cluster_url(cluster, QUICK));
+    struct server *from = cluster_owner(cluster, key);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    uint64_t token = hf_token(hold);
+    hf_error err;
+
+    move_slot(cluster, from, cluster_other(cluster, from));
+    ASSERT_EQ(redis_try(rival, "jobs", &err), HF_EBUSY);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_EQ(redis_try(rival, "jobs", &err), HF_EBUSY);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hold = redis_acquire(rival, "jobs");
+    ASSERT_GT(hf_token(hold), token);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(cluster_leftovers(cluster), 0);
+}
+
+TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *waiter = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    struct server *from = cluster_owner(cluster, key);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    uint64_t token = hf_token(hold);
+    hf_request *request = stand_in_line(waiter, from);
+    hf_hold *next;
+    hf_error err;
+
+    move_slot(cluster, from, cluster_other(cluster, from));
+    /* The waiter listens at the old node, and would beat after 20 s. */
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    ASSERT_GT(hf_token(next), token);
+    ASSERT_EQ(hf_check(next), HF_HELD);
+    ASSERT_OK(hf_verify(next, &err), &err);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    ASSERT_EQ(cluster_leftovers(cluster), 0);
+}
+
+TEST(slot, that_is_on_its_way_is_never_torn)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *waiter = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    struct server *from = cluster_owner(cluster, key);
+    struct server *to = cluster_other(cluster, from);
+    int slot = cluster_slot(cluster, key);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_request *request = stand_in_line(waiter, from);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *other;
+    hf_hold *next;
+    hf_error err;
+
+    cluster_move_begin(from, to, slot);
+    /* The line is there, the gate is here. */
+    ASSERT_EQ(redis_do(from, "MIGRATE 127.0.0.1 %d %s:q 0 5000",
+                       server_port(to), key)[0],
+              '+');
+    opts.wait_ms = 300;
+    opts.owner = "another";
+    ASSERT_NE(hf_acquire(client, "jobs", &opts, &other, &err), 0);
+    ASSERT_NE(hf_verify(hold, &err), HF_ELOST);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    cluster_move_keys(from, to, slot);
+    cluster_move_end(cluster, to, slot);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
+TEST(node, that_dies_gives_its_locks_to_its_replica)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    hf_client *waiter = topology_open(cluster_url(cluster, QUICK));
+    struct server *owner = cluster_owner(cluster, key);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    uint64_t token = hf_token(hold);
+    hf_request *request = stand_in_line(waiter, owner);
+    hf_hold *next;
+    hf_error err;
+
+    EVENTUALLY(strstr(redis_do(owner, "WAIT 1 1000"), ":1") != NULL);
+    server_kill(owner);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 15000, &next, &err), &err);
+    ASSERT_GT(hf_token(next), token);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
+TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
+{
+    struct event events = EVENT_INIT;
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    struct server *owner = cluster_owner(cluster, key);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_hold *next;
+    hf_error err;
+
+    for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
+        server_pause(cluster->nodes[i]);
+    ASSERT_EQ(redis_do(owner, "CLIENT KILL TYPE replica")[0], ':');
+    opts.on_event = tell_state;
+    opts.ctx = &events;
+    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    server_kill(owner);
+    for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
+        server_resume(cluster->nodes[i]);
+    event_await(&events, 1, 15000);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    next = redis_acquire(client, "jobs");
+    ASSERT_GT(hf_token(next), hf_token(hold));
+    ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+    ASSERT_OK(hf_release(next, &err), &err);
+}
+
+TEST(node, that_is_down_does_not_concern_the_locks_of_others)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    struct server *owner = cluster_owner(cluster, key);
+    const char *other = NULL;
+    hf_hold *hold;
+    hf_error err;
+
+    for (int i = 0; !other; i++) {
+        const char *name = topology_text("other-%d", i);
+
+        if (cluster_owner(cluster, topology_text("hf:{%s}", name)) != owner)
+            other = name;
+    }
+    hold = redis_acquire(client, other);
+    server_kill(owner);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(redis_try(client, other, &err), &err);
+}
+
+TEST(cluster, names_of_a_multi_lock_may_be_on_different_nodes)
+{
+    enum { NAMES = 8 };
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    hf_client *rival = topology_open(cluster_url(cluster, QUICK));
+    const char *names[NAMES];
+    struct server *first;
+    bool spread = false;
+    hf_hold *hold;
+    hf_error err;
+
+    for (int i = 0; i < NAMES; i++)
+        names[i] = topology_text("part-%d", i);
+    first = cluster_owner(cluster, "hf:{part-0}");
+    for (int i = 1; i < NAMES; i++)
+        spread =
+            spread ||
+            cluster_owner(cluster, topology_text("hf:{%s}", names[i])) != first;
+    ASSERT_TRUE(spread);
+    ASSERT_OK(hf_acquire_many(client, names, NAMES, NULL, &hold, &err), &err);
+    for (int i = 0; i < NAMES; i++)
+        ASSERT_EQ(redis_try(rival, names[i], &err), HF_EBUSY);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    for (int i = 0; i < NAMES; i++)
+        ASSERT_OK(redis_try(rival, names[i], &err), &err);
+    ASSERT_EQ(cluster_leftovers(cluster), 0);
+}
+
+TEST(cluster, urls_that_are_wrong_say_what_is_right)
+{
+    struct cluster *cluster = cluster_start();
+    struct server *single = redis_start();
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_RC(hf_open(redis_url(server_port(cluster->nodes[0]), NULL), NULL,
+                      &client, &err),
+              HF_EUNSUPPORTED, &err);
+    ASSERT_HAS(err.text, "redis-cluster://");
+    ASSERT_RC(hf_open(topology_text("redis-cluster://127.0.0.1:%d",
+                                    server_port(single)),
+                      NULL, &client, &err),
+              HF_EUNSUPPORTED, &err);
+    ASSERT_HAS(err.text, "redis://");
+    /* One that is dead, and a replica: enough to find the others. */
+    client = topology_open(topology_text("redis-cluster://127.0.0.1:1,"
+                                         "127.0.0.1:%d",
+                                         server_port(cluster->nodes[5])));
+    ASSERT_OK(redis_try(client, "jobs", &err), &err);
+}
