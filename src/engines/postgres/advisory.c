@@ -154,9 +154,7 @@ static void remember_ghost(struct hf__session *session)
     if (session->pid == 0)
         return;
     memmove(ghosts + 1, ghosts, (HF__PG_GHOSTS - 1) * sizeof(*ghosts));
-    ghosts[0].pid = session->pid;
-    memcpy(ghosts[0].started, session->started, sizeof(session->started));
-    session->pid = 0;
+    hf__session_ghost(session, &ghosts[0]);
 }
 
 static void become_ghostly(struct hf__postgres_ticket *mine)

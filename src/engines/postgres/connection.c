@@ -158,6 +158,15 @@ static void close_conn(struct hf__session *session, bool forked)
     session->conn = NULL;
 }
 
+void hf__session_ghost(struct hf__session *session, struct hf__ghost *ret_ghost)
+{
+    if (session->pid == 0)
+        return;
+    ret_ghost->pid = session->pid;
+    memcpy(ret_ghost->started, session->started, sizeof(session->started));
+    session->pid = 0;
+}
+
 void hf__session_stop(struct hf__session *session, bool forked)
 {
     hf__session_resolve_stop(session, forked);
@@ -470,6 +479,26 @@ static bool know_tables(struct hf__session *session, const PGresult *result)
     return false;
 }
 
+/* Where grants are pushed, the main session hears of them: true, and what the
+ * greeting asks is answered once more. */
+static bool begins_to_listen(struct hf__session *session)
+{
+    struct hf__postgres *postgres = session->engine;
+    struct hf__buf text = {0};
+
+    if (!postgres->mode->listens || session->listening)
+        return false;
+    session->listening = true;
+    hf__buf_printf(&text, "LISTEN hf_%s; %s", postgres->identity,
+                   hf__pg_greeting());
+    if (hf__buf_failed(&text))
+        refuse(session, HF_ENOMEM, "out of memory");
+    else
+        send_text(session, hf__buf_text(&text));
+    hf__buf_release(&text);
+    return true;
+}
+
 /* The columns of the greeting's last statement: schema.c. */
 static void greeted(struct hf__session *session, const PGresult *result)
 {
@@ -488,7 +517,7 @@ static void greeted(struct hf__session *session, const PGresult *result)
                "primary among several hosts");
         return;
     }
-    if (!know_tables(session, result))
+    if (!know_tables(session, result) || begins_to_listen(session))
         return;
     if (hf__pq.PQenterPipelineMode(session->conn) != 1) {
         refuse(session, HF_EINTERNAL, "pipeline mode is not to be had");
@@ -636,6 +665,7 @@ int hf__session_start(struct hf__session *session, hf_error *err)
     session->fatal.code = 0;
     session->closing = false;
     session->making = 0;
+    session->listening = false;
     session->connect_ns = hf__now();
     session->state = HF__SESSION_RESOLVING;
     hf__postgres_wake(session->engine,

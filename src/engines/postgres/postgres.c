@@ -128,9 +128,11 @@ static int choose_mode(struct hf__postgres *postgres, hf_error *err)
 
     if (mode[0] == '\0' || strcmp(mode, "advisory") == 0)
         postgres->mode = &hf__postgres_advisory;
+    else if (strcmp(mode, "table") == 0)
+        postgres->mode = &hf__postgres_table;
     else
-        return hf__fail(err, HF_ECONFIG, "mode=%s: postgresql has advisory",
-                        mode);
+        return hf__fail(err, HF_ECONFIG,
+                        "mode=%s: postgresql has advisory and table", mode);
     postgres->base.caps = postgres->mode->caps;
     return 0;
 }
@@ -338,4 +340,5 @@ const struct hf__engine_ops hf__engine_postgres = {
     .break_lock = postgres_break,
     .version_read = hf__postgres_version_read,
     .version_commit = hf__postgres_version_commit,
+    .doctor = hf__postgres_doctor,
 };

@@ -9,6 +9,7 @@
  *   tickets.c     which tickets the server may know
  *   advisory.c    mode=advisory: session locks, a pool of connections
  *   table.c       mode=table: rows, leases by the server's clock, NOTIFY
+ *   inspect.c     … who holds, who waits; breaking
  *   versions.c    hf_version_*()                        doctor.c
  */
 #ifndef HF_POSTGRES_POSTGRES_H
@@ -45,6 +46,7 @@ enum hf__pg_statement {
     HF__PG_DOWNGRADE,
     HF__PG_CANCEL,     /* end what a backend of ours does */
     HF__PG_END,        /* end a backend that we lost */
+    HF__PG_END_WAIT,   /* … and wait until it has gone */
     HF__PG_IS_GONE,    /* … is it? */
     HF__PG_IS_WAITING, /* does a backend stand in line? */
     HF__PG_NAME,       /* claim a key for a name → the name that has it */
@@ -107,6 +109,12 @@ enum hf__session_state {
     HF__SESSION_UP
 };
 
+/* A backend whose connection we lost. */
+struct hf__ghost {
+    int32_t pid; /* 0: none */
+    char started[40];
+};
+
 /* One connection. */
 struct hf__session {
     struct hf__sql_link link; /* of the pool; unused in the main one */
@@ -116,6 +124,7 @@ struct hf__session {
     struct hf__io io;
     uint32_t watched;
     uint8_t state;
+    bool listening;
     uint8_t making; /* tables: 1 being made, 2 they cannot be */
     bool reading;   /* its answers are being handled */
     bool closing;   /* … and it is to be closed after that */
@@ -156,6 +165,9 @@ int hf__session_add(struct hf__session *session,
  * ends. */
 int hf__session_send(struct hf__session *session,
                      const struct hf__session_call *call, hf_error *err);
+/* Its backend, once the session is lost; unchanged if it never had one. */
+void hf__session_ghost(struct hf__session *session,
+                       struct hf__ghost *ret_ghost);
 /* Fill @err from an error of the server. */
 int hf__session_explain(const struct hf__session *session,
                         const PGresult *error, hf_error *err);
@@ -177,12 +189,6 @@ void hf__session_resolve_stop(struct hf__session *session, bool forked);
 
 /* ---- tickets.c ---------------------------------------------------------- */
 
-/* A backend whose connection we lost. */
-struct hf__ghost {
-    int32_t pid; /* 0: none */
-    char started[40];
-};
-
 /* Our bytes of every ticket. */
 struct hf__postgres_ticket {
     struct hf__sql_want want; /* a connection of the pool */
@@ -197,13 +203,15 @@ struct hf__postgres_ticket {
     int64_t watch_ns;     /* table: look again then */
     uint8_t state;        /* advisory.c */
     bool known;
-    bool asking;            /* an acquire has not been reported yet */
-    bool waiting;           /* table: in line */
-    bool leaving;           /* withdraw() or release() was called */
-    bool releasing;         /* it was release() */
-    bool beating;           /* a renewal is under way */
-    bool queued;            /* advisory: it waits, and the core knows */
-    bool cancelling;        /* … and was told to stop */
+    bool asking;     /* an acquire has not been reported yet */
+    bool waiting;    /* table: in line */
+    bool leaving;    /* withdraw() or release() was called */
+    bool releasing;  /* it was release() */
+    bool unsure;     /* table: a row of an earlier attempt may be there */
+    uint64_t beat;   /* table: the renewal that is under way */
+    bool beating;    /* a renewal is under way */
+    bool queued;     /* advisory: it waits, and the core knows */
+    bool cancelling; /* … and was told to stop */
     struct hf__ghost ghost; /* a backend that may still have it */
     hf_error *why;          /* what is reported when it is undone */
 };
@@ -223,7 +231,8 @@ struct hf__postgres_name {
 struct hf__postgres_mode {
     const char *name;
     uint64_t caps;
-    bool tables; /* cannot do without them */
+    bool tables;  /* cannot do without them */
+    bool listens; /* to NOTIFY */
     int (*acquire)(struct hf__postgres *postgres, struct hf__ticket *ticket,
                    hf_error *err);
     int (*leave)(struct hf__postgres *postgres, struct hf__ticket *ticket,
@@ -258,8 +267,9 @@ struct hf__postgres {
     struct hf__list held[HF__PG_BUCKETS]; /* on the main session, by key */
     uint32_t held_n;
     struct hf__timer timer;
-    bool fenced; /* there is a sequence */
-    bool tables; /* there are tables */
+    uint64_t beats; /* table: renewals sent so far */
+    bool fenced;    /* there is a sequence */
+    bool tables;    /* there are tables */
     bool up;
     struct hf__list known[HF__PG_BUCKETS];
     struct hf__postgres_name names[HF__PG_NAMES];
@@ -308,6 +318,16 @@ void hf__postgres_wake(struct hf__postgres *postgres, int64_t due_ns);
 void hf__postgres_connected(struct hf__postgres *postgres);
 /* … or has ended. */
 void hf__postgres_down(struct hf__postgres *postgres, const hf_error *err);
+
+/* table.c, inspect.c */
+int hf__postgres_row_lock(struct hf__postgres *postgres, int64_t key,
+                          hf_error *err);
+int hf__postgres_row_list(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err);
+int hf__postgres_row_check(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err);
+int hf__postgres_row_break(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err);
 
 /* versions.c, doctor.c */
 int hf__postgres_version_read(struct hf__engine *engine,

@@ -71,6 +71,11 @@ static const struct {
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE pid = $1::int AND backend_start::text = $2",
                     NULL},
+    [HF__PG_END_WAIT] = {"hf_end_wait",
+                         "SELECT pg_terminate_backend(pid, 2000) "
+                         "FROM pg_stat_activity WHERE pid = $1::int "
+                         "AND backend_start::text = $2",
+                         NULL},
     [HF__PG_IS_GONE] = {"hf_is_gone",
                         "SELECT pg_terminate_backend(pid) "
                         "FROM pg_stat_activity "

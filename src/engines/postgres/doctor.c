@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doctor.c - is this server fit to keep locks?
+ *
+ * One statement asks for everything; then the rights are tried out, by taking
+ * and giving back a key of our own. The greeting has refused poolers, standbys
+ * and old servers already, so they need no question.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/postgres/postgres.h"
+
+enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN };
+
+/* The columns of DOCTOR. */
+enum { VERSION, SYNC, REPLICAS, MOST, USED, KEEPALIVE, CLOCK, LIMITS, FSYNC };
+
+static void check_trip(struct hf__postgres *postgres, struct hf__query *query,
+                       int64_t trip_ns)
+{
+    int64_t ttl_ms = postgres->base.host->settings->ttl_ms;
+    bool slow = trip_ns > hf__ms_to_ns(ttl_ms) / 20;
+
+    (void)hf__query_add_finding(query, slow ? WARN : OK, "round trip",
+                                slow ? "raise ttl, or move closer" : "",
+                                "%lld us; the lease is %lld ms",
+                                (long long)trip_ns / 1000, (long long)ttl_ms);
+}
+
+static void check_clock(struct hf__query *query, const PGresult *row,
+                        bool by_its_clock)
+{
+    int64_t server_s = hf__session_number(row, 0, CLOCK, 0);
+    int64_t apart_s = server_s - hf__world->wall_us() / 1000000;
+    bool bad = apart_s > 5 || apart_s < -5;
+
+    (void)hf__query_add_finding(
+        query, bad ? WARN : OK, "clock",
+        bad ? "let both machines keep time by NTP" : "",
+        "%lld s apart from ours; leases %s", (long long)apart_s,
+        by_its_clock ? "are counted by the server's" : "do not depend on it");
+}
+
+static void check_durability(struct hf__query *query, const PGresult *row,
+                             bool table)
+{
+    const char *sync = hf__session_text(row, 0, SYNC);
+    bool off = strcmp(sync, "off") == 0 ||
+               strcmp(hf__session_text(row, 0, FSYNC), "off") == 0;
+    int64_t replicas = hf__session_number(row, 0, REPLICAS, 0);
+
+    (void)hf__query_add_finding(
+        query, off ? WARN : OK, "durability",
+        off ? "fsync = on, synchronous_commit = on: a crash could repeat tokens"
+            : "",
+        "synchronous_commit = %s, fsync = %s", sync,
+        hf__session_text(row, 0, FSYNC));
+    (void)hf__query_add_finding(
+        query, replicas > 0 ? WARN : OK, "replication",
+        replicas == 0 ? ""
+        : table       ? "synchronous_standby_names, or a failover may forget "
+                        "grants"
+                      : "advisory locks are not replicated: a failover frees "
+                        "them all; let the resource check tokens",
+        "%lld standbys", (long long)replicas);
+}
+
+static void check_limits(struct hf__postgres *postgres, struct hf__query *query,
+                         const PGresult *row)
+{
+    const char *limits = hf__session_text(row, 0, LIMITS);
+    int64_t most = hf__session_number(row, 0, MOST, 0);
+    int64_t used = hf__session_number(row, 0, USED, 0);
+    int64_t wanted = postgres->base.host->settings->pool_max;
+    bool tight = used + wanted > most;
+
+    (void)hf__query_add_finding(
+        query, tight ? WARN : OK, "connections",
+        tight ? "raise max_connections, or lower pool.max" : "",
+        "%lld of %lld are used; this client may take %lld more",
+        (long long)used, (long long)most, (long long)wanted);
+    (void)hf__query_add_finding(
+        query, OK, "timeouts of the role", "",
+        limits[0] ? "%s; our sessions set their own" : "none%s", limits);
+}
+
+static void check_keepalive(struct hf__postgres *postgres,
+                            struct hf__query *query)
+{
+    (void)hf__query_add_finding(
+        query, OK, "lease", "",
+        postgres->mode == &hf__postgres_table
+            ? "the end of it is in the row"
+            : "idle_session_timeout ends a silent session; keepalives are not "
+              "needed for it");
+}
+
+static void finish(struct hf__postgres *postgres, struct hf__query *query,
+                   const struct hf__session_answer *answer)
+{
+    const PGresult *row = answer->results[0];
+    bool table = postgres->mode == &hf__postgres_table;
+    const char *text = hf__session_text(row, 0, VERSION);
+    size_t product = strcspn(text, " ");
+
+    (void)hf__query_add_finding(
+        query, OK, "server", "", "%.*s, mode=%s",
+        (int)(product +
+              (text[product] ? 1 + strcspn(text + product + 1, " ,") : 0)),
+        text, postgres->mode->name);
+    (void)hf__query_add_finding(query, OK, "pooler", "",
+                                "none: the session is the server's own");
+    check_durability(query, row, table);
+    check_clock(query, row, table);
+    check_limits(postgres, query, row);
+    check_keepalive(postgres, query);
+    (void)hf__query_add_finding(
+        query, postgres->fenced && postgres->tables ? OK : WARN, "tables",
+        postgres->fenced && postgres->tables
+            ? ""
+            : "let the role create them once; see holdfast(7)",
+        "%s, %s", postgres->fenced ? "tokens" : "no tokens",
+        postgres->tables ? "names are recorded" : "names are not recorded");
+}
+
+static void on_examined(struct hf__session *session,
+                        const struct hf__session_call *call,
+                        const struct hf__session_answer *answer)
+{
+    struct hf__postgres *postgres = session->engine;
+    struct hf__query *query = call->query;
+    hf_error err;
+    int rc = 0;
+
+    if (!answer) {
+        hf__session_explain_lost(session, &err);
+        rc = err.code;
+    } else if (answer->error) {
+        rc = hf__session_explain(session, answer->error, &err);
+        (void)hf__query_add_finding(query, HF_FINDING_FAIL, "rights",
+                                    "grant what holdfast(7) lists", "%s",
+                                    err.text);
+        rc = 0;
+    } else {
+        finish(postgres, query, answer);
+        check_trip(postgres, query, hf__now() - call->sent_ns);
+    }
+    hf__up_answer(&postgres->base, query, rc, rc ? &err : NULL);
+}
+
+int hf__postgres_doctor(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err)
+{
+    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__session_call call = {
+        .done = on_examined, .query = query, .sent_ns = hf__now()};
+    int rc = hf__session_add(&postgres->main, HF__PG_DOCTOR, NULL, 0, err);
+
+    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.c - mode=table: rows in the order they came, leases, NOTIFY.
+ *
+ * Each holder and each waiter is a row with the end of its lease by the
+ * server's clock. Whoever changes the rows of a name does it in one transaction
+ * (schema.c): take out what has expired, do its own, and grant to the first in
+ * line, which is told by NOTIFY on its client's channel. So nobody polls, and
+ * the cost of a hand-over does not grow with the line. Everything of a client
+ * goes over one session.
+ *
+ * A waiter beats as a holder does: that proves its life, and finds a grant
+ * whose notification was lost. It also looks when the lease of a row before it
+ * ends: the dead do not release.
+ *
+ * A grant that is pushed counts from when the last answered request of its
+ * ticket was sent.
+ *
+ * Failure: an error undoes the whole transaction. After a lost connection its
+ * backend is ended, and has gone, before anything is asked on the new one: a
+ * request still on its way would otherwise come after its withdrawal.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/postgres/postgres.h"
+
+/* The parameters that most statements begin with. */
+struct words {
+    char whole[HF__PG_WHOLE];
+    char ticket[24];
+    char key[24];
+    const char *values[12];
+};
+
+static void begin(struct words *words, const struct hf__postgres_ticket *mine)
+{
+    const struct hf__postgres *postgres = mine->engine;
+
+    hf__postgres_whole(postgres, mine->ticket->name, words->whole);
+    (void)snprintf(words->ticket, sizeof(words->ticket), "%llu",
+                   (unsigned long long)mine->ticket->id);
+    words->values[0] = words->whole;
+    words->values[1] = postgres->identity;
+    words->values[2] = words->ticket;
+}
+
+int hf__postgres_row_lock(struct hf__postgres *postgres, int64_t key,
+                          hf_error *err)
+{
+    char text[24];
+    const char *values[] = {text};
+
+    /* Not the key of mode=advisory, which is held for long. */
+    (void)snprintf(text, sizeof(text), "%lld", (long long)~key);
+    return hf__session_add(&postgres->main, HF__PG_ROW_LOCK, values, 1, err);
+}
+
+/* A deadlock or a conflict of transactions: another try may do. */
+static bool is_passing(const PGresult *error)
+{
+    return hf__session_is(error, "40") || hf__session_is(error, "57") ||
+           hf__session_is(error, "55P03");
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+static void granted(struct hf__postgres_ticket *mine, uint64_t token,
+                    int64_t sent_ns)
+{
+    struct hf__grant grant = {
+        .token = token,
+        .tokens = 1,
+        .lease_ms = mine->ticket->ttl_ms,
+        .sent_ns = sent_ns,
+    };
+
+    mine->asking = false;
+    mine->waiting = false;
+    mine->unsure = false;
+    mine->watch_ns = 0;
+    mine->confirmed_ns = sent_ns;
+    hf__up_granted(&mine->engine->base, mine->ticket, &grant);
+}
+
+static void set_watch(struct hf__postgres_ticket *mine, int64_t ms)
+{
+    mine->watch_ns = 0;
+    if (ms < 0 || ms > HF_DURATION_MAX)
+        return;
+    mine->watch_ns = hf__now() + (ms + 1) * HF_MS;
+    hf__postgres_wake(mine->engine, mine->watch_ns);
+}
+
+static void refused(struct hf__postgres_ticket *mine, const PGresult *error)
+{
+    hf_error err;
+
+    (void)hf__session_explain(&mine->engine->main, error, &err);
+    if (mine->unsure || is_passing(error))
+        hf__postgres_unknown(mine->engine, mine, &err);
+    else
+        hf__postgres_failed(mine->engine, mine, &err);
+}
+
+/* The row of ROW_LOOK: token, is there one, when to look, who holds it. */
+static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
+                   int64_t sent_ns)
+{
+    struct hf__postgres *postgres = mine->engine;
+    struct hf__ticket *ticket = mine->ticket;
+    const char *holder = hf__session_text(row, 0, 3);
+    int64_t token = hf__session_number(row, 0, 0, 0);
+
+    if (token != 0) {
+        granted(mine, (uint64_t)token, sent_ns);
+    } else if (hf__session_text(row, 0, 1)[0] == 't') {
+        mine->asking = false;
+        mine->waiting = true;
+        mine->unsure = false;
+        mine->confirmed_ns = sent_ns;
+        set_watch(mine, hf__session_number(row, 0, 2, -1));
+        hf__up_queued(&postgres->base, ticket);
+    } else {
+        mine->asking = false;
+        hf__postgres_forget(mine);
+        hf__up_busy(&postgres->base, ticket, /* again_ns= */ 0,
+                    holder[0] ? holder : NULL);
+    }
+}
+
+static void on_asked(struct hf__session *session,
+                     const struct hf__session_call *call,
+                     const struct hf__session_answer *answer)
+{
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(session->engine, call->ticket);
+    hf_error err;
+
+    if (!mine || mine->leaving || (!mine->asking && !mine->waiting))
+        return; /* not wanted any more, or pushed meanwhile */
+    if (answer && !answer->error) {
+        looked(mine, answer->last, call->sent_ns);
+    } else if (!mine->asking) {
+        return; /* a look of our own; beats go on */
+    } else if (answer) {
+        refused(mine, answer->error);
+    } else {
+        mine->unsure = true;
+        hf__session_explain_lost(session, &err);
+        hf__postgres_unknown(session->engine, mine, &err);
+    }
+}
+
+static int add_ask(struct hf__postgres_ticket *mine, struct words *words,
+                   hf_error *err)
+{
+    const struct hf__ticket *ticket = mine->ticket;
+    const struct hf__engine_host *host = mine->engine->base.host;
+    char mode[24];
+    char slots[24];
+    char ttl[24];
+    char pid[24];
+
+    (void)snprintf(mode, sizeof(mode), "%d", ticket->mode);
+    (void)snprintf(slots, sizeof(slots), "%d", ticket->slots);
+    (void)snprintf(ttl, sizeof(ttl), "%lld",
+                   (long long)(ticket->ttl_ms + host->settings->lock_delay_ms));
+    (void)snprintf(pid, sizeof(pid), "%lld", (long long)host->pid);
+    words->values[3] = mode;
+    words->values[4] = slots;
+    words->values[5] = ttl;
+    words->values[6] = host->host;
+    words->values[7] = pid;
+    words->values[8] = ticket->owner;
+    words->values[9] = ticket->note;
+    words->values[10] = ticket->nowait ? "f" : "t";
+    return hf__session_add(&mine->engine->main, HF__PG_ROW_ASK, words->values,
+                           11, err);
+}
+
+static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__session *main = &mine->engine->main;
+    struct hf__session_call call = {
+        .done = on_asked, .ticket = mine->ticket->id, .sent_ns = hf__now()};
+    struct words words;
+    int rc = hf__postgres_row_lock(mine->engine, mine->key, err);
+
+    begin(&words, mine);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_PURGE, words.values, 1, err);
+    if (rc == 0)
+        rc = add_ask(mine, &words, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_LOOK, words.values, 3, err);
+    return rc == 0 ? hf__session_send(main, &call, err) : rc;
+}
+
+static int acquire(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                   hf_error *err)
+{
+    struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
+    bool known = mine->known;
+    int rc;
+
+    hf__postgres_know(postgres, ticket);
+    mine->unsure |= known;
+    mine->asking = true;
+    mine->waiting = false;
+    rc = send_ask(mine, err);
+    if (rc == 0)
+        return 0;
+    mine->asking = false;
+    if (known) /* the server may know it of an earlier attempt */
+        hf__up_unknown(&postgres->base, ticket, err);
+    else
+        hf__postgres_forget(mine);
+    return known ? 0 : rc;
+}
+
+/* ---- leaving ------------------------------------------------------------- */
+
+static void on_left(struct hf__session *session,
+                    const struct hf__session_call *call,
+                    const struct hf__session_answer *answer)
+{
+    struct hf__postgres *postgres = session->engine;
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(postgres, call->ticket);
+    struct hf__ticket *ticket;
+    bool lost;
+    hf_error err;
+
+    if (!mine || !mine->leaving)
+        return;
+    if (!answer || answer->error) {
+        hf__session_explain_lost(session, &err);
+        hf__postgres_unknown(postgres, mine, &err); /* the core tries again */
+        return;
+    }
+    ticket = mine->ticket;
+    lost =
+        mine->releasing && hf__session_number(answer->results[1], 0, 0, 0) == 0;
+    hf__postgres_forget(mine);
+    hf__up_left(&postgres->base, ticket, lost ? HF_ELOST : 0);
+}
+
+static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
+    struct hf__session_call call = {.done = on_left, .ticket = ticket->id};
+    struct hf__session *main = &postgres->main;
+    struct words words;
+    int rc;
+
+    if (!mine->known) {
+        hf__up_left(&postgres->base, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    mine->asking = false;
+    mine->waiting = false;
+    mine->watch_ns = 0;
+    mine->leaving = true;
+    mine->releasing = releasing;
+    begin(&words, mine);
+    rc = hf__postgres_row_lock(postgres, mine->key, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_LEAVE, words.values, 3, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_PURGE, words.values, 1, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
+    return rc == 0 ? hf__session_send(main, &call, err) : rc;
+}
+
+/* ---- beats --------------------------------------------------------------- */
+
+static void lose(struct hf__postgres_ticket *mine, int reason)
+{
+    struct hf__postgres *postgres = mine->engine;
+    struct hf__ticket *ticket = mine->ticket;
+
+    hf__postgres_forget(mine);
+    hf__up_lost(&postgres->base, ticket, reason);
+}
+
+/* A row of ROW_BEAT: ticket, token, when to look. */
+static void beaten(struct hf__postgres *postgres, const PGresult *result,
+                   int row, int64_t sent_ns)
+{
+    struct hf__postgres_ticket *mine = hf__postgres_find(
+        postgres, (uint64_t)hf__session_number(result, row, 0, 0));
+    struct hf__grant grant = {.tokens = 1, .sent_ns = sent_ns};
+    int64_t token = hf__session_number(result, row, 1, 0);
+
+    if (!mine || mine->beat == 0)
+        return;
+    mine->beat = 0;
+    if (mine->asking || mine->leaving)
+        return;
+    if (token != 0 && mine->waiting) {
+        granted(mine, (uint64_t)token, sent_ns);
+        return;
+    }
+    mine->confirmed_ns = sent_ns;
+    if (mine->waiting)
+        set_watch(mine, hf__session_number(result, row, 2, -1));
+    grant.lease_ms = mine->ticket->ttl_ms;
+    hf__up_renewed(&postgres->base, mine->ticket, &grant);
+}
+
+static void on_beaten(struct hf__session *session,
+                      const struct hf__session_call *call,
+                      const struct hf__session_answer *answer)
+{
+    struct hf__postgres *postgres = session->engine;
+
+    if (!answer || answer->error)
+        return; /* silence: the core counts the time */
+    for (int row = 0; row < hf__pq.PQntuples(answer->last); row++)
+        beaten(postgres, answer->last, row, call->sent_ns);
+    for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
+        HF_LIST_EACH(&postgres->known[i], link) {
+            struct hf__postgres_ticket *mine =
+                HF_CONTAINER_OF(link, struct hf__postgres_ticket, bucket);
+
+            if (mine->beat != call->ticket)
+                continue;
+            mine->beat = 0; /* there is no such row any more */
+            if (!mine->asking && !mine->leaving)
+                lose(mine, HF__LOST_TAKEN);
+        }
+    }
+}
+
+static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
+                 size_t n, hf_error *err)
+{
+    /* The number of the beat stands where a ticket's would. */
+    struct hf__session_call call = {.done = on_beaten,
+                                    .ticket = ++postgres->beats};
+    struct hf__buf list = {0};
+    const char *values[2] = {postgres->identity, NULL};
+    int rc;
+
+    for (size_t i = 0; i < n; i++) {
+        struct hf__postgres_ticket *mine =
+            hf__postgres_ticket(postgres, tickets[i]);
+
+        if (!mine->known)
+            continue;
+        mine->beat = postgres->beats;
+        hf__buf_printf(&list, "%c%llu", list.len == 0 ? '{' : ',',
+                       (unsigned long long)tickets[i]->id);
+    }
+    hf__buf_add_char(&list, '}');
+    if (hf__buf_failed(&list) || list.len == 1) {
+        hf__buf_release(&list);
+        return hf__fail(err, HF_ENOMEM, "out of memory, or nothing to renew");
+    }
+    values[1] = hf__buf_text(&list);
+    rc = hf__session_add(&postgres->main, HF__PG_ROW_BEAT, values, 2, err);
+    hf__buf_release(&list);
+    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+}
+
+static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
+{
+    int64_t next_ns = HF_NEVER;
+
+    for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
+        HF_LIST_EACH(&postgres->known[i], link) {
+            struct hf__postgres_ticket *mine =
+                HF_CONTAINER_OF(link, struct hf__postgres_ticket, bucket);
+
+            if (mine->watch_ns == 0 || !mine->waiting)
+                continue;
+            if (mine->watch_ns <= now_ns) {
+                mine->watch_ns = 0;
+                (void)send_ask(mine, /* err= */ NULL);
+            } else if (mine->watch_ns < next_ns) {
+                next_ns = mine->watch_ns;
+            }
+        }
+    }
+    return next_ns;
+}
+
+/* ---- downgrade ----------------------------------------------------------- */
+
+static void on_downgraded(struct hf__session *session,
+                          const struct hf__session_call *call,
+                          const struct hf__session_answer *answer)
+{
+    struct hf__postgres *postgres = session->engine;
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(postgres, call->ticket);
+    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
+    hf_error err;
+
+    if (!mine || mine->leaving)
+        return;
+    if (!answer || answer->error) {
+        hf__session_explain_lost(session, &err);
+        hf__up_unknown(&postgres->base, mine->ticket, &err);
+    } else if (hf__pq.PQntuples(answer->results[1]) == 0) {
+        lose(mine, HF__LOST_TAKEN);
+    } else {
+        mine->ticket->mode = HF_SHARED;
+        grant.lease_ms = mine->ticket->ttl_ms;
+        grant.sent_ns = mine->confirmed_ns;
+        hf__up_renewed(&postgres->base, mine->ticket, &grant);
+    }
+}
+
+static int downgrade(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
+    struct hf__session_call call = {.done = on_downgraded,
+                                    .ticket = ticket->id};
+    struct hf__session *main = &postgres->main;
+    struct words words;
+    int rc;
+
+    if (!mine->known)
+        return hf__fail(err, HF_EUNAVAILABLE, "%s: not held", postgres->peer);
+    begin(&words, mine);
+    rc = hf__postgres_row_lock(postgres, mine->key, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_DOWNGRADE, words.values, 3, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
+    return rc == 0 ? hf__session_send(main, &call, err) : rc;
+}
+
+/* ---- pushes, and the session ---------------------------------------------- */
+
+/* "g TICKET TOKEN": granted. "b TICKET": somebody broke it. */
+static void notified(struct hf__postgres *postgres, const char *text)
+{
+    struct hf__postgres_ticket *mine;
+    uint64_t token;
+    char *end;
+
+    if ((text[0] != 'g' && text[0] != 'b') || text[1] != ' ')
+        return;
+    mine = hf__postgres_find(postgres, strtoull(text + 2, &end, 10));
+    token = strtoull(end, NULL, 10);
+    if (!mine || mine->asking || mine->leaving)
+        return;
+    if (text[0] == 'g' && mine->waiting && token != 0)
+        granted(mine, token, mine->confirmed_ns);
+    else if (text[0] == 'b' && !mine->waiting)
+        lose(mine, HF__LOST_BROKEN);
+}
+
+static void on_ended(struct hf__session *session,
+                     const struct hf__session_call *call,
+                     const struct hf__session_answer *answer)
+{
+    (void)call;
+    if (answer)
+        hf__postgres_connected(session->engine);
+}
+
+static void up(struct hf__session *session)
+{
+    struct hf__postgres *postgres = session->engine;
+    struct hf__ghost *ghost = &postgres->ghosts[0];
+    struct hf__session_call call = {.done = on_ended};
+    char pid[24];
+    const char *values[] = {pid, ghost->started};
+
+    (void)snprintf(pid, sizeof(pid), "%d", ghost->pid);
+    if (ghost->pid != 0 &&
+        hf__session_add(session, HF__PG_END_WAIT, values, 2, NULL) == 0 &&
+        hf__session_send(session, &call, NULL) == 0)
+        ghost->pid = 0;
+    else
+        hf__postgres_connected(postgres);
+}
+
+static void down(struct hf__session *session, const hf_error *err)
+{
+    struct hf__postgres *postgres = session->engine;
+
+    hf__session_ghost(session, &postgres->ghosts[0]);
+    hf__postgres_down(postgres, err);
+}
+
+const struct hf__postgres_mode hf__postgres_table = {
+    .name = "table",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |
+            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN,
+    .tables = true,
+    .listens = true,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .downgrade = downgrade,
+    .up = up,
+    .down = down,
+    .tick = tick,
+    .notified = notified,
+    .list = hf__postgres_row_list,
+    .check_token = hf__postgres_row_check,
+    .break_lock = hf__postgres_row_break,
+};
