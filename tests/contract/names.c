@@ -144,6 +144,24 @@ static int see(const hf_lock_info *info, void *ctx)
     return 0;
 }
 
+/* A lock, or NULL where the engine says that it cannot keep the name apart. */
+static hf_hold *take_alike(hf_client *client, const char *name)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    opts.wait_ms = 0;
+    rc = hf_acquire(client, name, &opts, &hold, &err);
+    if (rc == HF_EINVAL) {
+        test_not_tested("%s: refused: %s", test_name(), err.text);
+        return NULL;
+    }
+    ASSERT_OK(rc, &err);
+    return hold;
+}
+
 TEST(names, that_look_alike_are_different_locks)
 {
     hf_client *client = contract_open(NULL);
@@ -152,21 +170,20 @@ TEST(names, that_look_alike_are_different_locks)
     hf_hold *holds[ALIKE];
     hf_error err;
 
-    for (int i = 0; i < ALIKE; i++) {
-        hf_opts opts = HF_OPTS_INIT;
-
-        opts.wait_ms = 0;
-        ASSERT_OK(hf_acquire(client, alike[i], &opts, &holds[i], &err), &err);
-    }
     for (int i = 0; i < ALIKE; i++)
-        ASSERT_EQ(contract_try(rival, alike[i], HF_EXCLUSIVE, 0), HF_EBUSY);
+        holds[i] = take_alike(client, alike[i]);
+    for (int i = 0; i < ALIKE; i++)
+        ASSERT_EQ(contract_try(rival, alike[i], HF_EXCLUSIVE, 0),
+                  holds[i] ? HF_EBUSY : HF_EINVAL);
     if (contract_can(HF_CAP_LIST)) {
         ASSERT_OK(hf_list(rival, NULL, see, &seen, &err), &err);
         for (int i = 0; i < ALIKE; i++)
-            ASSERT_EQ(seen.counts[i], 1);
+            ASSERT_EQ(seen.counts[i], holds[i] ? 1 : 0);
     }
-    for (int i = 0; i < ALIKE; i++)
-        contract_release(holds[i]);
+    for (int i = 0; i < ALIKE; i++) {
+        if (holds[i])
+            contract_release(holds[i]);
+    }
 }
 
 /* ---- URLs and options --------------------------------------------------- */
