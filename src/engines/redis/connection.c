@@ -258,22 +258,25 @@ static void stream_closed(struct hf__stream *stream, const hf_error *err)
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* A push: ["message", channel, text], or the answer to SUBSCRIBE. */
+/* A push: ["message", channel, text], or the answer to (UN)SUBSCRIBE. */
 static void push(struct hf__redis *redis, struct hf__resp *message)
 {
     struct hf__resp_value head = hf__resp_next(message);
     struct hf__resp_value kind = hf__resp_next(message);
+    struct hf__resp_value channel;
     struct hf__resp_value text;
     struct hf__redis_call call;
 
     if (hf__resp_is(&kind, "message") && head.count == 3) {
+        channel = hf__resp_next(message);
+        hf__resp_skip(message, &channel);
         text = hf__resp_next(message);
-        hf__resp_skip(message, &text);
-        text = hf__resp_next(message);
-        if (text.type == HF__RESP_TEXT)
-            hf__redis_pushed(redis, text.text, text.len);
-    } else if (hf__resp_is(&kind, "subscribe") && redis->calls_n > 0 &&
-               redis->calls[redis->calls_first].pushed) {
+        if (text.type == HF__RESP_TEXT && channel.type == HF__RESP_TEXT &&
+            redis->dialect->heard)
+            redis->dialect->heard(redis, &channel, &text);
+    } else if ((hf__resp_is(&kind, "subscribe") ||
+                hf__resp_is(&kind, "unsubscribe")) &&
+               redis->calls_n > 0 && redis->calls[redis->calls_first].pushed) {
         (void)take_call(redis, &call);
     }
 }
@@ -395,20 +398,27 @@ static void subscribe_failed(struct hf__redis *redis,
     hf__redis_fail(redis, &err);
 }
 
-int hf__redis_subscribe(struct hf__redis *redis, hf_error *err)
+int hf__redis_send_subscribe(struct hf__redis *redis, bool on,
+                             const char *channel, size_t len, hf_error *err)
 {
     struct hf__redis_call call = {.done = subscribe_failed, .pushed = true};
+    size_t mark = hf__redis_call_begin(redis, 2);
+
+    hf__resp_arg_text(&redis->stream.out, on ? "SUBSCRIBE" : "UNSUBSCRIBE");
+    hf__resp_arg(&redis->stream.out, channel, len);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+int hf__redis_subscribe(struct hf__redis *redis, hf_error *err)
+{
     char channel[48];
-    size_t mark;
     int rc;
 
     if (redis->subscribed)
         return 0;
     (void)snprintf(channel, sizeof(channel), "hf:i:%s", redis->identity);
-    mark = hf__redis_call_begin(redis, 2);
-    hf__resp_arg_text(&redis->stream.out, "SUBSCRIBE");
-    hf__resp_arg_text(&redis->stream.out, channel);
-    rc = hf__redis_call_end(redis, mark, &call, err);
+    rc = hf__redis_send_subscribe(redis, /* on= */ true, channel,
+                                  strlen(channel), err);
     redis->subscribed = rc == 0;
     return rc;
 }

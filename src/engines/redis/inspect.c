@@ -18,7 +18,7 @@
 
 /* ---- answers ----------------------------------------------------------- */
 
-static void answer_lost(struct hf__redis *redis, struct hf__query *query)
+void hf__redis_answer_lost(struct hf__redis *redis, struct hf__query *query)
 {
     hf_error err;
 
@@ -26,8 +26,8 @@ static void answer_lost(struct hf__redis *redis, struct hf__query *query)
     hf__up_answer(&redis->base, query, err.code, &err);
 }
 
-static void answer_refused(struct hf__redis *redis, struct hf__query *query,
-                           const struct hf__resp_value *value)
+void hf__redis_answer_refused(struct hf__redis *redis, struct hf__query *query,
+                              const struct hf__resp_value *value)
 {
     hf_error err;
 
@@ -44,14 +44,8 @@ static void answer_text(struct hf__redis *redis, struct hf__query *query,
     hf__up_answer(&redis->base, query, code, &err);
 }
 
-static int not_up(struct hf__redis *redis, hf_error *err)
-{
-    return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
-}
-
-/* The key of query->name in redis->scratch, by @dialect. */
-static int make_key(struct hf__redis *redis, const struct hf__query *query,
-                    const struct hf__redis_dialect *dialect, hf_error *err)
+int hf__redis_make_key(struct hf__redis *redis, const struct hf__query *query,
+                       const struct hf__redis_dialect *dialect, hf_error *err)
 {
     dialect->key(redis, query->name, strlen(query->name));
     if (!hf__buf_failed(&redis->scratch))
@@ -238,12 +232,12 @@ static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
     int rc;
 
     if (!reply) {
-        answer_lost(redis, query);
+        hf__redis_answer_lost(redis, query);
         return;
     }
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST) {
-        answer_refused(redis, query, &head);
+        hf__redis_answer_refused(redis, query, &head);
         return;
     }
     rc = add_locks(redis, query, reply, head.count);
@@ -315,12 +309,12 @@ static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
     int rc = 0;
 
     if (!reply) {
-        answer_lost(redis, query);
+        hf__redis_answer_lost(redis, query);
         return;
     }
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST) {
-        answer_refused(redis, query, &head);
+        hf__redis_answer_refused(redis, query, &head);
         return;
     }
     head = hf__resp_next(reply);
@@ -384,7 +378,7 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
     int rc = 0;
 
     if (!reply) {
-        answer_lost(redis, query);
+        hf__redis_answer_lost(redis, query);
         return;
     }
     value = hf__resp_next(reply);
@@ -414,7 +408,7 @@ static int plain_show(struct hf__redis *redis, struct hf__query *query,
 {
     struct hf__redis_call call = {.done = on_plain, .query = query};
     size_t mark;
-    int rc = make_key(redis, query, &hf__redis_plain, err);
+    int rc = hf__redis_make_key(redis, query, &hf__redis_plain, err);
 
     if (rc != 0)
         return rc;
@@ -433,16 +427,18 @@ int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
     int rc;
 
     if (!redis->up)
-        return not_up(redis, err);
-    if (redis->dialect == &hf__redis_plain)
-        return query->name
-                   ? plain_show(redis, query, err)
-                   : hf__fail(err, HF_EUNSUPPORTED,
-                              "dialect=plain cannot tell locks from other "
-                              "keys: ask for one name");
+        return hf__redis_not_up(redis, err);
+    if (redis->dialect != &hf__redis_native && !query->name)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "dialect=%s cannot tell locks from other keys: ask for "
+                        "one name",
+                        redis->dialect->name);
+    if (redis->dialect != &hf__redis_native)
+        return redis->kind ? hf__redisson_show(redis, query, err)
+                           : plain_show(redis, query, err);
     if (!query->name)
         return send_scan(redis, query, 0, err);
-    rc = make_key(redis, query, &hf__redis_native, err);
+    rc = hf__redis_make_key(redis, query, &hf__redis_native, err);
     if (rc != 0)
         return rc;
     mark = hf__redis_eval_begin(redis, HF__REDIS_LOOK, 1, 0);
@@ -484,7 +480,7 @@ static void on_checked(struct hf__redis *redis,
     struct hf__resp_value value;
 
     if (!reply) {
-        answer_lost(redis, query);
+        hf__redis_answer_lost(redis, query);
         return;
     }
     value = hf__resp_next(reply);
@@ -498,7 +494,7 @@ static void on_checked(struct hf__redis *redis,
              value.text[0] == 'u')
         check_own(redis, query, &value);
     else
-        answer_refused(redis, query, &value);
+        hf__redis_answer_refused(redis, query, &value);
 }
 
 int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
@@ -509,14 +505,17 @@ int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
     size_t mark;
     int rc;
 
-    if (redis->dialect == &hf__redis_plain)
-        return hf__fail(err, HF_EUNSUPPORTED, "dialect=plain has no tokens");
+    if ((engine->caps & HF_CAP_CHECK_TOKEN) == 0)
+        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s%s%s has no tokens",
+                        redis->dialect->name, redis->kind ? "&mode=" : "",
+                        redis->kind ? redis->kind->mode : "");
     if (!redis->up)
-        return not_up(redis, err);
-    rc = make_key(redis, query, &hf__redis_native, err);
+        return hf__redis_not_up(redis, err);
+    rc = hf__redis_make_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(redis, HF__REDIS_CHECK, 1, 1);
+    mark = hf__redis_eval_begin(
+        redis, redis->kind ? HF__REDISSON_CHECK : HF__REDIS_CHECK, 1, 1);
     add_key(redis);
     hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
     return hf__redis_call_end(redis, mark, &call, err);
@@ -529,12 +528,12 @@ static void on_broken(struct hf__redis *redis,
     struct hf__resp_value value;
 
     if (!reply) {
-        answer_lost(redis, query);
+        hf__redis_answer_lost(redis, query);
         return;
     }
     value = hf__resp_next(reply);
     if (value.type != HF__RESP_NUMBER)
-        answer_refused(redis, query, &value);
+        hf__redis_answer_refused(redis, query, &value);
     else if (value.number == 1)
         hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
     else if (value.number == 0)
@@ -555,13 +554,17 @@ int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
     int rc;
 
     if (!redis->up)
-        return not_up(redis, err);
-    if (plain && query->token != 0)
+        return hf__redis_not_up(redis, err);
+    if ((engine->caps & HF_CAP_FENCED) == 0 && query->token != 0)
         return hf__fail(err, HF_ECONFLICT,
-                        "dialect=plain has no tokens: name the owner");
-    rc = make_key(redis, query, redis->dialect, err);
+                        "dialect=%s%s%s has no tokens: name the owner",
+                        redis->dialect->name, redis->kind ? "&mode=" : "",
+                        redis->kind ? redis->kind->mode : "");
+    rc = hf__redis_make_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
+    if (redis->kind)
+        return hf__redisson_break(redis, query, on_broken, err);
     mark = hf__redis_eval_begin(redis,
                                 plain ? HF__REDIS_PLAIN_BREAK : HF__REDIS_BREAK,
                                 1, plain ? 1 : 2);
@@ -577,7 +580,7 @@ int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
 static int version_key(struct hf__redis *redis, const struct hf__query *query,
                        hf_error *err)
 {
-    int rc = make_key(redis, query, &hf__redis_native, err);
+    int rc = hf__redis_make_key(redis, query, &hf__redis_native, err);
 
     if (rc == 0)
         hf__buf_add(&redis->scratch, ":v");
@@ -592,12 +595,12 @@ static void on_version(struct hf__redis *redis,
     struct hf__resp_value value;
 
     if (!reply) {
-        answer_lost(redis, query);
+        hf__redis_answer_lost(redis, query);
         return;
     }
     value = hf__resp_next(reply);
     if (value.type == HF__RESP_ERROR) {
-        answer_refused(redis, query, &value);
+        hf__redis_answer_refused(redis, query, &value);
         return;
     }
     query->version = (uint64_t)hf__resp_number(&value, 0);
@@ -613,7 +616,7 @@ int hf__redis_version_read(struct hf__engine *engine, struct hf__query *query,
     int rc;
 
     if (!redis->up)
-        return not_up(redis, err);
+        return hf__redis_not_up(redis, err);
     rc = version_key(redis, query, err);
     if (rc != 0)
         return rc;
@@ -633,12 +636,12 @@ static void on_committed(struct hf__redis *redis,
     struct hf__resp_value version;
 
     if (!reply) {
-        answer_lost(redis, query);
+        hf__redis_answer_lost(redis, query);
         return;
     }
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST || head.count != 2) {
-        answer_refused(redis, query, &head);
+        hf__redis_answer_refused(redis, query, &head);
         return;
     }
     done = hf__resp_next(reply);
@@ -660,7 +663,7 @@ int hf__redis_version_commit(struct hf__engine *engine, struct hf__query *query,
     int rc;
 
     if (!redis->up)
-        return not_up(redis, err);
+        return hf__redis_not_up(redis, err);
     rc = version_key(redis, query, err);
     if (rc != 0)
         return rc;

@@ -108,16 +108,6 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
                 holder[0] ? holder : NULL);
 }
 
-static void set_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
-                      int64_t ms, int64_t now_ns)
-{
-    mine->watch_ns = 0;
-    if (ms < 0 || ms > HF_DURATION_MAX)
-        return;
-    mine->watch_ns = now_ns + (ms + 1) * HF_MS;
-    hf__redis_wake(redis, mine->watch_ns);
-}
-
 static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
                    int64_t watch_ms, int64_t sent_ns)
 {
@@ -126,7 +116,7 @@ static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->asking = false;
     mine->waiting = true;
     mine->confirmed_ns = sent_ns;
-    set_watch(redis, mine, watch_ms, hf__now());
+    hf__redis_watch(redis, mine, watch_ms);
     hf__up_queued(&redis->base, ticket);
 }
 
@@ -466,11 +456,11 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
                (said->text[0] == 'w' && mine->waiting)) {
         mine->confirmed_ns = sent_ns;
         if (mine->waiting)
-            set_watch(redis, mine,
-                      said->text[1] == '-' ? -1
-                                           : (int64_t)hf__redis_digits(
-                                                 said->text + 1, said->len - 1),
-                      hf__now());
+            hf__redis_watch(
+                redis, mine,
+                said->text[1] == '-'
+                    ? -1
+                    : (int64_t)hf__redis_digits(said->text + 1, said->len - 1));
         hf__up_renewed(&redis->base, ticket, &grant);
     } else {
         hf__redis_ticket_forget(redis, ticket);
@@ -633,12 +623,16 @@ static void on_downgraded(struct hf__redis *redis,
 
 /* "g" ticket token: granted. "b" ticket: somebody broke it. "a" ticket: left
  * out, because we do not listen where the lock is now; ask again there. */
-void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len)
+static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
+                  const struct hf__resp_value *said)
 {
+    const char *text = said->text;
+    size_t len = said->len;
     struct hf__ticket *ticket;
     struct hf__redis_ticket *mine;
     char number[13];
 
+    (void)channel; /* there is one, our inbox */
     if (len < 13)
         return;
     memcpy(number, text + 1, 12);
@@ -671,4 +665,5 @@ const struct hf__redis_dialect hf__redis_native = {
     .renew = renew,
     .downgrade = downgrade,
     .key = key,
+    .heard = heard,
 };

@@ -35,6 +35,16 @@ void hf__redis_wake(struct hf__redis *redis, int64_t due_ns)
     host->timer(host, &redis->timer, due_ns);
 }
 
+void hf__redis_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                     int64_t ms)
+{
+    mine->watch_ns = 0;
+    if (ms < 0 || ms > HF_DURATION_MAX)
+        return;
+    mine->watch_ns = hf__now() + (ms + 1) * HF_MS;
+    hf__redis_wake(redis, mine->watch_ns);
+}
+
 static void overdue(struct hf__redis *redis, const char *what, int64_t ms)
 {
     hf_error err;
@@ -119,18 +129,29 @@ static void timer_fire(struct hf__timer *timer)
 
 /* ---- opening ----------------------------------------------------------- */
 
+static const struct hf__redis_dialect *const dialects[] = {
+    &hf__redis_native, &hf__redis_plain, &hf__redis_redisson};
+
 static int choose_dialect(struct hf__redis *redis, hf_error *err)
 {
-    const char *dialect = redis->base.host->settings->dialect;
+    const char *wanted = redis->base.host->settings->dialect;
+    const char *mode = redis->base.host->settings->mode;
 
-    if (dialect[0] == '\0' || strcmp(dialect, "native") == 0)
-        redis->dialect = &hf__redis_native;
-    else if (strcmp(dialect, "plain") == 0)
-        redis->dialect = &hf__redis_plain;
-    else
+    redis->dialect = wanted[0] == '\0' ? dialects[0] : NULL;
+    for (size_t i = 0; i < HF_COUNT_OF(dialects); i++) {
+        if (strcmp(wanted, dialects[i]->name) == 0)
+            redis->dialect = dialects[i];
+    }
+    if (!redis->dialect)
         return hf__fail(err, HF_ECONFIG,
-                        "dialect=%s: redis has native and plain", dialect);
+                        "dialect=%s: redis has native, plain and redisson",
+                        wanted);
     redis->base.caps = redis->dialect->caps;
+    if (redis->dialect->open)
+        return redis->dialect->open(redis, err);
+    if (mode[0] != '\0')
+        return hf__fail(err, HF_ECONFIG, "mode=%s: dialect=%s has no modes",
+                        mode, redis->dialect->name);
     return 0;
 }
 
@@ -284,7 +305,7 @@ static void redis_close(struct hf__engine *engine, bool forked)
 
 /* ---- calls ------------------------------------------------------------- */
 
-static int not_up(struct hf__redis *redis, hf_error *err)
+int hf__redis_not_up(struct hf__redis *redis, hf_error *err)
 {
     return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
 }
@@ -295,7 +316,7 @@ static int redis_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__redis *redis = redis_of(engine);
 
     return redis->up ? redis->dialect->acquire(redis, ticket, err)
-                     : not_up(redis, err);
+                     : hf__redis_not_up(redis, err);
 }
 
 /* A ticket that is not known here was never asked for, or its end has been
@@ -310,7 +331,7 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
         return 0;
     }
     return redis->up ? redis->dialect->leave(redis, ticket, releasing, err)
-                     : not_up(redis, err);
+                     : hf__redis_not_up(redis, err);
 }
 
 static int redis_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -331,7 +352,7 @@ static int redis_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     struct hf__redis *redis = redis_of(engine);
 
     return redis->up ? redis->dialect->renew(redis, tickets, n, err)
-                     : not_up(redis, err);
+                     : hf__redis_not_up(redis, err);
 }
 
 static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -343,7 +364,7 @@ static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
                         redis->dialect->name);
     return redis->up ? redis->dialect->downgrade(redis, ticket, err)
-                     : not_up(redis, err);
+                     : hf__redis_not_up(redis, err);
 }
 
 static void redis_flush(struct hf__engine *engine)
@@ -358,7 +379,7 @@ static void redis_flush(struct hf__engine *engine)
 const struct hf__engine_ops hf__engine_redis = {
     .name = "redis",
     .schemes = "redis rediss redis+unix redis-sentinel rediss-sentinel",
-    .dialects = "native plain",
+    .dialects = "native plain redisson",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |

@@ -7,6 +7,7 @@
  *   sentinel.c    where to connect to, if sentinels know
  *   tickets.c     which tickets the server may know; records and keys
  *   native.c      our own layout        plain.c  SET NX PX, as others have it
+ *   redisson.c    the locks of Redisson, by its channels (channels.c)
  *   inspect.c     list, check, break, versions      doctor.c
  */
 #ifndef HF_REDIS_REDIS_H
@@ -37,10 +38,12 @@ struct hf__redis_call {
     bool pushed; /* SUBSCRIBE: a push is the answer, or an error */
 };
 
-/* How the two layouts differ. */
+/* How the layouts differ. */
 struct hf__redis_dialect {
     const char *name;
     uint64_t caps;
+    /* Read the setting mode; NULL: it has none. May narrow base.caps. */
+    int (*open)(struct hf__redis *redis, hf_error *err);
     int (*acquire)(struct hf__redis *redis, struct hf__ticket *ticket,
                    hf_error *err);
     /* Release and withdraw: @releasing. */
@@ -52,10 +55,14 @@ struct hf__redis_dialect {
                      hf_error *err); /* NULL: cannot */
     /* The key of the lock, into redis->scratch. */
     void (*key)(struct hf__redis *redis, const char *name, size_t len);
+    /* A message came on a channel that was subscribed to; NULL: none is. */
+    void (*heard)(struct hf__redis *redis, const struct hf__resp_value *channel,
+                  const struct hf__resp_value *text);
 };
 
 extern const struct hf__redis_dialect hf__redis_native;
 extern const struct hf__redis_dialect hf__redis_plain;
+extern const struct hf__redis_dialect hf__redis_redisson;
 
 /* Our bytes of every ticket. */
 struct hf__redis_ticket {
@@ -65,18 +72,22 @@ struct hf__redis_ticket {
     uint32_t key_len;
     int64_t confirmed_ns; /* when the last answered request was sent */
     int64_t watch_ns;     /* in line, and first: look again then */
-    bool asking;          /* an acquire has not been reported yet */
-    bool waiting;         /* in line */
-    bool leaving;         /* withdraw() or release() was called */
-    bool releasing;       /* it was release() */
-    bool tried;           /* a fast attempt of this acquire failed */
-    bool again;           /* an earlier acquire may have left something */
+    struct hf__redis_channel *channel; /* where a wake-up would come, or NULL */
+    struct hf__list hearing;           /* in channel->waiters */
+    bool asking;    /* an acquire has not been reported yet */
+    bool waiting;   /* in line */
+    bool leaving;   /* withdraw() or release() was called */
+    bool releasing; /* it was release() */
+    bool tried;     /* a fast attempt of this acquire failed */
+    bool again;     /* an earlier acquire may have left something */
+    bool looking;   /* in line, and a try is under way (redisson) */
 };
 
 enum {
     HF__REDIS_BUCKETS = 1024,
     HF__REDIS_NAMES = 1024,
-    HF__REDIS_BEATS = 100
+    HF__REDIS_BEATS = 100,
+    HF__REDIS_CHANNELS = 256
 };
 
 /* What this connection knows about a name: native.c. */
@@ -134,6 +145,13 @@ struct hf__redis {
     char identity[33];
     char whoami[96]; /* host LF process LF */
     size_t whoami_len;
+
+    /* channels.c */
+    struct hf__redis_channel *channels[HF__REDIS_CHANNELS];
+
+    /* redisson.c */
+    const struct hf__redisson_kind *kind;
+    char uuid[37]; /* the identity, as Redisson writes it */
 };
 
 /* ---- connection.c ------------------------------------------------------ */
@@ -175,8 +193,9 @@ void hf__redis_explain_lost(struct hf__redis *redis, hf_error *err);
 /* The value of "key:value" in the text of INFO; "" if it is not there. */
 void hf__redis_read_info(const struct hf__resp_value *info, const char *key,
                          char *to, size_t size);
-/* A push message to our inbox: native.c. */
-void hf__redis_pushed(struct hf__redis *redis, const char *text, size_t len);
+/* Send SUBSCRIBE or UNSUBSCRIBE of @channel. */
+int hf__redis_send_subscribe(struct hf__redis *redis, bool on,
+                             const char *channel, size_t len, hf_error *err);
 
 /* Answers to come, so that somebody listens. Where a failover can take the
  * locks away, somebody listens as long as there are any: LOST is told when it
@@ -195,6 +214,28 @@ static inline void hf__redis_count(struct hf__redis *redis)
 
 /* Be woken no later than @due_ns. */
 void hf__redis_wake(struct hf__redis *redis, int64_t due_ns);
+/* Look at a waiter again in @ms; negative or too long: never. */
+void hf__redis_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                     int64_t ms);
+/* "not connected". */
+int hf__redis_not_up(struct hf__redis *redis, hf_error *err);
+
+/* ---- channels.c -------------------------------------------------------- */
+
+/* Hear what is said on a channel on behalf of a waiting ticket. */
+int hf__redis_channel_join(struct hf__redis *redis,
+                           struct hf__redis_ticket *mine, const char *text,
+                           size_t len, hf_error *err);
+/* Subscribe, unless this connection has. */
+int hf__redis_channel_listen(struct hf__redis *redis,
+                             const struct hf__redis_ticket *mine,
+                             hf_error *err);
+/* NULL-safe: a ticket that hears nothing. */
+void hf__redis_channel_part(struct hf__redis *redis,
+                            struct hf__redis_ticket *mine);
+/* The tickets on a channel, as a list of hf__redis_ticket.hearing; or NULL. */
+struct hf__list *hf__redis_channel_waiters(struct hf__redis *redis,
+                                           const char *text, size_t len);
 
 /* ---- tickets.c --------------------------------------------------------- */
 
@@ -202,6 +243,11 @@ static inline struct hf__redis_ticket *hf__redis_ticket(
     const struct hf__redis *redis, struct hf__ticket *ticket)
 {
     return hf__engine_ticket(&redis->base, ticket);
+}
+static inline struct hf__ticket *hf__redis_ticket_of(
+    const struct hf__redis *redis, struct hf__redis_ticket *mine)
+{
+    return (struct hf__ticket *)((char *)mine - redis->base.ticket_offset);
 }
 /* Once. 0, or HF_EINTERNAL without random numbers. */
 int hf__redis_tickets_init(struct hf__redis *redis);
@@ -244,6 +290,13 @@ struct hf__redis_name *hf__redis_name(struct hf__redis *redis, const char *name,
 
 /* ---- inspect.c, doctor.c ----------------------------------------------- */
 
+void hf__redis_answer_lost(struct hf__redis *redis, struct hf__query *query);
+void hf__redis_answer_refused(struct hf__redis *redis, struct hf__query *query,
+                              const struct hf__resp_value *value);
+/* The key of query->name in redis->scratch, by @dialect. */
+int hf__redis_make_key(struct hf__redis *redis, const struct hf__query *query,
+                       const struct hf__redis_dialect *dialect, hf_error *err);
+
 int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
                    hf_error *err);
 int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
@@ -261,5 +314,30 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
 /* The value after @key in the answer to CONFIG GET; "" if it is not there. */
 void hf__redis_read_config(struct hf__resp reply, const char *key, char *to,
                            size_t size);
+
+/* ---- redisson.c, redisson_look.c --------------------------------------- */
+
+/* What one of Redisson's objects is: the value of mode. */
+struct hf__redisson_kind {
+    const char *mode;
+    uint64_t caps;       /* beyond those of all */
+    const char *channel; /* before the name in braces */
+    bool own_channel;    /* … and behind it the owner */
+    bool permits;        /* an owner is 14 bytes, not a text */
+    bool no_exclusive;
+    bool derived; /* it has keys beside the name's */
+    int try_script;
+    int leave_script;
+    int beat_script;
+};
+enum { HF__REDISSON_OWNER = 64 };
+/* Who a ticket is to Redisson, into @to: its length. */
+size_t hf__redisson_owner(const struct hf__redis *redis, uint64_t id,
+                          char to[HF__REDISSON_OWNER]);
+int hf__redisson_show(struct hf__redis *redis, struct hf__query *query,
+                      hf_error *err);
+/* The key is in redis->scratch. */
+int hf__redisson_break(struct hf__redis *redis, struct hf__query *query,
+                       hf__redis_reply_fn *done, hf_error *err);
 
 #endif

@@ -27,6 +27,7 @@
 #include "engines/redis/scripts.h"
 
 #include "base/buf.h"
+#include "engines/redis/redisson_scripts.h"
 #include "engines/redis/sha1.h"
 
 #define ANY_TIME "#!lua flags=allow-oom\n"
@@ -558,6 +559,37 @@ static const struct parts parts[HF__REDIS_SCRIPTS] = {
     [HF__REDIS_BREAK] = {ANY_TIME, "", true, break_lock},
     [HF__REDIS_COMMIT] = {NOT_WHEN_FULL, "", false, commit},
     [HF__REDIS_PLAIN_BREAK] = {ANY_TIME, "", false, plain_break},
+    [HF__REDISSON_LOCK_TRY] = {NOT_WHEN_FULL, hf__redisson_head, false,
+                               hf__redisson_lock_try},
+    [HF__REDISSON_LOCK_LEAVE] = {ANY_TIME, hf__redisson_head, false,
+                                 hf__redisson_lock_leave},
+    [HF__REDISSON_FAIR_TRY] = {NOT_WHEN_FULL, hf__redisson_head, false,
+                               hf__redisson_fair_try},
+    [HF__REDISSON_FAIR_LEAVE] = {ANY_TIME, hf__redisson_head, false,
+                                 hf__redisson_fair_leave},
+    [HF__REDISSON_RW_TRY] = {NOT_WHEN_FULL, hf__redisson_head, false,
+                             hf__redisson_rw_try},
+    [HF__REDISSON_RW_LEAVE] = {ANY_TIME, hf__redisson_head, false,
+                               hf__redisson_rw_leave},
+    [HF__REDISSON_PERMIT_TRY] = {NOT_WHEN_FULL, hf__redisson_head, false,
+                                 hf__redisson_permit_try},
+    [HF__REDISSON_PERMIT_LEAVE] = {ANY_TIME, hf__redisson_head, false,
+                                   hf__redisson_permit_leave},
+    [HF__REDISSON_SEMAPHORE_TRY] = {NOT_WHEN_FULL, hf__redisson_head, false,
+                                    hf__redisson_semaphore_try},
+    [HF__REDISSON_SEMAPHORE_LEAVE] = {ANY_TIME, hf__redisson_head, false,
+                                      hf__redisson_semaphore_leave},
+    [HF__REDISSON_DOWNGRADE] = {ANY_TIME, hf__redisson_head, false,
+                                hf__redisson_downgrade},
+    [HF__REDISSON_CHECK] = {ANY_TIME, hf__redisson_head, false,
+                            hf__redisson_check},
+    [HF__REDISSON_LOOK] = {ANY_TIME, hf__redisson_head, false,
+                           hf__redisson_look},
+    [HF__REDISSON_BEAT] = {ANY_TIME, "", false, hf__redisson_beat},
+    [HF__REDISSON_PERMIT_BEAT] = {ANY_TIME, "", false,
+                                  hf__redisson_permit_beat},
+    [HF__REDISSON_SEMAPHORE_BEAT] = {ANY_TIME, "", false,
+                                     hf__redisson_semaphore_beat},
 };
 
 /* In a cluster, before everything else. A slot that is on its way has some of

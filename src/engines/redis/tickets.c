@@ -218,6 +218,7 @@ void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
     if (!mine->record)
         return;
     take_out(redis, ticket);
+    hf__redis_channel_part(redis, mine);
     hf__free(mine->record);
     memset(mine, 0, sizeof(*mine));
 }

@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redisson.c - the locks of Redisson: a Java program and ours share one.
+ *
+ * The setting mode says which of Redisson's objects a name is: lock (RLock),
+ * fenced, fair, rw, permits or semaphore. One name is one of them: Redisson
+ * itself does not keep an RLock and an RReadWriteLock of one name apart.
+ *
+ * OWNER. To Redisson an owner is "<uuid of the client>:<number of the thread>".
+ * Ours is the identity of the client and the number of the ticket, so every
+ * hold is an owner of its own and its count is 1: holds that re-enter share a
+ * ticket, inside the core. Asking again for a ticket finds its own field, and
+ * does not count.
+ *
+ * WAITING. Redisson wakes by a message, and who is woken asks again. So a try
+ * that fails subscribes and tries once more, in one write; then the ticket is
+ * in line. It tries again on each message, when the lease of the holder ends,
+ * and with each beat of the core. Lost messages are repaired by the latter.
+ * A client has one ticket in line for each name, whatever the number of its
+ * threads: there is no herd from our side.
+ *
+ * LEAVING is one script for release, withdrawal and reaping, as in native.
+ *
+ * Failure: an error of the server that may have come half-way through a script
+ * is followed by LEAVE, and reported when that is done.
+ */
+#include "engines/redis/redis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A holder may go without a word (RSpinLock): look this often, in ms. */
+enum { SILENCE_MS = 5000 };
+
+static const struct hf__redisson_kind kinds[] = {
+    {.mode = "lock",
+     .channel = "redisson_lock__channel:",
+     .try_script = HF__REDISSON_LOCK_TRY,
+     .leave_script = HF__REDISSON_LOCK_LEAVE,
+     .beat_script = HF__REDISSON_BEAT},
+    {.mode = "fenced",
+     .caps = HF_CAP_FENCED | HF_CAP_CHECK_TOKEN,
+     .channel = "redisson_lock__channel:",
+     .derived = true,
+     .try_script = HF__REDISSON_LOCK_TRY,
+     .leave_script = HF__REDISSON_LOCK_LEAVE,
+     .beat_script = HF__REDISSON_BEAT},
+    {.mode = "fair",
+     .caps = HF_CAP_FIFO,
+     .channel = "redisson_lock__channel:",
+     .own_channel = true,
+     .derived = true,
+     .try_script = HF__REDISSON_FAIR_TRY,
+     .leave_script = HF__REDISSON_FAIR_LEAVE,
+     .beat_script = HF__REDISSON_BEAT},
+    {.mode = "rw",
+     .caps = HF_CAP_SHARED | HF_CAP_DOWNGRADE,
+     .channel = "redisson_rwlock:",
+     .derived = true,
+     .try_script = HF__REDISSON_RW_TRY,
+     .leave_script = HF__REDISSON_RW_LEAVE,
+     .beat_script = HF__REDISSON_BEAT},
+    {.mode = "permits",
+     .caps = HF_CAP_SLOTS,
+     .channel = "redisson_sc:",
+     .permits = true,
+     .derived = true,
+     .try_script = HF__REDISSON_PERMIT_TRY,
+     .leave_script = HF__REDISSON_PERMIT_LEAVE,
+     .beat_script = HF__REDISSON_PERMIT_BEAT},
+    {.mode = "semaphore",
+     .caps = HF_CAP_SLOTS,
+     .channel = "redisson_sc:",
+     .permits = true,
+     .no_exclusive = true,
+     .derived = true,
+     .try_script = HF__REDISSON_SEMAPHORE_TRY,
+     .leave_script = HF__REDISSON_SEMAPHORE_LEAVE,
+     .beat_script = HF__REDISSON_SEMAPHORE_BEAT},
+};
+
+/* The identity as a UUID of version 4, which its random digits become. */
+static void make_uuid(struct hf__redis *redis)
+{
+    const char *hex = redis->base.host->identity_hex;
+
+    (void)snprintf(redis->uuid, sizeof(redis->uuid),
+                   "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8, hex + 13,
+                   hex + 17, hex + 20);
+}
+
+static int open_kind(struct hf__redis *redis, hf_error *err)
+{
+    const char *mode = redis->base.host->settings->mode;
+
+    redis->kind = mode[0] == '\0' ? &kinds[0] : NULL;
+    for (size_t i = 0; i < HF_COUNT_OF(kinds); i++) {
+        if (strcmp(mode, kinds[i].mode) == 0)
+            redis->kind = &kinds[i];
+    }
+    if (!redis->kind)
+        return hf__fail(err, HF_ECONFIG,
+                        "mode=%s: dialect=redisson has lock, fenced, fair, rw, "
+                        "permits and semaphore",
+                        mode);
+    redis->base.caps |= redis->kind->caps;
+    make_uuid(redis);
+    return 0;
+}
+
+/* The name is the key, as plain has it. */
+static void key(struct hf__redis *redis, const char *name, size_t len)
+{
+    hf__redis_plain.key(redis, name, len);
+}
+
+size_t hf__redisson_owner(const struct hf__redis *redis, uint64_t id,
+                          char to[HF__REDISSON_OWNER])
+{
+    int n;
+
+    if (!redis->kind->permits) {
+        n = snprintf(to, HF__REDISSON_OWNER, "%s:%" PRIu64, redis->uuid, id);
+        return (size_t)n;
+    }
+    memcpy(to, redis->base.host->identity, 8);
+    for (int i = 0; i < 6; i++)
+        to[8 + i] = (char)(id >> (40 - 8 * i));
+    return 14;
+}
+
+static void add_owner(struct hf__redis *redis, const struct hf__ticket *ticket)
+{
+    char owner[HF__REDISSON_OWNER];
+    size_t len = hf__redisson_owner(redis, ticket->id, owner);
+
+    hf__resp_arg(&redis->stream.out, owner, len);
+}
+
+static void add_lease(struct hf__redis *redis, const struct hf__ticket *ticket)
+{
+    hf__resp_arg_number(&redis->stream.out,
+                        ticket->ttl_ms +
+                            redis->base.host->settings->lock_delay_ms);
+}
+
+static void add_mode(struct hf__redis *redis, const struct hf__ticket *ticket)
+{
+    const char *mode = ticket->mode == HF_SHARED          ? "s"
+                       : ticket->mode == HF_SLOT          ? "n"
+                       : redis->base.caps & HF_CAP_FENCED ? "f"
+                                                          : "x";
+
+    hf__resp_arg(&redis->stream.out, mode, 1);
+}
+
+static void add_key(struct hf__redis *redis, const struct hf__redis_ticket *of)
+{
+    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(of), of->key_len);
+}
+
+/* ---- reports ----------------------------------------------------------- */
+
+static void stop_waiting(struct hf__redis *redis, struct hf__redis_ticket *mine)
+{
+    mine->asking = false;
+    mine->waiting = false;
+    mine->watch_ns = 0;
+    hf__redis_channel_part(redis, mine);
+}
+
+static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    hf__redis_explain_lost(redis, &err);
+    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__up_unknown(&redis->base, ticket, &err);
+}
+
+static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
+                    uint64_t token, int64_t sent_ns)
+{
+    struct hf__grant grant = {.token = token,
+                              .tokens = 1,
+                              .lease_ms = ticket->ttl_ms,
+                              .sent_ns = sent_ns};
+
+    stop_waiting(redis, hf__redis_ticket(redis, ticket));
+    hf__up_granted(&redis->base, ticket, &grant);
+}
+
+static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
+                 const struct hf__resp_value *holder)
+{
+    char text[160] = "";
+
+    if (holder->type == HF__RESP_TEXT && holder->len > 0)
+        (void)snprintf(text, sizeof(text), "redisson %.*s",
+                       (int)(holder->len < 100 ? holder->len : 100),
+                       holder->text);
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_busy(&redis->base, ticket, /* again_ns= */ 0, text[0] ? text : NULL);
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                      hf__redis_reply_fn *done, void *data, hf_error *err)
+{
+    struct hf__redis_call call = {
+        .done = done, .ticket = ticket->id, .data = data};
+    size_t mark =
+        hf__redis_script_begin(redis, redis->kind->leave_script, 1, 2);
+
+    add_key(redis, hf__redis_ticket(redis, ticket));
+    add_owner(redis, ticket);
+    hf__resp_arg(&redis->stream.out, "0", 1);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+    bool releasing;
+
+    if (!ticket)
+        return;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, redis->kind->leave_script) == 0 &&
+        send_leave(redis, ticket, on_left, NULL, /* err= */ NULL) == 0)
+        return;
+    if (value.type != HF__RESP_NUMBER) {
+        unknown(redis, ticket);
+        return;
+    }
+    releasing = hf__redis_ticket(redis, ticket)->releasing;
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_left(&redis->base, ticket,
+                releasing && value.number != 1 ? HF_ELOST : 0);
+}
+
+static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    stop_waiting(redis, mine);
+    mine->leaving = true;
+    mine->releasing = releasing;
+    return send_leave(redis, ticket, on_left, NULL, err);
+}
+
+/* The answer to a LEAVE after an error: now it is certain. */
+static void on_cleared(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__redis_ticket *mine =
+        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__resp_value value = {0};
+    hf_error *why = call->data;
+
+    if (reply)
+        value = hf__resp_next(reply);
+    if (mine && mine->asking &&
+        (!reply || (mine->again && value.type != HF__RESP_NUMBER))) {
+        unknown(redis, ticket);
+    } else if (mine && mine->asking) {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_failed(&redis->base, ticket, why);
+    } else if (mine && mine->waiting && value.type == HF__RESP_NUMBER) {
+        /* Whoever asks anew hears the error. */
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+    hf__free(why);
+}
+
+/* The server answered with an error: was anything done? */
+static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const struct hf__resp_value *value)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    hf_error *why = hf__malloc(sizeof(*why));
+    hf_error err;
+    bool certain = hf__redis_explain(redis, value, &err);
+
+    if (certain && mine->asking && !mine->again) {
+        hf__free(why);
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_failed(&redis->base, ticket, &err);
+        return;
+    }
+    if (why)
+        *why = err;
+    if (why && send_leave(redis, ticket, on_cleared, why, NULL) == 0)
+        return;
+    hf__free(why);
+    if (mine->asking)
+        unknown(redis, ticket);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
+                     struct hf__resp *reply);
+
+static int send_try(struct hf__redis *redis, struct hf__ticket *ticket,
+                    hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {.done = on_tried, .ticket = ticket->id};
+    size_t mark;
+    int rc = mine->channel ? hf__redis_channel_listen(redis, mine, err) : 0;
+
+    if (rc != 0)
+        return rc;
+    mark = hf__redis_script_begin(redis, redis->kind->try_script, 1, 5);
+    add_key(redis, mine);
+    add_owner(redis, ticket);
+    add_lease(redis, ticket);
+    hf__resp_arg(&redis->stream.out, mine->channel ? "1" : "0", 1);
+    add_mode(redis, ticket);
+    hf__resp_arg_number(&redis->stream.out, ticket->slots);
+    rc = hf__redis_call_end(redis, mark, &call, err);
+    mine->looking = rc == 0;
+    return rc;
+}
+
+/* "channel{name}" or "channel{name}:owner": where our wake-up comes. */
+static int join(struct hf__redis *redis, struct hf__ticket *ticket,
+                hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    const char *name = hf__redis_ticket_key(mine);
+    bool braces = memchr(name, '{', mine->key_len) == NULL;
+    struct hf__buf *to = &redis->scratch;
+    char owner[HF__REDISSON_OWNER];
+
+    to->len = 0;
+    hf__buf_add(to, redis->kind->channel);
+    hf__buf_add(to, braces ? "{" : "");
+    hf__buf_append(to, name, mine->key_len);
+    hf__buf_add(to, braces ? "}" : "");
+    if (redis->kind->own_channel) {
+        hf__buf_add(to, ":");
+        hf__buf_append(to, owner, hf__redisson_owner(redis, ticket->id, owner));
+    }
+    if (hf__buf_failed(to)) {
+        hf__buf_release(to);
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    return hf__redis_channel_join(redis, mine, to->text, to->len, err);
+}
+
+/* It is taken: after so many ms a look is due; @holder has it. */
+static void taken(struct hf__redis *redis, struct hf__ticket *ticket,
+                  int64_t ms, const struct hf__resp_value *holder,
+                  int64_t sent_ns)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__grant grant = {
+        .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
+    hf_error err;
+
+    if (ticket->nowait) {
+        busy(redis, ticket, holder);
+        return;
+    }
+    if (!mine->channel) {
+        if (join(redis, ticket, &err) != 0 ||
+            send_try(redis, ticket, &err) != 0)
+            unknown(redis, ticket);
+        return;
+    }
+    hf__redis_watch(redis, mine, ms < 0 || ms > SILENCE_MS ? SILENCE_MS : ms);
+    if (mine->waiting) {
+        hf__up_renewed(&redis->base, ticket, &grant);
+        return;
+    }
+    mine->asking = false;
+    mine->waiting = true;
+    hf__up_queued(&redis->base, ticket);
+}
+
+static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
+                     struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__redis_ticket *mine =
+        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__resp_value value;
+    struct hf__resp_value number;
+    struct hf__resp_value letter;
+
+    if (mine)
+        mine->looking = false;
+    if (!mine || (!mine->asking && !mine->waiting))
+        return; /* withdrawn meanwhile */
+    if (!reply) {
+        if (mine->asking)
+            unknown(redis, ticket);
+        return; /* in line: the core asks when we are connected again */
+    }
+    value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value)) {
+        (void)hf__redis_script_load(redis, redis->kind->try_script);
+        if (send_try(redis, ticket, /* err= */ NULL) != 0 && mine->asking)
+            unknown(redis, ticket);
+        return;
+    }
+    if (value.type != HF__RESP_LIST || value.count < 2) {
+        refused(redis, ticket, &value);
+        return;
+    }
+    letter = hf__resp_next(reply);
+    number = hf__resp_next(reply);
+    if (hf__resp_is(&letter, "g")) {
+        granted(redis, ticket, (uint64_t)hf__resp_number(&number, 0),
+                call->sent_ns);
+        return;
+    }
+    value = value.count > 2 ? hf__resp_next(reply) : letter;
+    taken(redis, ticket, hf__resp_number(&number, -1), &value, call->sent_ns);
+}
+
+/* "{a}" has the derived keys of "a": two names must not become one. */
+static int check_name(struct hf__redis *redis, struct hf__ticket *ticket,
+                      hf_error *err)
+{
+    const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    const char *name = hf__redis_ticket_key(mine);
+    size_t len = mine->key_len;
+
+    if (redis->kind->no_exclusive && ticket->mode == HF_EXCLUSIVE)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "mode=semaphore has slots only: nobody knows how many "
+                        "permits others have; mode=permits does");
+    if (redis->kind->derived && len >= 2 && name[0] == '{' &&
+        name[len - 1] == '}')
+        return hf__fail(err, HF_EINVAL,
+                        "to Redisson '%.*s' and '%.*s' have the same keys",
+                        (int)len, name, (int)len - 2, name + 1);
+    return 0;
+}
+
+static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
+                   hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool known = mine->record != NULL;
+    int rc = hf__redis_ticket_know(redis, ticket, err);
+
+    if (rc != 0)
+        return rc;
+    if (!known) {
+        rc = check_name(redis, ticket, err);
+        if (rc != 0) {
+            hf__redis_ticket_forget(redis, ticket);
+            return rc;
+        }
+    }
+    mine->again = known;
+    mine->asking = true;
+    mine->waiting = false;
+    rc = send_try(redis, ticket, err);
+    return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
+}
+
+/* Somebody has left: all of ours who wait for it look again. One who is looking
+ * already is answered from after the message. */
+static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
+                  const struct hf__resp_value *text)
+{
+    struct hf__list *waiters =
+        hf__redis_channel_waiters(redis, channel->text, channel->len);
+
+    (void)text; /* how many may go on; the script knows better */
+    if (!waiters)
+        return;
+    HF_LIST_EACH(waiters, link) {
+        struct hf__redis_ticket *mine =
+            HF_CONTAINER_OF(link, struct hf__redis_ticket, hearing);
+
+        if (mine->waiting && !mine->looking)
+            (void)send_try(redis, hf__redis_ticket_of(redis, mine),
+                           /* err= */ NULL);
+    }
+}
+
+/* ---- renewing ---------------------------------------------------------- */
+
+struct beats {
+    uint32_t n;
+    uint64_t tickets[];
+};
+
+static void on_beaten(struct hf__redis *redis,
+                      const struct hf__redis_call *call,
+                      struct hf__resp *reply);
+
+static int send_beats(struct hf__redis *redis, struct beats *beats,
+                      hf_error *err)
+{
+    struct hf__redis_call call = {.done = on_beaten, .data = beats};
+    size_t mark = hf__redis_script_begin(redis, redis->kind->beat_script,
+                                         beats->n, 3 * beats->n);
+
+    for (uint32_t i = 0; i < beats->n; i++)
+        add_key(redis, hf__redis_ticket(redis, hf__redis_ticket_find(
+                                                   redis, beats->tickets[i])));
+    for (uint32_t i = 0; i < beats->n; i++) {
+        const struct hf__ticket *ticket =
+            hf__redis_ticket_find(redis, beats->tickets[i]);
+        bool writes =
+            redis->base.caps & HF_CAP_DOWNGRADE && ticket->mode == HF_EXCLUSIVE;
+        char owner[HF__REDISSON_OWNER + 8];
+        size_t len = hf__redisson_owner(redis, ticket->id, owner);
+
+        if (writes) {
+            memcpy(owner + len, ":write", 6);
+            len += 6;
+        }
+        hf__resp_arg(&redis->stream.out, owner, len);
+        add_lease(redis, ticket);
+        add_mode(redis, ticket);
+    }
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
+                   bool ours, int64_t sent_ns)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__grant grant = {
+        .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
+
+    if (mine->asking || mine->waiting || mine->leaving)
+        return;
+    if (ours) {
+        hf__up_renewed(&redis->base, ticket, &grant);
+    } else {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+}
+
+/* The script was not there: ask again for those that are still here. */
+static void beat_again(struct hf__redis *redis, struct beats *beats)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < beats->n; i++) {
+        if (hf__redis_ticket_find(redis, beats->tickets[i]))
+            beats->tickets[n++] = beats->tickets[i];
+    }
+    beats->n = n;
+    (void)hf__redis_script_load(redis, redis->kind->beat_script);
+    if (n == 0 || send_beats(redis, beats, /* err= */ NULL) != 0)
+        hf__free(beats); /* silence: the core counts the time */
+}
+
+static void on_beaten(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct beats *beats = call->data;
+    struct hf__resp_value value = {0};
+
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value)) {
+        beat_again(redis, beats);
+        return;
+    }
+    for (uint32_t i = 0; i < beats->n && value.type == HF__RESP_LIST; i++) {
+        struct hf__ticket *ticket =
+            hf__redis_ticket_find(redis, beats->tickets[i]);
+        struct hf__resp_value said = hf__resp_next(reply);
+
+        if (said.type != HF__RESP_NUMBER)
+            break;
+        if (ticket)
+            beaten(redis, ticket, said.number == 1, call->sent_ns);
+    }
+    hf__free(beats);
+}
+
+/* Those who hold, in one trip; those in line look again, each by itself. */
+static int renew_some(struct hf__redis *redis, struct hf__ticket **tickets,
+                      size_t n, hf_error *err)
+{
+    struct beats *beats =
+        hf__malloc(sizeof(*beats) + n * sizeof(beats->tickets[0]));
+    int rc = 0;
+
+    if (!beats)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    beats->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
+
+        if (mine->waiting && !mine->looking)
+            rc = send_try(redis, tickets[i], err);
+        else if (mine->record && !mine->waiting)
+            beats->tickets[beats->n++] = tickets[i]->id;
+    }
+    if (beats->n > 0)
+        rc = send_beats(redis, beats, err);
+    if (beats->n == 0 || rc != 0)
+        hf__free(beats);
+    return rc;
+}
+
+static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
+                 hf_error *err)
+{
+    for (size_t i = 0; i < n; i += HF__REDIS_BEATS) {
+        size_t some = n - i < HF__REDIS_BEATS ? n - i : HF__REDIS_BEATS;
+        int rc = renew_some(redis, tickets + i, some, err);
+
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- downgrade --------------------------------------------------------- */
+
+static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
+                     hf_error *err);
+
+static void on_downgraded(struct hf__redis *redis,
+                          const struct hf__redis_call *call,
+                          struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
+
+    if (!ticket || hf__redis_ticket(redis, ticket)->leaving)
+        return;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, HF__REDISSON_DOWNGRADE) == 0 &&
+        downgrade(redis, ticket, /* err= */ NULL) == 0)
+        return;
+    if (value.type != HF__RESP_NUMBER) {
+        unknown(redis, ticket);
+    } else if (value.number == 1) {
+        ticket->mode = HF_SHARED;
+        grant.lease_ms = ticket->ttl_ms;
+        hf__up_renewed(&redis->base, ticket, &grant);
+    } else {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+}
+
+static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__redis_call call = {.done = on_downgraded, .ticket = ticket->id};
+    size_t mark;
+
+    if ((redis->base.caps & HF_CAP_DOWNGRADE) == 0)
+        return hf__fail(err, HF_EUNSUPPORTED, "mode=%s has no shared locks",
+                        redis->kind->mode);
+    mark = hf__redis_script_begin(redis, HF__REDISSON_DOWNGRADE, 1, 2);
+    add_key(redis, hf__redis_ticket(redis, ticket));
+    add_owner(redis, ticket);
+    add_lease(redis, ticket);
+    return hf__redis_call_end(redis, mark, &call, err);
+}
+
+const struct hf__redis_dialect hf__redis_redisson = {
+    .name = "redisson",
+    .caps = HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS |
+            HF_CAP_BREAK,
+    .open = open_kind,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .downgrade = downgrade,
+    .key = key,
+    .heard = heard,
+};
