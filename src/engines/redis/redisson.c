@@ -509,6 +509,7 @@ static int send_beats(struct hf__redis *redis, struct beats *beats,
                       hf_error *err)
 {
     struct hf__redis_call call = {.done = on_beaten, .data = beats};
+    struct hf__buf *out = &redis->stream.out;
     size_t mark = hf__redis_script_begin(redis, redis->kind->beat_script,
                                          beats->n, 3 * beats->n);
 
@@ -518,16 +519,17 @@ static int send_beats(struct hf__redis *redis, struct beats *beats,
     for (uint32_t i = 0; i < beats->n; i++) {
         const struct hf__ticket *ticket =
             hf__redis_ticket_find(redis, beats->tickets[i]);
-        bool writes =
-            redis->base.caps & HF_CAP_DOWNGRADE && ticket->mode == HF_EXCLUSIVE;
-        char owner[HF__REDISSON_OWNER + 8];
+        const char *end =
+            redis->base.caps & HF_CAP_DOWNGRADE && ticket->mode == HF_EXCLUSIVE
+                ? ":write"
+                : "";
+        char owner[HF__REDISSON_OWNER];
         size_t len = hf__redisson_owner(redis, ticket->id, owner);
 
-        if (writes) {
-            memcpy(owner + len, ":write", 6);
-            len += 6;
-        }
-        hf__resp_arg(&redis->stream.out, owner, len);
+        hf__resp_arg_begin(out, len + strlen(end));
+        hf__buf_append(out, owner, len);
+        hf__buf_add(out, end);
+        hf__resp_arg_end(out);
         add_lease(redis, ticket);
         add_mode(redis, ticket);
     }

@@ -591,7 +591,9 @@ TEST(url, that_is_wrong_says_what_is_right)
     } cases[] = {
         {"redis://a,b", HF_ECONFIG, "one server"},
         {"redis://a/x", HF_ECONFIG, "number"},
-        {"redis://a?dialect=redisson", HF_ECONFIG, "native and plain"},
+        {"redis://a?dialect=other", HF_ECONFIG, "native, plain and redisson"},
+        {"redis://a?dialect=redisson&mode=other", HF_ECONFIG, "fenced, fair"},
+        {"redis://a?mode=fair", HF_ECONFIG, "dialect=native has no modes"},
         {"redis+unix:", HF_ECONFIG, "three slashes"},
         {"redis-sentinel://a", HF_ECONFIG, "mymaster"},
         {"redis-cluster://a/1", HF_ECONFIG, "one database"},
