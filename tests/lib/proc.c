@@ -170,6 +170,14 @@ const char *proc_hear(struct proc *self)
     return read_line(self, -1);
 }
 
+void proc_become(struct proc *self, const char *const *argv)
+{
+    if (dup2(self->in, STDIN_FILENO) < 0 || dup2(self->out, STDOUT_FILENO) < 0)
+        FAIL("dup2: %s", strerror(errno));
+    (void)execvp(argv[0], (char *const *)(uintptr_t)argv);
+    FAIL("%s: %s", argv[0], strerror(errno));
+}
+
 void proc_say(struct proc *proc, const char *line)
 {
     send_line(proc->out, line, strlen(line));

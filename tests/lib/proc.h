@@ -37,6 +37,11 @@ void proc_tell(struct proc *self, const char *format, ...)
 /* In the child: wait for a line of the parent; NULL when it is gone. */
 const char *proc_hear(struct proc *self);
 
+/* In the child: become the program @argv, which ends with NULL. What it writes
+ * is told to the parent, line by line, and it reads what the parent says. */
+__attribute__((noreturn)) void proc_become(struct proc *self,
+                                           const char *const *argv);
+
 /* In the parent: one line to the child. */
 void proc_say(struct proc *proc, const char *line);
 /* The next line of the child, valid until the next call; NULL when it has

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* peer.c - a client of others, in a process of its own, that does as told. */
+#include "peer.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+static void run(struct proc *self, void *arg)
+{
+    proc_become(self, arg);
+}
+
+struct proc *peer_start(const char *const *argv)
+{
+    struct proc *peer = proc_start(run, (void *)(uintptr_t)argv);
+
+    (void)proc_expect(peer, "ready");
+    return peer;
+}
+
+static void tell(struct proc *peer, const char *format, va_list args)
+{
+    char line[512];
+
+    (void)vsnprintf(line, sizeof(line), format, args);
+    proc_say(peer, line);
+}
+
+void peer_tell(struct proc *peer, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    tell(peer, format, args);
+    va_end(args);
+}
+
+const char *peer_ask(struct proc *peer, const char *answer, const char *format,
+                     ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    tell(peer, format, args);
+    va_end(args);
+    return proc_expect(peer, answer);
+}
+
+static hf_request *start(hf_client *client, const char *name, int mode,
+                         int slots, const char *owner)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_error err;
+
+    opts.mode = mode;
+    opts.slots = slots;
+    opts.owner = owner;
+    ASSERT_OK(hf_acquire_start(client, name, &opts, NULL, NULL, &request, &err),
+              &err);
+    return request;
+}
+
+hf_request *peer_await(hf_client *client, const char *name, int mode, int slots)
+{
+    return start(client, name, mode, slots, "in line");
+}
+
+hf_hold *peer_awaited(hf_request *request, int64_t within_ms)
+{
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(request, within_ms, &hold, &err), &err);
+    hf_request_free(request);
+    return hold;
+}
+
+bool peer_is_waiting(hf_request *request)
+{
+    hf_hold *hold;
+
+    return hf_request_wait(request, 0, &hold, NULL) == HF_ETIMEOUT;
+}
+
+hf_hold *peer_take(hf_client *client, const char *name, int mode, int slots)
+{
+    return peer_awaited(start(client, name, mode, slots, "holding"), 10000);
+}
+
+int peer_try(hf_client *client, const char *name, int mode, int slots)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    opts.mode = mode;
+    opts.slots = slots;
+    opts.wait_ms = 0;
+    opts.owner = "trying";
+    rc = hf_acquire(client, name, &opts, &hold, &err);
+    if (rc == 0)
+        peer_give(hold);
+    return rc;
+}
+
+void peer_give(hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
