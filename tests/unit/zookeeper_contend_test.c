@@ -4,15 +4,17 @@
 #include "test.h"
 
 static struct hf__buf bytes;
+static struct hf__zk_line line;
 
 static void forget(void *arg)
 {
-    hf__zk_line_release(arg);
+    (void)arg;
+    hf__zk_line_release(&line);
     hf__buf_release(&bytes);
 }
 
-/* The line of the children @names, which end with NULL. */
-static void line_of(struct hf__zk_line *line, const char *const *names)
+/* Read the line of the children @names, which end with NULL. */
+static void line_up(const char *const *names)
 {
     struct hf__jute in;
     int32_t n = 0;
@@ -23,20 +25,20 @@ static void line_of(struct hf__zk_line *line, const char *const *names)
     for (int32_t i = 0; i < n; i++)
         hf__jute_put_text(&bytes, names[i], strlen(names[i]));
     in = (struct hf__jute){bytes.text, bytes.text + bytes.len, false};
-    test_defer(forget, line);
-    ASSERT_EQ(hf__zk_line_read(line, &in), 0);
+    test_defer(forget, NULL);
+    ASSERT_EQ(hf__zk_line_read(&line, &in), 0);
 }
 
 /* Who is in the way of @name, as a number; 0: nobody. */
-static int blocker(const struct hf__zk_line *line, const char *name, int slots)
+static int blocker(const char *name, int slots)
 {
-    uint32_t place = hf__zk_line_find(line, name, strlen(name));
+    uint32_t place = hf__zk_line_find(&line, name, strlen(name));
     uint32_t found;
     bool first;
 
-    ASSERT_LT(place, line->n);
-    found = hf__zk_line_blocker(line, place, slots, &first);
-    return found == line->n ? 0 : line->all[found].sequence;
+    ASSERT_LT(place, line.n);
+    found = hf__zk_line_blocker(&line, place, slots, &first);
+    return found == line.n ? 0 : line.all[found].sequence;
 }
 
 TEST(contend, the_shapes_of_all_libraries_are_known)
@@ -73,9 +75,8 @@ TEST(contend, what_has_no_number_is_not_in_line)
     static const char *const names[] = {"locks",           "leases",
                                         "0000000001",      "lock-000000001",
                                         "lock-9999999999", NULL};
-    struct hf__zk_line line;
 
-    line_of(&line, names);
+    line_up(names);
     ASSERT_EQ(line.n, 0);
 }
 
@@ -83,24 +84,22 @@ TEST(contend, the_first_holds_and_each_waits_for_the_one_before)
 {
     static const char *const names[] = {
         "c-lock-0000000003", "a-lock-0000000001", "b-lock-0000000002", NULL};
-    struct hf__zk_line line;
 
-    line_of(&line, names);
-    ASSERT_EQ(blocker(&line, "a-", 0), 0);
-    ASSERT_EQ(blocker(&line, "b-", 0), 1);
-    ASSERT_EQ(blocker(&line, "c-", 0), 2);
+    line_up(names);
+    ASSERT_EQ(blocker("a-", 0), 0);
+    ASSERT_EQ(blocker("b-", 0), 1);
+    ASSERT_EQ(blocker("c-", 0), 2);
 }
 
 TEST(contend, the_order_survives_the_overflow_of_the_number)
 {
     static const char *const names[] = {
         "b-lock--2147483648", "a-lock-2147483647", "c-lock--2147483647", NULL};
-    struct hf__zk_line line;
 
-    line_of(&line, names);
-    ASSERT_EQ(blocker(&line, "a-", 0), 0);
-    ASSERT_EQ(blocker(&line, "b-", 0), INT32_MAX);
-    ASSERT_EQ(blocker(&line, "c-", 0), INT32_MIN);
+    line_up(names);
+    ASSERT_EQ(blocker("a-", 0), 0);
+    ASSERT_EQ(blocker("b-", 0), INT32_MAX);
+    ASSERT_EQ(blocker("c-", 0), INT32_MIN);
 }
 
 TEST(contend, readers_wait_for_the_nearest_writer_only)
@@ -108,13 +107,12 @@ TEST(contend, readers_wait_for_the_nearest_writer_only)
     static const char *const names[] = {
         "a-__READ__0000000001", "b-lock-0000000002", "c-__READ__0000000003",
         "d-__READ__0000000004", NULL};
-    struct hf__zk_line line;
 
-    line_of(&line, names);
-    ASSERT_EQ(blocker(&line, "a-", 0), 0);
-    ASSERT_EQ(blocker(&line, "b-", 0), 1);
-    ASSERT_EQ(blocker(&line, "c-", 0), 2);
-    ASSERT_EQ(blocker(&line, "d-", 0), 2);
+    line_up(names);
+    ASSERT_EQ(blocker("a-", 0), 0);
+    ASSERT_EQ(blocker("b-", 0), 1);
+    ASSERT_EQ(blocker("c-", 0), 2);
+    ASSERT_EQ(blocker("d-", 0), 2);
 }
 
 TEST(contend, a_reader_does_not_wait_for_the_writer_it_was)
@@ -122,11 +120,10 @@ TEST(contend, a_reader_does_not_wait_for_the_writer_it_was)
     static const char *const names[] = {"a-lock-0000000005",
                                         "a-__READ__0000000005",
                                         "b-__READ__0000000006", NULL};
-    struct hf__zk_line line;
 
-    line_of(&line, names);
-    ASSERT_EQ(blocker(&line, "a-__READ__", 0), 0);
-    ASSERT_EQ(blocker(&line, "b-", 0), 5);
+    line_up(names);
+    ASSERT_EQ(blocker("a-__READ__", 0), 0);
+    ASSERT_EQ(blocker("b-", 0), 5);
 }
 
 TEST(contend, so_many_slots_hold_and_the_next_is_told_to_watch_them_all)
@@ -134,16 +131,15 @@ TEST(contend, so_many_slots_hold_and_the_next_is_told_to_watch_them_all)
     static const char *const names[] = {
         "a-__SLOT__0000000001", "b-__SLOT__0000000002", "c-__SLOT__0000000003",
         "d-__SLOT__0000000004", NULL};
-    struct hf__zk_line line;
     bool first;
 
-    line_of(&line, names);
-    ASSERT_EQ(blocker(&line, "a-", 2), 0);
-    ASSERT_EQ(blocker(&line, "b-", 2), 0);
-    ASSERT_EQ(blocker(&line, "c-", 2), 2);
+    line_up(names);
+    ASSERT_EQ(blocker("a-", 2), 0);
+    ASSERT_EQ(blocker("b-", 2), 0);
+    ASSERT_EQ(blocker("c-", 2), 2);
     (void)hf__zk_line_blocker(&line, 2, 2, &first);
     ASSERT_TRUE(first);
-    ASSERT_EQ(blocker(&line, "d-", 2), 3);
+    ASSERT_EQ(blocker("d-", 2), 3);
     (void)hf__zk_line_blocker(&line, 3, 2, &first);
     ASSERT_FALSE(first);
 }
@@ -152,7 +148,6 @@ TEST(contend, a_malformed_list_is_refused)
 {
     static const char text[] = "\x00\x00\x00\x02\x00\x00\x00\x09lock";
     struct hf__jute in = {text, text + sizeof(text) - 1, false};
-    struct hf__zk_line line;
 
     ASSERT_EQ(hf__zk_line_read(&line, &in), HF_EINTERNAL);
     ASSERT_NULL(line.all);

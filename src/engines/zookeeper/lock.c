@@ -663,12 +663,12 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
     mine->refused.code = 0;
     if (mine->path_len == 0 && !mine->unsure)
         rc = send_create(zk, ticket, mine, err);
-    else if (mine->unsure)
+    else
         rc = hf__zk_sync(zk, err);
     if (rc != 0)
         return rc;
     rc = hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, err);
-    mine->unsure |= rc != 0; /* the create is under way, and nobody hears */
+    mine->unsure |= rc != 0; /* a create is under way, and nobody hears */
     return rc;
 }
 

@@ -337,6 +337,11 @@ static void down(struct hf__zk *zk, const hf_error *err)
 {
     hf_error told = *err;
 
+    /* A server that is behind what we have seen does not greet us. When none
+     * of them does, again and again, what we have seen was not theirs; a sync
+     * comes before everything that depends on it. */
+    if (!zk->greeted && ++zk->refusals > 2 * zk->base.host->url->n_hosts)
+        zk->zxid = 0;
     hf__zk_disconnect(zk, /* forked= */ false);
     zk->server = (zk->server + 1) % zk->base.host->url->n_hosts;
     tell_calls(zk);
@@ -445,6 +450,7 @@ static void on_greeting(struct hf__zk *zk, struct hf__jute *in)
     memcpy(zk->password, password.text, sizeof(zk->password));
     zk->proven_ns = zk->sent_ns;
     zk->greeted = true;
+    zk->refusals = 0;
     if (zk->credentials)
         send_auth(zk);
     else

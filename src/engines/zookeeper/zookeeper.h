@@ -166,7 +166,8 @@ struct hf__zk {
     int64_t nudge_ns;   /* ping if the first call is not answered by then */
     /* The leader has heard of this session after this instant. */
     int64_t proven_ns;
-    int64_t zxid; /* the newest state that we have seen */
+    int64_t zxid;    /* the newest state that we have seen */
+    size_t refusals; /* connections in a row that ended before a greeting */
     int64_t session;
     char password[16];
     int32_t session_ms; /* as granted by the server */

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* zookeeper.c - an ensemble of three servers for all tests of a program. */
+#include "zookeeper.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server.h"
+#include "tempdir.h"
+
+static struct {
+    pid_t pid; /* 0: not running */
+    int port;
+    int peer_port;
+    int election_port;
+    bool stopped;
+} servers[SERVERS];
+
+static char dir[] = "/tmp/holdfast-zk-XXXXXX";
+static pid_t owner; /* who has made it */
+
+/* ---- starting ----------------------------------------------------------- */
+
+static void end_all(void)
+{
+    if (getpid() != owner)
+        return;
+    for (int i = 0; i < SERVERS; i++) {
+        if (servers[i].pid != 0) {
+            (void)kill(servers[i].pid, SIGKILL);
+            (void)waitpid(servers[i].pid, NULL, 0);
+        }
+    }
+    tempdir_remove(dir);
+}
+
+static void write_config(int server)
+{
+    char path[128];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%d", dir, server);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof(path), "%s/%d/myid", dir, server);
+    file = fopen(path, "we");
+    ASSERT_NOT_NULL(file);
+    (void)fprintf(file, "%d\n", server + 1);
+    (void)fclose(file);
+    (void)snprintf(path, sizeof(path), "%s/%d/zoo.cfg", dir, server);
+    file = fopen(path, "we");
+    ASSERT_NOT_NULL(file);
+    (void)fprintf(file,
+                  "tickTime=200\ninitLimit=50\nsyncLimit=10\n"
+                  "minSessionTimeout=400\nmaxSessionTimeout=60000\n"
+                  "dataDir=%s/%d\nclientPort=%d\n"
+                  "clientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
+                  "admin.enableServer=false\n4lw.commands.whitelist=*\n",
+                  dir, server, servers[server].port);
+    for (int i = 0; i < SERVERS; i++)
+        (void)fprintf(file, "server.%d=127.0.0.1:%d:%d\n", i + 1,
+                      servers[i].peer_port, servers[i].election_port);
+    (void)fclose(file);
+}
+
+__attribute__((noreturn)) static void become(int server, pid_t parent)
+{
+    char config[128];
+    char log[128];
+    int fd;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(126);
+    (void)snprintf(config, sizeof(config), "%s/%d/zoo.cfg", dir, server);
+    (void)snprintf(log, sizeof(log), "%s/%d/log", dir, server);
+    fd = open(log, O_CREAT | O_WRONLY | O_APPEND, 0600);
+    (void)dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    (void)dup2(fd, STDOUT_FILENO);
+    (void)dup2(fd, STDERR_FILENO);
+    (void)execlp("java", "java", "-Xmx128m", "-XX:+UseSerialGC",
+                 "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no",
+                 "-Dznode.container.checkIntervalMs=200",
+                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp",
+                 "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple."
+                 "jar",
+                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", config,
+                 (char *)NULL);
+    _exit(127);
+}
+
+static void start(int server)
+{
+    pid_t parent = getpid();
+
+    servers[server].pid = fork();
+    ASSERT_GE(servers[server].pid, 0);
+    if (servers[server].pid == 0)
+        become(server, parent);
+}
+
+/* The answer to a four-letter word, or "". */
+static const char *word(int server, const char *text)
+{
+    static char answer[4096];
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port =
+                                      htons((uint16_t)servers[server].port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct timeval patience = {.tv_sec = 2};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t len = 0;
+    ssize_t n = 1;
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+        send(fd, text, strlen(text), MSG_NOSIGNAL) > 0) {
+        while (n > 0 && len < sizeof(answer) - 1) {
+            n = recv(fd, answer + len, sizeof(answer) - 1 - len, 0);
+            len += n > 0 ? (size_t)n : 0;
+        }
+    }
+    (void)close(fd);
+    answer[len] = '\0';
+    return answer;
+}
+
+static bool serves(int server)
+{
+    return strstr(word(server, "srvr"), "Mode:") != NULL;
+}
+
+static void create(void)
+{
+    if (!mkdtemp(dir))
+        FAIL("no directory: %s", strerror(errno));
+    owner = getpid();
+    (void)atexit(end_all);
+    for (int i = 0; i < SERVERS; i++) {
+        servers[i].port = server_free_port();
+        servers[i].peer_port = server_free_port();
+        servers[i].election_port = server_free_port();
+    }
+    for (int i = 0; i < SERVERS; i++)
+        write_config(i);
+}
+
+void ensemble(void)
+{
+    if (owner == 0)
+        create();
+    for (int i = 0; i < SERVERS; i++) {
+        if (servers[i].stopped)
+            ensemble_continue(i);
+        if (servers[i].pid == 0)
+            start(i);
+    }
+    for (int i = 0; i < SERVERS; i++)
+        EVENTUALLY(serves(i));
+}
+
+int ensemble_port(int server)
+{
+    return servers[server].port;
+}
+
+static int find_leader(void)
+{
+    for (int i = 0; i < SERVERS; i++) {
+        if (servers[i].pid != 0 && !servers[i].stopped &&
+            strstr(word(i, "srvr"), "Mode: leader"))
+            return i;
+    }
+    return -1;
+}
+
+int ensemble_leader(void)
+{
+    int leader = -1;
+
+    EVENTUALLY((leader = find_leader()) >= 0);
+    return leader;
+}
+
+void ensemble_kill(int server)
+{
+    (void)kill(servers[server].pid, SIGKILL);
+    (void)waitpid(servers[server].pid, NULL, 0);
+    servers[server].pid = 0;
+}
+
+void ensemble_stop(int server)
+{
+    ASSERT_EQ(kill(servers[server].pid, SIGSTOP), 0);
+    servers[server].stopped = true;
+}
+
+void ensemble_continue(int server)
+{
+    ASSERT_EQ(kill(servers[server].pid, SIGCONT), 0);
+    servers[server].stopped = false;
+}
+
+/* ---- URLs --------------------------------------------------------------- */
+
+static const char *url_of(const int ports[SERVERS], const char *query)
+{
+    static char urls[4][512];
+    static int at;
+    char *url = urls[at++ % 4];
+
+    (void)snprintf(url, sizeof(urls[0]),
+                   "zk://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/locks?%s",
+                   ports[0], ports[1], ports[2], query);
+    return url;
+}
+
+const char *ensemble_url(const char *query)
+{
+    int ports[SERVERS] = {servers[0].port, servers[1].port, servers[2].port};
+
+    return url_of(ports, query);
+}
+
+void detour_start(struct detour *detour)
+{
+    for (int i = 0; i < SERVERS; i++)
+        detour->proxies[i] = proxy_start(servers[i].port);
+}
+
+const char *detour_url(const struct detour *detour, const char *query)
+{
+    int ports[SERVERS] = {proxy_port(detour->proxies[0]),
+                          proxy_port(detour->proxies[1]),
+                          proxy_port(detour->proxies[2])};
+
+    return url_of(ports, query);
+}
+
+static int find_server(const struct detour *detour)
+{
+    for (int i = 0; i < SERVERS; i++) {
+        if (proxy_connections(detour->proxies[i]) > 0)
+            return i;
+    }
+    return -1;
+}
+
+int detour_server(const struct detour *detour)
+{
+    int server = -1;
+
+    EVENTUALLY((server = find_server(detour)) >= 0);
+    return server;
+}
+
+/* ---- clients ------------------------------------------------------------ */
+
+static void close_client(void *arg)
+{
+    hf_close(arg);
+}
+
+hf_client *zk_open(const char *url)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    test_defer(close_client, client);
+    return client;
+}
+
+hf_hold *zk_acquire(hf_client *client, const char *name)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.wait_ms = EVENT_PATIENCE_MS;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+int zk_try(hf_client *client, const char *name, hf_error *err)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    int rc;
+
+    opts.wait_ms = 0;
+    opts.owner = "somebody else";
+    rc = hf_acquire(client, name, &opts, &hold, err);
+    if (rc == 0)
+        (void)hf_release(hold, NULL);
+    return rc;
+}
+
+struct counting {
+    int role;
+    int count;
+};
+
+static int count_row(const hf_lock_info *info, void *ctx)
+{
+    struct counting *counting = ctx;
+
+    counting->count += info->role == counting->role;
+    return 0;
+}
+
+int zk_count(hf_client *client, const char *name, int role)
+{
+    struct counting counting = {role, 0};
+    hf_error err;
+
+    ASSERT_OK(hf_show(client, name, count_row, &counting, &err), &err);
+    return counting.count;
+}
+
+static int read_nodes(const hf_finding *finding, void *ctx)
+{
+    const char *has = strstr(finding->detail, " has ");
+
+    if (strcmp(finding->check, "root") == 0)
+        *(int *)ctx = has ? atoi(has + 5) : 0;
+    return 0;
+}
+
+int zk_nodes(hf_client *client)
+{
+    int nodes = -1;
+    hf_error err;
+
+    ASSERT_OK(hf_doctor(client, read_nodes, &nodes, &err), &err);
+    return nodes;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * zookeeper.h - an ensemble of three servers for all tests of a program.
+ *
+ * A Java server takes a second to start, so the ensemble outlives a test:
+ * ensemble() starts what is not there, continues what was stopped, and returns
+ * when all three serve. The servers die with the program.
+ */
+#ifndef HF_LIVE_ZOOKEEPER_H
+#define HF_LIVE_ZOOKEEPER_H
+
+#include <stdbool.h>
+
+#include "event.h"
+#include "proxy.h"
+#include "test.h"
+
+enum { SERVERS = 3 };
+
+/* Three servers that serve. */
+void ensemble(void);
+int ensemble_port(int server);
+/* Which of them leads; fails the test if none does within ten seconds. */
+int ensemble_leader(void);
+/* SIGKILL, SIGSTOP, SIGCONT. */
+void ensemble_kill(int server);
+void ensemble_stop(int server);
+void ensemble_continue(int server);
+/* "zk://…all three…/locks?QUERY", valid until the next but three. */
+const char *ensemble_url(const char *query);
+
+/* A proxy before each of them, and the URL of the proxies. */
+struct detour {
+    struct proxy *proxies[SERVERS];
+};
+void detour_start(struct detour *detour);
+const char *detour_url(const struct detour *detour, const char *query);
+/* The server that the one client behind it is at; fails if there is none. */
+int detour_server(const struct detour *detour);
+
+/* A client that is closed when the test is over. */
+hf_client *zk_open(const char *url);
+/* An acquire that has to succeed within twenty seconds. */
+hf_hold *zk_acquire(hf_client *client, const char *name);
+int zk_try(hf_client *client, const char *name, hf_error *err);
+/* How many holders (HF_HOLDER) or waiters it has. */
+int zk_count(hf_client *client, const char *name, int role);
+/* How many locks have a node, held or not. */
+int zk_nodes(hf_client *client);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * zookeeper_fault_test.c - what networks, administrators and servers do to
+ * locks on an ensemble of three.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "proc.h"
+#include "zookeeper.h"
+
+#define QUICK "ttl=6s&retry.base=1ms&retry.max_interval=50ms"
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+static hf_hold *acquire_told(hf_client *client, const char *name,
+                             struct event *events)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = events;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+/* Was LOST ever told? */
+static bool was_lost(struct event *events)
+{
+    for (int i = 0; i < event_count(events) && i < 64; i++) {
+        if (events->values[i] == HF_LOST)
+            return true;
+    }
+    return false;
+}
+
+/* It is held, by the same grant, and the server says so. */
+static void assert_kept(hf_hold *hold, uint64_t token, struct event *events)
+{
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    EVENTUALLY(hf_check(hold) == HF_HELD);
+    ASSERT_FALSE(was_lost(events));
+    ASSERT_EQ(hf_token(hold), token);
+}
+
+/* Nothing of @name is left. */
+static void assert_nothing_left(hf_client *client, const char *name)
+{
+    ASSERT_EQ(zk_count(client, name, HF_HOLDER), 0);
+    ASSERT_EQ(zk_count(client, name, HF_WAITER), 0);
+}
+
+/* ---- servers ------------------------------------------------------------ */
+
+TEST(server, a_leader_that_is_killed_takes_no_lock_with_it)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client;
+    hf_client *rival;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    client = zk_open(ensemble_url(QUICK));
+    rival = zk_open(ensemble_url(QUICK));
+    hold = acquire_told(client, "held", &events);
+    ensemble_kill(ensemble_leader());
+    assert_kept(hold, hf_token(hold), &events);
+    EVENTUALLY(zk_try(rival, "held", &err) == HF_EBUSY);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_release(zk_acquire(rival, "held"), &err), &err);
+    assert_nothing_left(rival, "held");
+}
+
+static void *wait_for_it(void *arg)
+{
+    return zk_acquire(arg, "waited");
+}
+
+TEST(server, a_leader_that_is_killed_costs_nobody_his_place)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client;
+    hf_client *waiter;
+    void *got = NULL;
+    pthread_t thread;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    client = zk_open(ensemble_url(QUICK));
+    waiter = zk_open(ensemble_url(QUICK));
+    hold = acquire_told(client, "waited", &events);
+    ASSERT_EQ(pthread_create(&thread, NULL, wait_for_it, waiter), 0);
+    EVENTUALLY(zk_count(client, "waited", HF_WAITER) == 1);
+    ensemble_kill(ensemble_leader());
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_FALSE(was_lost(&events));
+    ASSERT_OK(hf_release(hold, &err), &err);
+    (void)pthread_join(thread, &got);
+    ASSERT_NOT_NULL(got);
+    ASSERT_OK(hf_release(got, &err), &err);
+    assert_nothing_left(client, "waited");
+}
+
+TEST(server, one_that_is_stopped_is_left_for_another)
+{
+    struct event events = EVENT_INIT;
+    struct detour detour;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    int server;
+
+    ensemble();
+    detour_start(&detour);
+    client = zk_open(detour_url(&detour, QUICK));
+    hold = acquire_told(client, "stopped", &events);
+    server = detour_server(&detour);
+    ensemble_stop(server);
+    EVENTUALLY(proxy_connections(detour.proxies[(server + 1) % SERVERS]) > 0 ||
+               proxy_connections(detour.proxies[(server + 2) % SERVERS]) > 0);
+    assert_kept(hold, hf_token(hold), &events);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ensemble_continue(server);
+}
+
+TEST(server, without_a_majority_jeopardy_and_then_loss_are_told_in_time)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client;
+    uint64_t token;
+    hf_hold *hold;
+    hf_error err;
+    int alone;
+
+    ensemble();
+    client = zk_open(ensemble_url("ttl=2s&retry.base=1ms"));
+    hold = acquire_told(client, "minority", &events);
+    token = hf_token(hold);
+    alone = (ensemble_leader() + 1) % SERVERS;
+    for (int i = 0; i < SERVERS; i++)
+        if (i != alone)
+            ensemble_stop(i);
+    event_await(&events, 2, 10000);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    ASSERT_EQ(hf_remaining_ms(hold), 0);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ensemble();
+    hold = zk_acquire(zk_open(ensemble_url(QUICK)), "minority");
+    ASSERT_GT(hf_token(hold), token);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+TEST(server, that_reaps_the_locks_node_is_no_obstacle)
+{
+    hf_client *client;
+    hf_error err;
+
+    ensemble();
+    client = zk_open(ensemble_url(QUICK));
+    for (int i = 0; i < 3; i++) {
+        ASSERT_OK(hf_release(zk_acquire(client, "reaped"), &err), &err);
+        EVENTUALLY(zk_nodes(client) == 0);
+    }
+    ASSERT_OK(hf_release(zk_acquire(client, "reaped"), &err), &err);
+}
+
+/* ---- connections -------------------------------------------------------- */
+
+TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
+{
+    struct event events = EVENT_INIT;
+    struct detour detour;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    int server;
+
+    ensemble();
+    detour_start(&detour);
+    client = zk_open(detour_url(&detour, QUICK));
+    hold = acquire_told(client, "cut", &events);
+    server = detour_server(&detour);
+    proxy_refuse(detour.proxies[server], true);
+    proxy_reset(detour.proxies[server]);
+    event_await(&events, 1, 10000);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY); /* at once, not when it is late */
+    assert_kept(hold, hf_token(hold), &events);
+    ASSERT_NE(detour_server(&detour), server);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+static hf_request *ask(hf_client *client, const char *name)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
+              &err);
+    return request;
+}
+
+/* A create that the server carries out, and whose answer never arrives. */
+static hf_request *lose_the_answer(struct detour *detour, hf_client *client,
+                                   hf_client *other, const char *name)
+{
+    struct proxy *proxy = detour->proxies[detour_server(detour)];
+    hf_request *request;
+
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    request = ask(client, name);
+    EVENTUALLY(zk_count(other, name, HF_HOLDER) == 1);
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    return request;
+}
+
+TEST(connection, lost_between_create_and_answer_leaves_one_node_that_is_ours)
+{
+    struct detour detour;
+    hf_client *client;
+    hf_client *other;
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    detour_start(&detour);
+    client = zk_open(detour_url(&detour, QUICK));
+    other = zk_open(ensemble_url(QUICK));
+    request = lose_the_answer(&detour, client, other, "adopted");
+    ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
+    ASSERT_GT(hf_token(hold), 0);
+    ASSERT_EQ(zk_count(other, "adopted", HF_HOLDER), 1);
+    ASSERT_EQ(zk_count(other, "adopted", HF_WAITER), 0);
+    ASSERT_EQ(hf_check_token(other, "adopted", hf_token(hold), NULL), 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    assert_nothing_left(other, "adopted");
+    hf_request_free(request);
+}
+
+TEST(connection, lost_between_create_and_answer_leaves_no_orphan)
+{
+    struct detour detour;
+    hf_client *client;
+    hf_client *other;
+    hf_request *request;
+
+    ensemble();
+    detour_start(&detour);
+    client = zk_open(detour_url(&detour, QUICK));
+    other = zk_open(ensemble_url(QUICK));
+    request = lose_the_answer(&detour, client, other, "orphan");
+    hf_cancel(request);
+    hf_request_free(request);
+    EVENTUALLY(zk_count(other, "orphan", HF_HOLDER) == 0);
+    assert_nothing_left(other, "orphan");
+}
+
+TEST(connection, that_is_away_when_its_watch_fires_misses_nothing)
+{
+    struct detour detour;
+    hf_client *holder;
+    hf_client *waiter;
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    detour_start(&detour);
+    waiter = zk_open(detour_url(&detour, QUICK));
+    holder = zk_open(ensemble_url(QUICK));
+    hold = zk_acquire(holder, "missed");
+    request = ask(waiter, "missed");
+    EVENTUALLY(zk_count(holder, "missed", HF_WAITER) == 1);
+    for (int i = 0; i < SERVERS; i++) {
+        proxy_refuse(detour.proxies[i], true);
+        proxy_reset(detour.proxies[i]);
+    }
+    ASSERT_OK(hf_release(hold, &err), &err);
+    for (int i = 0; i < SERVERS; i++)
+        proxy_pass(detour.proxies[i]);
+    ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hf_request_free(request);
+    assert_nothing_left(holder, "missed");
+}
+
+/* What is garbled on the way to the server may be a node that nobody asked for:
+ * it ends with its session. */
+TEST(connection, that_garbles_what_it_carries_does_no_harm_beyond_its_session)
+{
+    struct detour detour;
+    hf_client *client;
+    hf_hold *hold = NULL;
+    hf_error err;
+
+    ensemble();
+    detour_start(&detour);
+    ASSERT_OK(hf_open(detour_url(&detour, "ttl=2s&io_timeout=300ms"), NULL,
+                      &client, &err),
+              &err);
+    for (int i = 0; i < SERVERS; i++)
+        proxy_corrupt(detour.proxies[i], 97);
+    for (int i = 0; i < 40; i++) {
+        hf_opts opts = HF_OPTS_INIT;
+
+        opts.wait_ms = 20;
+        if (hf_acquire(client, "garbled", &opts, &hold, &err) == 0)
+            (void)hf_release(hold, NULL);
+    }
+    hf_close(client);
+    client = zk_open(ensemble_url(QUICK));
+    ASSERT_OK(hf_release(zk_acquire(client, "garbled"), &err), &err);
+    assert_nothing_left(client, "garbled");
+}
+
+/* ---- sessions ----------------------------------------------------------- */
+
+static void hold_it(struct proc *self, void *arg)
+{
+    hf_client *client = zk_open(arg);
+    hf_hold *hold = zk_acquire(client, "paused");
+
+    proc_tell(self, "holds %llu", (unsigned long long)hf_token(hold));
+    (void)proc_hear(self);
+    proc_tell(self, "check %d", hf_check(hold));
+    proc_tell(self, "release %s", hf_errname(hf_release(hold, NULL)));
+    hold = zk_acquire(client, "paused"); /* in a new session */
+    proc_tell(self, "again %llu", (unsigned long long)hf_token(hold));
+    (void)hf_release(hold, NULL);
+}
+
+TEST(session, that_expires_in_a_pause_is_told_and_replaced)
+{
+    unsigned long long first = 0;
+    unsigned long long again = 0;
+    struct proc *proc;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    proc = proc_start(hold_it, (void *)(uintptr_t)ensemble_url("ttl=700ms"));
+    ASSERT_EQ(sscanf(proc_expect(proc, "holds"), "holds %llu", &first), 1);
+    proc_stop(proc);
+    hold = zk_acquire(zk_open(ensemble_url(QUICK)), "paused");
+    ASSERT_GT(hf_token(hold), first);
+    proc_say(proc, "go");
+    proc_continue(proc);
+    (void)proc_expect(proc, "check 2");
+    (void)proc_expect(proc, "release HF_ELOST");
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    first = hf_token(hold);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(sscanf(proc_expect(proc, "again"), "again %llu", &again), 1);
+    ASSERT_GT(again, first);
+    proc_join(proc);
+}
+
+/* ---- rights ------------------------------------------------------------- */
+
+static const char *url_as(const char *credentials, const char *query)
+{
+    static char urls[4][300];
+    static int at;
+    char *url = urls[at++ % 4];
+
+    (void)snprintf(url, sizeof(urls[0]), "zk://%s@127.0.0.1:%d/private?%s",
+                   credentials, ensemble_port(0), query);
+    return url;
+}
+
+TEST(rights, what_a_user_makes_is_his_alone)
+{
+    hf_client *owner;
+    hf_client *other;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    owner = zk_open(url_as("alice:one", QUICK));
+    hold = zk_acquire(owner, "mine");
+    other = zk_open(url_as("bob:two", QUICK));
+    ASSERT_RC(zk_try(other, "mine", &err), HF_EAUTH, &err);
+    ASSERT_EQ(hf_break(other, "mine", hf_token(hold), NULL, NULL), HF_EAUTH);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+TEST(rights, an_access_list_that_is_none_is_refused)
+{
+    hf_client *client;
+    hf_error err;
+
+    ensemble();
+    ASSERT_RC(hf_open(ensemble_url("acl=everybody"), NULL, &client, &err),
+              HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "scheme:id:permissions");
+}
