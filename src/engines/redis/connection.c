@@ -493,7 +493,8 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
     value = hf__resp_next(reply);
     hf__redis_read_info(&value, "run_id", redis->run_id, sizeof(redis->run_id));
     hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
-    if (strcmp(mode, redis->moved ? "cluster" : "standalone") != 0) {
+    if (mode[0] != '\0' &&
+        strcmp(mode, redis->moved ? "cluster" : "standalone") != 0) {
         (void)hf__fail(
             &err, HF_EUNSUPPORTED, "%s: this is a %s: write %s%s://",
             redis->peer, redis->moved ? "server outside a cluster" : mode,

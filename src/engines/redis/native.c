@@ -61,7 +61,7 @@ static void key(struct hf__redis *redis, const char *name, size_t len)
 /* ---- reports ----------------------------------------------------------- */
 
 static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
-                    uint64_t token, int64_t sent_ns)
+                    uint64_t token, int64_t sent_ns, bool pushed)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_name *name =
@@ -74,13 +74,12 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
         .sent_ns = sent_ns,
     };
 
-    mine->asking = false;
     mine->waiting = false;
     mine->watch_ns = 0;
     mine->confirmed_ns = sent_ns;
     if (name->token < token + reserve - 1)
         name->token = token + reserve - 1;
-    hf__up_granted(&redis->base, ticket, &grant);
+    hf__redis_granted(redis, ticket, &grant, pushed);
 }
 
 /* Certain: not held, and nothing is left. */
@@ -146,6 +145,7 @@ static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
     hf_error err;
 
     hf__redis_explain_lost(redis, &err);
+    hf__redis_stay(redis, ticket);
     hf__up_unknown(&redis->base, ticket, &err);
 }
 
@@ -169,9 +169,8 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     releasing = hf__redis_ticket(redis, ticket)->releasing;
-    hf__redis_ticket_forget(redis, ticket);
-    hf__up_left(&redis->base, ticket,
-                releasing && value.number == 0 ? HF_ELOST : 0);
+    hf__redis_left(redis, ticket,
+                   releasing && value.number == 0 ? HF_ELOST : 0);
 }
 
 static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -293,8 +292,8 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
     if (name->contended > 0)
         name->contended--;
     name->based_ns = call->sent_ns;
-    granted(redis, ticket, (uint64_t)hf__resp_number(&number, 0),
-            call->sent_ns);
+    granted(redis, ticket, (uint64_t)hf__resp_number(&number, 0), call->sent_ns,
+            /* pushed= */ false);
 }
 
 static void on_acquired(struct hf__redis *redis,
@@ -346,7 +345,7 @@ static void on_counted(struct hf__redis *redis,
     if (!mine->tried && value.type == HF__RESP_NUMBER &&
         value.number >= TOKEN_MIN) {
         granted(redis, ticket, (uint64_t)value.number - (ticket->reserve - 1),
-                call->sent_ns);
+                call->sent_ns, /* pushed= */ false);
         return;
     }
     if (mine->tried)
@@ -451,7 +450,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
         return;
     if (said->text[0] == 'h' && mine->waiting) {
         granted(redis, ticket, hf__redis_digits(said->text + 1, said->len - 1),
-                sent_ns);
+                sent_ns, /* pushed= */ false);
     } else if (said->text[0] == 'h' ||
                (said->text[0] == 'w' && mine->waiting)) {
         mine->confirmed_ns = sent_ns;
@@ -461,7 +460,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
                 said->text[1] == '-'
                     ? -1
                     : (int64_t)hf__redis_digits(said->text + 1, said->len - 1));
-        hf__up_renewed(&redis->base, ticket, &grant);
+        hf__redis_renewed(redis, ticket, &grant);
     } else {
         hf__redis_ticket_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
@@ -643,7 +642,7 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
     mine = hf__redis_ticket(redis, ticket);
     if (text[0] == 'g' && mine->waiting && len == 29) {
         granted(redis, ticket, hf__redis_digits(text + 13, 16),
-                mine->confirmed_ns);
+                mine->confirmed_ns, /* pushed= */ true);
     } else if (text[0] == 'a' && mine->waiting) {
         hf__redis_ticket_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);

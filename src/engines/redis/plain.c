@@ -65,6 +65,7 @@ static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
     hf_error err;
 
     hf__redis_explain_lost(redis, &err);
+    hf__redis_stay(redis, ticket);
     hf__redis_ticket(redis, ticket)->asking = false;
     hf__up_unknown(&redis->base, ticket, &err);
 }
@@ -82,8 +83,7 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
-    hf__redis_ticket(redis, ticket)->asking = false;
-    hf__up_granted(&redis->base, ticket, &grant);
+    hf__redis_granted(redis, ticket, &grant, /* pushed= */ false);
 }
 
 static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -207,9 +207,8 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     releasing = hf__redis_ticket(redis, ticket)->releasing;
-    hf__redis_ticket_forget(redis, ticket);
-    hf__up_left(&redis->base, ticket,
-                releasing && value.number == 0 ? HF_ELOST : 0);
+    hf__redis_left(redis, ticket,
+                   releasing && value.number == 0 ? HF_ELOST : 0);
 }
 
 static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -245,7 +244,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
         if (send_set(redis, ticket, /* err= */ NULL) != 0)
             unknown(redis, ticket);
     } else if (ours) {
-        hf__up_renewed(&redis->base, ticket, &grant);
+        hf__redis_renewed(redis, ticket, &grant);
     } else {
         hf__redis_ticket_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);

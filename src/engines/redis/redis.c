@@ -146,6 +146,10 @@ static int choose_dialect(struct hf__redis *redis, hf_error *err)
         return hf__fail(err, HF_ECONFIG,
                         "dialect=%s: redis has native, plain and redisson",
                         wanted);
+    if (redis->base.host->settings->sync_replicas > 0 &&
+        redis->dialect == &hf__redis_redisson)
+        return hf__fail(err, HF_ECONFIG,
+                        "sync_replicas is for the dialects native and plain");
     redis->base.caps = redis->dialect->caps;
     if (redis->dialect->open)
         return redis->dialect->open(redis, err);
@@ -251,9 +255,6 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
     redis->timer.fire = timer_fire;
     redis->stream.loop = engine->host->loop;
     redis->stream.io.fd = -1;
-    if (engine->host->settings->sync_replicas > 0)
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "sync_replicas: redis:// asks one server only");
     rc = choose_dialect(redis, err);
     if (rc == 0)
         rc = read_url(redis, err);
@@ -330,6 +331,7 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
+    hf__redis_stay(redis, ticket);
     return redis->up ? redis->dialect->leave(redis, ticket, releasing, err)
                      : hf__redis_not_up(redis, err);
 }

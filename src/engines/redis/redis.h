@@ -6,6 +6,7 @@
  *   connection.c  one connection: greeting, calls and their answers in order
  *   sentinel.c    where to connect to, if sentinels know
  *   tickets.c     which tickets the server may know; records and keys
+ *   sync.c        replicas have it, or it is not granted
  *   native.c      our own layout        plain.c  SET NX PX, as others have it
  *   redisson.c    the locks of Redisson, by its channels (channels.c)
  *   inspect.c     list, check, break, versions      doctor.c
@@ -74,13 +75,16 @@ struct hf__redis_ticket {
     int64_t watch_ns;     /* in line, and first: look again then */
     struct hf__redis_channel *channel; /* where a wake-up would come, or NULL */
     struct hf__list hearing;           /* in channel->waiters */
-    bool asking;    /* an acquire has not been reported yet */
-    bool waiting;   /* in line */
-    bool leaving;   /* withdraw() or release() was called */
-    bool releasing; /* it was release() */
-    bool tried;     /* a fast attempt of this acquire failed */
-    bool again;     /* an earlier acquire may have left something */
-    bool looking;   /* in line, and a try is under way (redisson) */
+    bool asking;            /* an acquire has not been reported yet */
+    bool waiting;           /* in line */
+    bool leaving;           /* withdraw() or release() was called */
+    bool releasing;         /* it was release() */
+    bool tried;             /* a fast attempt of this acquire failed */
+    bool again;             /* an earlier acquire may have left something */
+    bool looking;           /* in line, and a try is under way (redisson) */
+    uint64_t sync;          /* awaits the WAIT with this mark; 0: none */
+    struct hf__grant grant; /* … and is reported then */
+    hf_error *why;          /* given back for this reason */
 };
 
 enum {
@@ -133,6 +137,8 @@ struct hf__redis {
     uint32_t *under_way_sum; /* of all nodes; or NULL */
     char peer[280];          /* for people: "redis db1:6379" */
 
+    uint64_t sync_last;     /* the last mark that was given */
+    uint64_t sync_sent;     /* of the WAIT under way; 0: none */
     struct hf__timer timer; /* answers overdue, and watches */
 
     /* tickets.c */
@@ -209,6 +215,21 @@ static inline void hf__redis_count(struct hf__redis *redis)
         *redis->under_way_sum += n - redis->base.under_way;
     redis->base.under_way = n;
 }
+
+/* ---- sync.c ------------------------------------------------------------ */
+
+/* Report a grant, or the renewal of a holder, when enough replicas have it.
+ * @pushed: what was granted was written by another. */
+void hf__redis_granted(struct hf__redis *redis, struct hf__ticket *ticket,
+                       const struct hf__grant *grant, bool pushed);
+void hf__redis_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
+                       const struct hf__grant *grant);
+/* It has left: to be reported, unless it was a grant that is given back; then
+ * that is. */
+void hf__redis_left(struct hf__redis *redis, struct hf__ticket *ticket, int rc);
+/* It is not known whether it has left, or the core wants it to: no longer is
+ * it a grant that is given back. */
+void hf__redis_stay(struct hf__redis *redis, struct hf__ticket *ticket);
 
 /* ---- redis.c ----------------------------------------------------------- */
 

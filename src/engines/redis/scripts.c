@@ -627,11 +627,12 @@ static void add_in_cluster(struct hf__buf *buf, const char *text)
 
 static void compose(struct hf__buf *buf, const struct parts *part, bool cluster)
 {
+    bool several = cluster && part->common; /* keys; the others have one */
     void (*add)(struct hf__buf *, const char *) =
-        cluster ? add_in_cluster : hf__buf_add;
+        several ? add_in_cluster : hf__buf_add;
 
     hf__buf_add(buf, part->head);
-    if (cluster && part->common) /* the others have one key */
+    if (several)
         hf__buf_add(buf, in_cluster);
     add(buf, part->first);
     if (part->common)

@@ -220,6 +220,7 @@ void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
     take_out(redis, ticket);
     hf__redis_channel_part(redis, mine);
     hf__free(mine->record);
+    hf__free(mine->why);
     memset(mine, 0, sizeof(*mine));
 }
 

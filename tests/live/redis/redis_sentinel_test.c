@@ -221,3 +221,66 @@ TEST(sentinel, an_unknown_service_is_a_clear_error)
               HF_EUNSUPPORTED, &err);
     ASSERT_HAS(err.text, "redis-sentinel://");
 }
+
+/* ---- sync_replicas ------------------------------------------------------- */
+
+TEST(sync_replicas, waits_for_them_and_hands_over)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client =
+        topology_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
+    hf_client *waiter =
+        topology_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_request *request = stand_in_line(waiter, set->servers[0]);
+    hf_hold *next;
+    hf_error err;
+
+    /* Both have it when we are told. */
+    for (int i = 1; i < SET_SERVERS; i++)
+        ASSERT_EQ(redis_do(set->servers[i], "EXISTS hf:{jobs}")[1], '1');
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 5000, &next, &err), &err);
+    for (int i = 1; i < SET_SERVERS; i++)
+        ASSERT_EQ(redis_do(set->servers[i], "LLEN hf:{jobs}:q")[1], '0');
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
+}
+
+static void too_few(const char *query)
+{
+    struct event events = EVENT_INIT;
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client = topology_open(sentinel_set_url(set, query));
+    hf_hold *hold = hold_loudly(client, "held", &events);
+    hf_hold *other;
+    hf_opts opts = HF_OPTS_INIT;
+    hf_error err;
+
+    for (int i = 0; i < SET_SENTINELS; i++)
+        server_kill(set->sentinels[i]);
+    server_pause(set->servers[2]);
+    opts.wait_ms = 0;
+    ASSERT_RC(hf_acquire(client, "jobs", &opts, &other, &err), HF_EUNAVAILABLE,
+              &err);
+    ASSERT_HAS(err.text, "1 replicas have it");
+    ASSERT_EQ(redis_do(set->servers[0], "EXISTS jobs hf:{jobs}")[1], '0');
+    /* What cannot be renewed as promised is lost in time. */
+    EVENTUALLY(is_lost(hold));
+    server_resume(set->servers[2]);
+    (void)hf_release(hold, NULL);
+    EVENTUALLY(redis_try(client, "jobs", &err) == 0);
+    EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
+}
+
+TEST(sync_replicas, too_few_give_the_grant_back_and_say_so)
+{
+    too_few(QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s");
+}
+
+TEST(sync_replicas, too_few_give_a_plain_grant_back_too)
+{
+    too_few(QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s&dialect=plain");
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sync.c - sync_replicas: a grant is told when so many replicas have it.
+ *
+ * What the server has granted or renewed is reported after WAIT says that
+ * enough replicas have all that this connection wrote. One WAIT is under way at
+ * a time: it covers whatever was written before it was sent, and the rest has
+ * the next one. Without the setting nothing of this costs anything.
+ *
+ * A grant that was pushed was written on another's connection, so a beat of our
+ * own comes before the WAIT.
+ *
+ * Failure: too few replicas within half of io_timeout. A grant is given back,
+ * and when that is confirmed the caller hears why; a renewal counts as not
+ * answered, and the core as ever tells the owner in time.
+ *
+ * This is no consensus. A replica that has the lock may still not be the one
+ * that is promoted.
+ */
+#include "engines/redis/redis.h"
+
+static int wanted(const struct hf__redis *redis)
+{
+    return redis->base.host->settings->sync_replicas;
+}
+
+static void on_waited(struct hf__redis *redis,
+                      const struct hf__redis_call *call,
+                      struct hf__resp *reply);
+
+static int send_wait(struct hf__redis *redis, hf_error *err)
+{
+    struct hf__redis_call call = {.done = on_waited};
+    int64_t ms = redis->base.host->settings->io_timeout_ms / 2;
+    size_t mark = hf__redis_call_begin(redis, 3);
+    int rc;
+
+    hf__resp_arg_text(&redis->stream.out, "WAIT");
+    hf__resp_arg_number(&redis->stream.out, wanted(redis));
+    hf__resp_arg_number(&redis->stream.out, ms > 0 ? ms : 1);
+    rc = hf__redis_call_end(redis, mark, &call, err);
+    if (rc == 0)
+        redis->sync_sent = redis->sync_last;
+    return rc;
+}
+
+/* ---- outcomes ---------------------------------------------------------- */
+
+static void unknown(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const hf_error *err)
+{
+    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__up_unknown(&redis->base, ticket, err);
+}
+
+static void give_back(struct hf__redis *redis, struct hf__ticket *ticket,
+                      const hf_error *why)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    mine->why = hf__malloc(sizeof(*mine->why));
+    if (mine->why)
+        *mine->why = *why;
+    if (!mine->why ||
+        redis->dialect->leave(redis, ticket, /* releasing= */ false,
+                              /* err= */ NULL) != 0) {
+        hf__redis_stay(redis, ticket);
+        unknown(redis, ticket, why);
+    }
+}
+
+void hf__redis_stay(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    if (!mine->why)
+        return;
+    hf__free(mine->why);
+    mine->why = NULL;
+    mine->leaving = false;
+}
+
+void hf__redis_left(struct hf__redis *redis, struct hf__ticket *ticket, int rc)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    hf_error *why = mine->why;
+
+    mine->why = NULL;
+    hf__redis_ticket_forget(redis, ticket);
+    if (why)
+        hf__up_failed(&redis->base, ticket, why);
+    else
+        hf__up_left(&redis->base, ticket, rc);
+    hf__free(why);
+}
+
+/* @err: NULL if enough replicas have it. @lost: nobody answered. */
+static void synced(struct hf__redis *redis, struct hf__ticket *ticket,
+                   const hf_error *err, bool lost)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    mine->sync = 0;
+    if (!mine->asking) {
+        if (!err && !mine->leaving)
+            hf__up_renewed(&redis->base, ticket, &mine->grant);
+    } else if (lost) {
+        unknown(redis, ticket, err);
+    } else if (err) {
+        give_back(redis, ticket, err);
+    } else {
+        mine->asking = false;
+        hf__up_granted(&redis->base, ticket, &mine->grant);
+    }
+}
+
+/* The next one in @bucket that the WAIT with this mark covers. */
+static struct hf__ticket *covered(const struct hf__redis *redis, size_t bucket,
+                                  uint64_t mark)
+{
+    struct hf__ticket *ticket = redis->tickets[bucket];
+
+    for (; ticket; ticket = hf__redis_ticket(redis, ticket)->next) {
+        uint64_t sync = hf__redis_ticket(redis, ticket)->sync;
+
+        if (sync != 0 && sync <= mark)
+            return ticket;
+    }
+    return NULL;
+}
+
+static void on_waited(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    uint64_t mark = redis->sync_sent;
+    struct hf__resp_value value = {0};
+    hf_error err = {0};
+
+    (void)call;
+    redis->sync_sent = 0;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (!reply)
+        hf__redis_explain_lost(redis, &err);
+    else if (value.type != HF__RESP_NUMBER)
+        (void)hf__redis_explain(redis, &value, &err);
+    else if (value.number < wanted(redis))
+        (void)hf__fail(&err, HF_EUNAVAILABLE,
+                       "%s: %lld replicas have it, sync_replicas wants %d",
+                       redis->peer, (long long)value.number, wanted(redis));
+    for (size_t i = 0; i < HF__REDIS_BUCKETS; i++) {
+        struct hf__ticket *ticket = covered(redis, i, mark);
+
+        for (; ticket; ticket = covered(redis, i, mark))
+            synced(redis, ticket, err.code != 0 ? &err : NULL, !reply);
+    }
+    if (reply && redis->sync_sent == 0 && redis->sync_last > mark)
+        (void)send_wait(redis, /* err= */ NULL); /* or with the next one */
+}
+
+/* ---- what the dialects call -------------------------------------------- */
+
+static int await(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                 const struct hf__grant *grant, hf_error *err)
+{
+    mine->grant = *grant;
+    mine->sync = ++redis->sync_last;
+    return redis->sync_sent == 0 ? send_wait(redis, err) : 0;
+}
+
+void hf__redis_granted(struct hf__redis *redis, struct hf__ticket *ticket,
+                       const struct hf__grant *grant, bool pushed)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    hf_error err;
+
+    mine->asking = wanted(redis) > 0;
+    if (!mine->asking) {
+        hf__up_granted(&redis->base, ticket, grant);
+        return;
+    }
+    if ((pushed && redis->dialect->renew(redis, &ticket, 1, &err) != 0) ||
+        await(redis, mine, grant, &err) != 0) {
+        mine->sync = 0;
+        unknown(redis, ticket, &err);
+    }
+}
+
+void hf__redis_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
+                       const struct hf__grant *grant)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    if (wanted(redis) == 0 || mine->waiting)
+        hf__up_renewed(&redis->base, ticket, grant);
+    else if (await(redis, mine, grant, /* err= */ NULL) != 0)
+        mine->sync = 0; /* silence: the core counts the time */
+}
