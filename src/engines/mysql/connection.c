@@ -11,7 +11,8 @@
  * random identity and the number of the connection. Whoever finds that lock
  * taken knows that the session still lives, and whom to KILL: nothing that we
  * sent on a lost connection can be carried out after its withdrawal, and the
- * numbers of a restarted server hit nobody else.
+ * numbers of a restarted server hit nobody else: our port, or that lock, must
+ * fit the number.
  *
  * Failure: an answer that is overdue, an error of the library, a session that
  * the server has ended: the connection is closed, and every call on it hears
@@ -20,6 +21,7 @@
  */
 #include <arpa/inet.h>
 #include <errmsg.h>
+#include <errno.h>
 #include <mysqld_error.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -134,10 +136,24 @@ static void watch(struct hf__mysql_connection *connection, uint32_t events)
         rc = hf__io_change(loop, &connection->io, events);
     }
     connection->events = events;
-    if (rc != 0) {
-        connection->broken = true;
-        hf__mysql_wake(connection->mysql, hf__now());
-    }
+    if (rc != 0)
+        hf__mysql_connection_break(connection);
+}
+
+void hf__mysql_connection_break(struct hf__mysql_connection *connection)
+{
+    connection->broken = true;
+    hf__mysql_wake(connection->mysql, hf__now());
+}
+
+void hf__mysql_connection_pause(struct hf__mysql_connection *connection)
+{
+    unwatch(connection);
+}
+
+void hf__mysql_connection_resume(struct hf__mysql_connection *connection)
+{
+    watch(connection, EPOLLIN | EPOLLRDHUP);
 }
 
 static uint32_t events_of(int waits_for)
@@ -467,11 +483,26 @@ int hf__mysql_call_send(struct hf__mysql_connection *connection,
 
 /* ---- connecting -------------------------------------------------------- */
 
-void hf__mysql_session_name(const struct hf__mysql *mysql, uint64_t serial,
-                            struct hf__buf *to)
+static void put_session_name(struct hf__buf *to,
+                             const struct hf__mysql_connection *connection)
 {
-    hf__buf_printf(to, "'holdfast:%s:%llx'", mysql->base.host->identity_hex,
-                   (unsigned long long)serial);
+    hf__buf_printf(to, "'holdfast:%s:%llx'",
+                   connection->mysql->base.host->identity_hex,
+                   (unsigned long long)connection->session.serial);
+}
+
+/* Its number for the server, and our end of it. */
+static void know_session(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql_session *session = &connection->session;
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+
+    session->id = connection->handle->thread_id;
+    session->port = 0;
+    if (getsockname(hf__mariadb.mysql_get_socket(connection->handle),
+                    (struct sockaddr *)&address, &size) == 0)
+        session->port = ntohs(((struct sockaddr_in *)&address)->sin_port);
 }
 
 static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -504,13 +535,12 @@ static void greet(struct hf__mysql_connection *connection)
             &call->sql,
             "SET time_zone='+00:00',autocommit=1,"
             "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
-            "innodb_lock_wait_timeout=%lld,wait_timeout=%lld,"
+            "innodb_lock_wait_timeout=%lld,wait_timeout=86400,"
             "tx_isolation=IF(@@log_bin=1 AND @@binlog_format='STATEMENT',"
             "'REPEATABLE-READ','READ-COMMITTED');"
             "SELECT GET_LOCK(",
-            (long long)(settings->io_timeout_ms + 1999) / 2000,
-            (long long)connection->idle_s);
-        hf__mysql_session_name(mysql, connection->serial, &call->sql);
+            (long long)(settings->io_timeout_ms + 1999) / 2000);
+        put_session_name(&call->sql, connection);
         hf__buf_add(&call->sql, ",0)");
     }
     connection->step = HF__MYSQL_IDLE;
@@ -534,6 +564,13 @@ static void set_keepalive(const struct hf__mysql_connection *connection)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
+}
+
+static void established(struct hf__mysql_connection *connection)
+{
+    set_keepalive(connection);
+    know_session(connection);
+    greet(connection);
 }
 
 static void refused(struct hf__mysql_connection *connection)
@@ -567,8 +604,7 @@ static void connect_proceed(struct hf__mysql_connection *connection, int ready)
     } else if (!connected) {
         refused(connection);
     } else {
-        set_keepalive(connection);
-        greet(connection);
+        established(connection);
     }
 }
 
@@ -644,7 +680,7 @@ static void dial(struct hf__mysql_connection *connection)
     else if (!connected)
         refused(connection);
     else
-        greet(connection);
+        established(connection);
 }
 
 /* There are addresses: try the next one. */
@@ -675,6 +711,17 @@ static void resolve_ready(struct hf__mysql_connection *connection)
     resolved(connection);
 }
 
+/* Nothing is asked, and the descriptor is readable: the server has ended the
+ * session, unless the event is an old one whose bytes have been read since. */
+static void idle_ready(struct hf__mysql_connection *connection)
+{
+    char byte;
+    ssize_t n = recv(connection->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+        fail_lost(connection, "the server ended the session");
+}
+
 static void on_ready(struct hf__io *io, uint32_t events)
 {
     struct hf__mysql_connection *connection =
@@ -687,7 +734,7 @@ static void on_ready(struct hf__io *io, uint32_t events)
     else if (connection->step == HF__MYSQL_CONNECTING)
         connect_proceed(connection, ready_of(events));
     else if (connection->step == HF__MYSQL_IDLE)
-        fail_lost(connection, "the server ended the session");
+        idle_ready(connection);
     else
         proceed(connection, ready_of(events));
 }
@@ -716,7 +763,7 @@ int hf__mysql_connection_start(struct hf__mysql_connection *connection,
     const struct hf__url *url = mysql->base.host->url;
     const char *host = url->n_hosts > 0 ? url->hosts[0].host : "127.0.0.1";
 
-    connection->serial = ++mysql->serials;
+    connection->session.serial = ++mysql->serials;
     connection->since_ns = hf__now();
     connection->addresses = hf__resolve_numeric(host, mysql->port);
     connection->next = connection->addresses;

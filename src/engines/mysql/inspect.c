@@ -33,6 +33,9 @@ static bool answered(struct hf__mysql *mysql, struct hf__query *query,
     return true;
 }
 
+static hf__mysql_done_fn on_version;
+static hf__mysql_done_fn on_committed;
+
 static int ask(struct hf__engine *engine, struct hf__query *query,
                const char *text, hf__mysql_done_fn *done, hf_error *err)
 {
@@ -44,6 +47,10 @@ static int ask(struct hf__engine *engine, struct hf__query *query,
     struct hf__mysql_call *call;
     int rc = hf__mysql_is_up(mysql, err);
 
+    if (rc == 0 && done != on_version && done != on_committed &&
+        mysql->mode != &hf__mysql_table)
+        rc = hf__fail(err, HF_EUNSUPPORTED, "mode=%s keeps no records",
+                      mysql->mode->name);
     if (rc != 0)
         return rc;
     call = hf__mysql_call_new(done, err);
@@ -101,8 +108,7 @@ static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
     MYSQL_ROW row;
     int rc = 0;
 
-    if (hf__mysql_remake(mysql, call, reply) ||
-        answered(mysql, call->query, reply))
+    if (hf__mysql_remake(call, reply) || answered(mysql, call->query, reply))
         return;
     while (rc == 0 && hf__mysql_row(reply, &row, &lengths)) {
         char name[HF_NAME_MAX + 1];
@@ -134,7 +140,7 @@ static void on_checked(struct hf__mysql *mysql, struct hf__mysql_call *call,
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
         return;
     if (!hf__mysql_row(reply, &row, &lengths) || hf__mysql_number(row[0]) == 0)
         answer_text(mysql, query, HF_ENOTFOUND, "nobody holds it");
@@ -157,7 +163,7 @@ static void on_broken(struct hf__mysql *mysql, struct hf__mysql_call *call,
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
         return;
     if (!hf__mysql_row(reply, &row, &lengths) || hf__mysql_number(row[1]) == 0)
         answer_text(mysql, query, HF_ENOTFOUND, "nobody holds it");
@@ -183,7 +189,7 @@ static void on_version(struct hf__mysql *mysql, struct hf__mysql_call *call,
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
         return;
     query->version =
         hf__mysql_row(reply, &row, &lengths) ? hf__mysql_number(row[0]) : 0;
@@ -203,7 +209,7 @@ static void on_committed(struct hf__mysql *mysql, struct hf__mysql_call *call,
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (hf__mysql_remake(mysql, call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
         return;
     if (!hf__mysql_row(reply, &row, &lengths)) {
         answer_text(mysql, query, HF_EINTERNAL, "no answer to a commit");

@@ -46,7 +46,8 @@ static void timer_fire(struct hf__timer *timer)
 
     hf__mysql_connection_begin(&mysql->main);
     hf__mysql_wake(mysql, hf__mysql_connection_check(&mysql->main, now_ns));
-    hf__mysql_wake(mysql, hf__mysql_table_poll(mysql, now_ns));
+    hf__mysql_pooled_attend(mysql, now_ns);
+    hf__mysql_wake(mysql, mysql->mode->attend(mysql, now_ns));
 }
 
 /* ---- the main connection ----------------------------------------------- */
@@ -54,11 +55,11 @@ static void timer_fire(struct hf__timer *timer)
 static void up(struct hf__mysql *mysql)
 {
     mysql->up = true;
-    mysql->old_serial = mysql->main.serial;
+    mysql->old = mysql->main.session;
+    mysql->mode->regained(mysql);
     hf__up_connected(&mysql->base);
 }
 
-/* The old session's own lock is ours: it is gone. */
 static void on_old_gone(struct hf__mysql *mysql, struct hf__mysql_call *call,
                         struct hf__mysql_reply *reply)
 {
@@ -79,45 +80,20 @@ static void on_old_gone(struct hf__mysql *mysql, struct hf__mysql_call *call,
     hf__mysql_connection_fail(&mysql->main, &err);
 }
 
-static void on_old_killed(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                          struct hf__mysql_reply *reply)
-{
-    struct hf__mysql_call *next;
-    hf_error err;
-
-    (void)call;
-    if (!reply)
-        return;
-    /* An error means that there was nobody to be ended. */
-    next = hf__mysql_call_new(on_old_gone, &err);
-    if (next) {
-        next->wait_ms = 1000;
-        hf__buf_add(&next->sql, "SELECT GET_LOCK(");
-        hf__mysql_session_name(mysql, mysql->old_serial, &next->sql);
-        hf__buf_add(&next->sql, ",1),RELEASE_LOCK(");
-        hf__mysql_session_name(mysql, mysql->old_serial, &next->sql);
-        hf__buf_add(&next->sql, ")");
-        if (hf__mysql_call_send(&mysql->main, next, &err) == 0)
-            return;
-    }
-    hf__mysql_connection_fail(&mysql->main, &err);
-}
-
 static void main_opened(struct hf__mysql_connection *connection)
 {
     struct hf__mysql *mysql = connection->mysql;
     struct hf__mysql_call *call;
     hf_error err;
 
-    if (mysql->old_serial == 0) {
+    if (mysql->old.serial == 0) {
         up(mysql);
         return;
     }
-    call = hf__mysql_call_new(on_old_killed, &err);
+    call = hf__mysql_call_new(on_old_gone, &err);
     if (call) {
-        hf__buf_add(&call->sql, "KILL CONNECTION IS_USED_LOCK(");
-        hf__mysql_session_name(mysql, mysql->old_serial, &call->sql);
-        hf__buf_add(&call->sql, ")");
+        call->wait_ms = 1000;
+        hf__mysql_end_session(mysql, &mysql->old, &call->sql);
         if (hf__mysql_call_send(connection, call, &err) == 0)
             return;
     }
@@ -130,12 +106,7 @@ static void main_closed(struct hf__mysql_connection *connection,
     struct hf__mysql *mysql = connection->mysql;
 
     mysql->up = false;
-    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
-        struct hf__ticket *ticket = mysql->tickets[i];
-
-        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next)
-            hf__mysql_ticket(mysql, ticket)->polling = false;
-    }
+    mysql->mode->lost(mysql);
     hf__up_down(&mysql->base, err);
 }
 
@@ -166,17 +137,26 @@ static int read_url(struct hf__mysql *mysql, hf_error *err)
     return 0;
 }
 
-static int choose_mode(const struct hf__mysql *mysql, hf_error *err)
+static int choose_mode(struct hf__mysql *mysql, hf_error *err)
 {
+    static const struct hf__mysql_mode *const modes[] = {
+        &hf__mysql_table, &hf__mysql_get_lock, &hf__mysql_for_update};
     const struct hf__settings *settings = mysql->base.host->settings;
 
     if (settings->dialect[0] != '\0' &&
         strcmp(settings->dialect, "native") != 0)
         return hf__fail(err, HF_ECONFIG, "dialect=%s: mysql has native",
                         settings->dialect);
-    if (settings->mode[0] != '\0' && strcmp(settings->mode, "table") != 0)
-        return hf__fail(err, HF_ECONFIG, "mode=%s: mysql has table",
+    mysql->mode = settings->mode[0] == '\0' ? modes[0] : NULL;
+    for (size_t i = 0; !mysql->mode && i < HF_COUNT_OF(modes); i++) {
+        if (strcmp(settings->mode, modes[i]->name) == 0)
+            mysql->mode = modes[i];
+    }
+    if (!mysql->mode)
+        return hf__fail(err, HF_ECONFIG,
+                        "mode=%s: mysql has table, get_lock and for_update",
                         settings->mode);
+    mysql->base.caps = mysql->mode->caps;
     return 0;
 }
 
@@ -196,7 +176,7 @@ static int mysql_open(struct hf__engine *engine, hf_error *err)
     hf__mysql_connection_init(&mysql->main, mysql);
     mysql->main.opened = main_opened;
     mysql->main.closed = main_closed;
-    mysql->main.idle_s = 86400;
+    hf__mysql_pooled_open(mysql);
     return 0;
 }
 
@@ -211,6 +191,7 @@ static void mysql_close_engine(struct hf__engine *engine, bool forked)
 {
     struct hf__mysql *mysql = mysql_of(engine);
 
+    hf__mysql_pooled_close(mysql, forked);
     hf__mysql_connection_stop(&mysql->main, forked);
     if (forked)
         return;
@@ -226,7 +207,7 @@ static int mysql_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__mysql *mysql = mysql_of(engine);
     int rc = hf__mysql_is_up(mysql, err);
 
-    return rc != 0 ? rc : hf__mysql_table_acquire(mysql, ticket, err);
+    return rc != 0 ? rc : mysql->mode->acquire(mysql, ticket, err);
 }
 
 static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -240,7 +221,7 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
         return 0;
     }
     rc = hf__mysql_is_up(mysql, err);
-    return rc != 0 ? rc : hf__mysql_table_leave(mysql, ticket, releasing, err);
+    return rc != 0 ? rc : mysql->mode->leave(mysql, ticket, releasing, err);
 }
 
 static int mysql_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -261,7 +242,7 @@ static int mysql_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     struct hf__mysql *mysql = mysql_of(engine);
     int rc = hf__mysql_is_up(mysql, err);
 
-    return rc != 0 ? rc : hf__mysql_table_renew(mysql, tickets, n, err);
+    return rc != 0 ? rc : mysql->mode->renew(mysql, tickets, n, err);
 }
 
 static int mysql_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -270,7 +251,10 @@ static int mysql_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__mysql *mysql = mysql_of(engine);
     int rc = hf__mysql_is_up(mysql, err);
 
-    return rc != 0 ? rc : hf__mysql_table_downgrade(mysql, ticket, err);
+    if (!mysql->mode->downgrade)
+        return hf__fail(err, HF_EUNSUPPORTED, "mode=%s cannot downgrade",
+                        mysql->mode->name);
+    return rc != 0 ? rc : mysql->mode->downgrade(mysql, ticket, err);
 }
 
 const struct hf__engine_ops hf__engine_mysql = {
@@ -296,4 +280,5 @@ const struct hf__engine_ops hf__engine_mysql = {
     .break_lock = hf__mysql_break_lock,
     .version_read = hf__mysql_version_read_op,
     .version_commit = hf__mysql_version_commit_op,
+    .connection = hf__mysql_connection_op,
 };

@@ -8,6 +8,8 @@
  *   statements.c  the SQL, and how values get into it
  *   tickets.c     which tickets the server may know
  *   table.c       mode=table
+ *   session.c     mode=get_lock, mode=for_update
+ *   pooled.c      the connections that these need beside the main one
  *   inspect.c     list, check, break, versions
  */
 #ifndef HF_MYSQL_MYSQL_H
@@ -67,6 +69,13 @@ enum hf__mysql_step {
     HF__MYSQL_NEXT
 };
 
+/* What the server knows a connection by. */
+struct hf__mysql_session {
+    uint64_t serial; /* which connection of this client; 0: none */
+    uint64_t id;     /* the server's number */
+    uint16_t port;   /* of our end */
+};
+
 struct hf__mysql_connection {
     struct hf__sql_link link;
     struct hf__mysql *mysql;
@@ -84,8 +93,10 @@ struct hf__mysql_connection {
     int64_t since_ns;      /* connecting since */
     struct hf__list calls; /* the first is under way unless IDLE */
     struct hf__mysql_reply reply;
-    uint64_t serial; /* which connection of this client it is */
-    int64_t idle_s;  /* wait_timeout: the server ends it when it is silent */
+    struct hf__mysql_session session;
+    uint64_t ticket; /* whose it is, of the pool's; 0: nobody's */
+    bool lent;       /* to the caller: hands off */
+    uint32_t round;  /* of the timer that has looked at it */
     /* The greeting was answered: calls may follow. */
     void (*opened)(struct hf__mysql_connection *connection);
     /* CLOSED now, and every call was told; it may be freed. */
@@ -103,15 +114,52 @@ struct hf__mysql_ticket {
     bool leaving;    /* withdraw() or release() was called */
     bool releasing;  /* it was release() */
     bool in_row;     /* it has, or may have, a row in holdfast_ticket */
+    bool trying;     /* the first question has not been answered */
+    bool held;       /* a session or transaction holds it */
+    bool exorcising; /* the ghost is being ended */
+    struct hf__mysql_session ghost;  /* lost, and may hold it or wait */
+    struct hf__mysql_connection *on; /* the session; NULL: none */
+    struct hf__mysql *mysql;
+    struct hf__ticket *self;
+    struct hf__sql_want want;
     int64_t poll_ns; /* look again then; 0: not now */
 };
 
+/* How the ways to lock differ. */
+struct hf__mysql_mode {
+    const char *name;
+    uint64_t caps;
+    int (*acquire)(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                   hf_error *err);
+    /* Release and withdraw: @releasing. */
+    int (*leave)(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err);
+    int (*renew)(struct hf__mysql *mysql, struct hf__ticket **tickets, size_t n,
+                 hf_error *err);
+    int (*downgrade)(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                     hf_error *err); /* NULL: cannot */
+    /* Look after those who wait; returns when the next one is due. */
+    int64_t (*attend)(struct hf__mysql *mysql, int64_t now_ns);
+    /* The main connection was lost; it is up again. */
+    void (*lost)(struct hf__mysql *mysql);
+    void (*regained)(struct hf__mysql *mysql);
+};
+
+extern const struct hf__mysql_mode hf__mysql_table;
+extern const struct hf__mysql_mode hf__mysql_get_lock;
+extern const struct hf__mysql_mode hf__mysql_for_update;
+
 struct hf__mysql {
     struct hf__engine base;
+    const struct hf__mysql_mode *mode;
+    struct hf__sql_pool pool;
+    uint32_t round;       /* of the timer */
+    uint32_t main_holds;  /* locks of the main session */
+    int64_t main_lease_s; /* its wait_timeout; 0: a long one */
+    int64_t main_free_ns; /* since when it has no locks */
     struct hf__mysql_connection main;
     bool up;
-    bool ending_old;     /* the connection before is being ended */
-    uint64_t old_serial; /* of it; 0: none */
+    struct hf__mysql_session old; /* the main one before */
     uint64_t serials;
     struct hf__timer timer;
     struct hf__ticket *tickets[HF__MYSQL_BUCKETS];
@@ -142,13 +190,19 @@ void hf__mysql_connection_begin(struct hf__mysql_connection *connection);
 /* Is something overdue, or broken? If not, when would it be. */
 int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
                                    int64_t now_ns);
+/* It is of no use any more; the timer will tell. */
+void hf__mysql_connection_break(struct hf__mysql_connection *connection);
+/* Neither read nor watch it; and do so again. */
+void hf__mysql_connection_pause(struct hf__mysql_connection *connection);
+void hf__mysql_connection_resume(struct hf__mysql_connection *connection);
 /* A call to fill in; NULL without memory. */
 struct hf__mysql_call *hf__mysql_call_new(hf__mysql_done_fn *done,
                                           hf_error *err);
 void hf__mysql_call_free(struct hf__mysql_call *call);
-/* The name of the lock that says that the session of @serial lives. */
-void hf__mysql_session_name(const struct hf__mysql *mysql, uint64_t serial,
-                            struct hf__buf *to);
+/* The statement that ends a lost session, and waits until it is gone: 1. */
+void hf__mysql_end_session(const struct hf__mysql *mysql,
+                           const struct hf__mysql_session *session,
+                           struct hf__buf *to);
 /* Send it, or when its turn comes; takes @call in every case. */
 int hf__mysql_call_send(struct hf__mysql_connection *connection,
                         struct hf__mysql_call *call, hf_error *err);
@@ -172,7 +226,8 @@ bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply);
 
 /* What is put in the place of a '$' and a letter. */
 struct hf__mysql_values {
-    /* N name, T number, R record, L lease in µs, M mode, S slots, W may wait */
+    /* N name, T number, R record, L lease in µs, M mode, S slots, W may wait,
+     * I lease in s, rounded up, F how a row is locked */
     const struct hf__ticket *ticket;
     const char *name;  /* N, where there is no ticket; Z its length */
     const char *owner; /* O */
@@ -197,6 +252,14 @@ extern const char hf__mysql_list[];
 extern const char hf__mysql_show[];
 extern const char hf__mysql_check[];
 extern const char hf__mysql_break[];
+extern const char hf__mysql_get_lock_try[];
+extern const char hf__mysql_get_lock_wait[];
+extern const char hf__mysql_get_lock_leave[];
+extern const char hf__mysql_get_lock_leave_pooled[];
+extern const char hf__mysql_for_update_make[];
+extern const char hf__mysql_for_update_try[];
+extern const char hf__mysql_for_update_wait[];
+extern const char hf__mysql_for_update_leave[];
 extern const char hf__mysql_version_read[];
 extern const char hf__mysql_version_commit[];
 
@@ -222,19 +285,31 @@ void hf__mysql_ticket_forget(struct hf__mysql *mysql,
 
 /* ---- table.c ----------------------------------------------------------- */
 
-int hf__mysql_table_acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                            hf_error *err);
-int hf__mysql_table_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                          bool releasing, hf_error *err);
-int hf__mysql_table_renew(struct hf__mysql *mysql, struct hf__ticket **tickets,
-                          size_t n, hf_error *err);
-int hf__mysql_table_downgrade(struct hf__mysql *mysql,
-                              struct hf__ticket *ticket, hf_error *err);
-/* Look again for those in line whose time has come; returns the next one. */
-int64_t hf__mysql_table_poll(struct hf__mysql *mysql, int64_t now_ns);
 /* If the tables were not there: make them, and ask again. True: it is done. */
-bool hf__mysql_remake(struct hf__mysql *mysql, struct hf__mysql_call *call,
+bool hf__mysql_remake(struct hf__mysql_call *call,
                       const struct hf__mysql_reply *reply);
+
+/* ---- session.c --------------------------------------------------------- */
+
+/* @connection is gone: whose it was, or NULL; then, when it is freed, tell. */
+struct hf__ticket *hf__mysql_session_gone(
+    struct hf__mysql_connection *connection);
+void hf__mysql_session_tell(struct hf__mysql *mysql, struct hf__ticket *ticket);
+hf__engine_query_fn hf__mysql_connection_op;
+
+/* ---- pooled.c ---------------------------------------------------------- */
+
+static inline struct hf__mysql_connection *hf__mysql_connection_of(
+    struct hf__sql_link *link)
+{
+    return HF_CONTAINER_OF(link, struct hf__mysql_connection, link);
+}
+void hf__mysql_pooled_open(struct hf__mysql *mysql);
+void hf__mysql_pooled_close(struct hf__mysql *mysql, bool forked);
+/* What the timer does for all of them. */
+void hf__mysql_pooled_attend(struct hf__mysql *mysql, int64_t now_ns);
+/* Close one that a ticket had, and free it. */
+void hf__mysql_pooled_drop(struct hf__mysql_connection *connection);
 
 /* ---- inspect.c --------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
  *                     The exclusive holder is in it (ticket, until, record)
  *   holdfast_ticket   a row for each who waits (role 0), or holds with others
  *                     (role 1)
+ *   holdfast_row      mode=for_update: the row that a transaction holds
  *   holdfast_version  hf_version_commit()
  *
  * holdfast_lock.queue is the number of rows that a name has in holdfast_ticket.
@@ -57,6 +58,9 @@ const char hf__mysql_make_tables[] =
     "since BIGINT UNSIGNED NOT NULL,"
     "record VARBINARY(1024) NOT NULL,"
     "PRIMARY KEY(name,ticket)"
+    ") ENGINE=InnoDB CHARSET=binary;"
+    "CREATE TABLE IF NOT EXISTS holdfast_row("
+    "name VARBINARY(400) NOT NULL PRIMARY KEY"
     ") ENGINE=InnoDB CHARSET=binary;"
     "CREATE TABLE IF NOT EXISTS holdfast_version("
     "name VARBINARY(400) NOT NULL PRIMARY KEY,"
@@ -192,6 +196,29 @@ const char hf__mysql_break[] = BLOCK LOCK_ROW
     "token=$K);SET v_ok=ROW_COUNT()>0;END IF;"
     "IF v_place=0 THEN SET v_ok=0;END IF;" STORE_ROW "SELECT v_ok,v_place;END";
 
+/* Names of GET_LOCK are the whole server's, 64 characters at most, and with or
+ * without regard to case: so a digest of database and name. */
+#define DIGEST                                                                 \
+    "CONCAT('holdfast',SHA2(CONCAT(CAST(DATABASE() AS BINARY),x'00',$N),224))"
+const char hf__mysql_get_lock_try[] =
+    "SELECT IF(IS_USED_LOCK(" DIGEST ")=CONNECTION_ID(),2,GET_LOCK(" DIGEST
+    ",0))";
+const char hf__mysql_get_lock_wait[] =
+    "SET wait_timeout=$I;SELECT GET_LOCK(" DIGEST ",3600)";
+const char hf__mysql_get_lock_leave[] = "SELECT RELEASE_LOCK(" DIGEST ")";
+
+const char hf__mysql_get_lock_leave_pooled[] =
+    "SELECT RELEASE_LOCK(" DIGEST ");SET wait_timeout=86400";
+
+#define ROW "SELECT 1 FROM holdfast_row WHERE name=$N $F"
+const char hf__mysql_for_update_make[] =
+    "ROLLBACK;INSERT IGNORE INTO holdfast_row VALUES($N);START TRANSACTION;" ROW
+    " NOWAIT";
+const char hf__mysql_for_update_try[] =
+    "SET wait_timeout=$I;START TRANSACTION;" ROW " NOWAIT";
+const char hf__mysql_for_update_wait[] = ROW " WAIT 3600";
+const char hf__mysql_for_update_leave[] = "COMMIT;SET wait_timeout=86400";
+
 const char hf__mysql_version_read[] =
     "SELECT version FROM holdfast_version WHERE name=$N";
 const char hf__mysql_version_commit[] =
@@ -315,6 +342,13 @@ static void put_value(struct hf__mysql *mysql, struct hf__buf *to, char letter,
     case 'S':
         put_number(to, (uint64_t)ticket->slots);
         break;
+    case 'I':
+        put_number(to, (uint64_t)(ticket->ttl_ms + 999) / 1000);
+        break;
+    case 'F':
+        hf__buf_add(to, ticket->mode == HF_SHARED ? "LOCK IN SHARE MODE"
+                                                  : "FOR UPDATE");
+        break;
     case 'W':
         put_number(to, !ticket->nowait);
         break;
@@ -337,4 +371,26 @@ void hf__mysql_statement(struct hf__mysql *mysql, struct hf__buf *to,
         put_value(mysql, to, text[n + 1], values);
         text += n + 2;
     }
+}
+
+/* The server's list knows a session until nothing of it is left; its own lock,
+ * and those that it held, may go a little earlier. */
+void hf__mysql_end_session(const struct hf__mysql *mysql,
+                           const struct hf__mysql_session *session,
+                           struct hf__buf *to)
+{
+    hf__buf_printf(
+        to,
+        "BEGIN NOT ATOMIC DECLARE v_n INT DEFAULT 0;"
+        "DECLARE v_id BIGINT UNSIGNED;"
+        "DECLARE CONTINUE HANDLER FOR 1094 BEGIN END;"
+        "SELECT ID INTO v_id FROM information_schema.processlist "
+        "WHERE ID=%llu AND (HOST LIKE '%%:%u' OR "
+        "IS_USED_LOCK('holdfast:%s:%llx')=ID);"
+        "IF v_id IS NOT NULL THEN KILL CONNECTION v_id;"
+        "WHILE v_n<200 AND EXISTS(SELECT 1 FROM information_schema.processlist "
+        "WHERE ID=v_id) DO SET v_n=v_n+1;DO SLEEP(0.005);END WHILE;END IF;"
+        "SELECT v_n<200;END",
+        (unsigned long long)session->id, (unsigned)session->port,
+        mysql->base.host->identity_hex, (unsigned long long)session->serial);
 }

@@ -44,15 +44,15 @@ static void on_made(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     call->then = NULL;
     first->kept = false;
-    if (reply && reply->code == 0 && hf__mysql_is_up(mysql, NULL) == 0) {
-        (void)hf__mysql_call_send(&mysql->main, first, NULL);
+    if (reply && reply->code == 0) {
+        (void)hf__mysql_call_send(first->connection, first, NULL);
         return;
     }
     first->done(mysql, first, reply);
     hf__mysql_call_free(first);
 }
 
-bool hf__mysql_remake(struct hf__mysql *mysql, struct hf__mysql_call *call,
+bool hf__mysql_remake(struct hf__mysql_call *call,
                       const struct hf__mysql_reply *reply)
 {
     struct hf__mysql_call *make;
@@ -63,7 +63,7 @@ bool hf__mysql_remake(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (!make)
         return false;
     hf__buf_add(&make->sql, hf__mysql_make_tables);
-    if (hf__mysql_call_send(&mysql->main, make, NULL) != 0)
+    if (hf__mysql_call_send(call->connection, make, NULL) != 0)
         return false;
     make->then = call;
     call->again = true;
@@ -162,7 +162,7 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (!mine || mine->leaving || hf__mysql_remake(mysql, call, reply))
+    if (!mine || mine->leaving || hf__mysql_remake(call, reply))
         return;
     mine->polling = false;
     if (!mine->asking && !mine->waiting)
@@ -192,7 +192,7 @@ static int ask_slow(struct hf__mysql *mysql, struct hf__ticket *ticket,
     return send_for(mysql, ticket, hf__mysql_acquire_slow, on_slow, err);
 }
 
-int64_t hf__mysql_table_poll(struct hf__mysql *mysql, int64_t now_ns)
+static int64_t poll_line(struct hf__mysql *mysql, int64_t now_ns)
 {
     int64_t next_ns = HF_NEVER;
 
@@ -227,7 +227,7 @@ static void on_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (!mine || !mine->asking || hf__mysql_remake(mysql, call, reply))
+    if (!mine || !mine->asking || hf__mysql_remake(call, reply))
         return;
     if (!reply) {
         unknown(mysql, ticket);
@@ -244,8 +244,8 @@ static void on_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
     }
 }
 
-int hf__mysql_table_acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                            hf_error *err)
+static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                   hf_error *err)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     bool known = mine->known;
@@ -337,8 +337,8 @@ static int send_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
     return send_for(mysql, ticket, hf__mysql_leave_fast, on_left_fast, err);
 }
 
-int hf__mysql_table_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                          bool releasing, hf_error *err)
+static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
 
@@ -400,8 +400,8 @@ static int renew_some(struct hf__mysql *mysql, struct hf__ticket **tickets,
     return hf__mysql_call_send(&mysql->main, call, err);
 }
 
-int hf__mysql_table_renew(struct hf__mysql *mysql, struct hf__ticket **tickets,
-                          size_t n, hf_error *err)
+static int renew(struct hf__mysql *mysql, struct hf__ticket **tickets, size_t n,
+                 hf_error *err)
 {
     int rc = 0;
 
@@ -435,9 +435,42 @@ static void on_downgraded(struct hf__mysql *mysql, struct hf__mysql_call *call,
     }
 }
 
-int hf__mysql_table_downgrade(struct hf__mysql *mysql,
-                              struct hf__ticket *ticket, hf_error *err)
+static int downgrade(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                     hf_error *err)
 {
     hf__mysql_ticket(mysql, ticket)->in_row = true;
     return send_for(mysql, ticket, hf__mysql_downgrade, on_downgraded, err);
 }
+
+/* ---- the connection ---------------------------------------------------- */
+
+static void lost(struct hf__mysql *mysql)
+{
+    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
+        struct hf__ticket *ticket = mysql->tickets[i];
+
+        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next)
+            hf__mysql_ticket(mysql, ticket)->polling = false;
+    }
+}
+
+/* Whoever is in line looks by his own timer. */
+static void regained(struct hf__mysql *mysql)
+{
+    (void)mysql;
+}
+
+const struct hf__mysql_mode hf__mysql_table = {
+    .name = "table",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
+            HF_CAP_SURVIVES_RESTART | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .downgrade = downgrade,
+    .attend = poll_line,
+    .lost = lost,
+    .regained = regained,
+};

@@ -21,6 +21,7 @@ void hf__mysql_ticket_know(struct hf__mysql *mysql, struct hf__ticket *ticket)
     if (mine->known)
         return;
     mine->known = true;
+    mine->self = ticket;
     mine->next = *at;
     *at = ticket;
 }

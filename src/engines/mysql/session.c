@@ -1,0 +1,792 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c - mode=get_lock and mode=for_update: the server holds the lock for
+ * a session of ours, wakes the next one, and frees it when the session ends.
+ *
+ * get_lock    A free lock is taken on the main connection, which may have any
+ *             number of them. Who has to wait does it inside the server, on a
+ *             connection of the pool, and the lock then stays on that one.
+ * for_update  A transaction on a connection of the pool holds a row. The caller
+ *             may use the same transaction (hf_sql_connection).
+ *
+ * The lease is wait_timeout, in whole seconds: a session that says nothing for
+ * so long is ended by the server. A renewal is any word. With nobody to talk to
+ * a session that holds something is listened to, so that its end is noticed
+ * when it happens.
+ *
+ * Failure: a lost session may still be alive at the server, and hold or wait.
+ * It is a ghost until the main connection has ended it by its own lock
+ * (connection.c); only then is a lock reported lost, or left.
+ */
+#include "engines/mysql/mysql.h"
+
+enum { WAIT_S = 3600, IDLE_S = 86400 };
+
+static bool is_get_lock(const struct hf__mysql *mysql)
+{
+    return mysql->mode == &hf__mysql_get_lock;
+}
+
+static int send_on(struct hf__mysql_connection *connection,
+                   struct hf__ticket *ticket, const char *text,
+                   hf__mysql_done_fn *done, int64_t wait_ms, hf_error *err)
+{
+    struct hf__mysql_values values = {.ticket = ticket};
+    struct hf__mysql_call *call = hf__mysql_call_new(done, err);
+
+    if (!call)
+        return HF_ENOMEM;
+    call->ticket = ticket->id;
+    call->wait_ms = wait_ms;
+    hf__mysql_statement(connection->mysql, &call->sql, text, &values);
+    return hf__mysql_call_send(connection, call, err);
+}
+
+/* ---- whose session ----------------------------------------------------- */
+
+/* A session that holds is listened to. */
+static void set_held(struct hf__mysql *mysql, struct hf__mysql_ticket *mine,
+                     bool held)
+{
+    if (mine->held == held)
+        return;
+    mine->held = held;
+    mysql->base.under_way += held ? 1U : UINT32_MAX;
+    if (mine->on != &mysql->main)
+        return;
+    mysql->main_holds += held ? 1U : UINT32_MAX;
+    if (mysql->main_holds > 0)
+        return;
+    mysql->main_free_ns = hf__now();
+    if (mysql->main_lease_s > 0)
+        hf__mysql_wake(mysql, mysql->main_free_ns +
+                                  mysql->main_lease_s * HF_SECOND / 3);
+}
+
+static void bind_session(struct hf__mysql_ticket *mine,
+                         struct hf__mysql_connection *connection)
+{
+    mine->on = connection;
+    if (connection != &connection->mysql->main)
+        connection->ticket = mine->self->id;
+}
+
+/* The ticket has nothing to do with its session any more. */
+static void unbind(struct hf__mysql *mysql, struct hf__mysql_ticket *mine)
+{
+    set_held(mysql, mine, false);
+    if (mine->on && mine->on != &mysql->main) {
+        mine->on->ticket = 0;
+        mine->on->lent = false;
+    }
+    mine->on = NULL;
+}
+
+static void on_cleaned(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
+{
+    if (reply)
+        hf__sql_pool_give(&mysql->pool, &call->connection->link);
+}
+
+/* The ticket goes, and its session is for the next one; unless it is @clean,
+ * there may be a transaction and a short wait_timeout. */
+static void forget(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                   bool clean)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    struct hf__mysql_connection *connection = mine->on;
+    struct hf__mysql_call *call;
+
+    hf__sql_pool_forget(&mysql->pool, &mine->want);
+    unbind(mysql, mine);
+    hf__mysql_ticket_forget(mysql, ticket);
+    if (!connection || connection == &mysql->main)
+        return;
+    if (clean) {
+        hf__sql_pool_give(&mysql->pool, &connection->link);
+        return;
+    }
+    call = hf__mysql_call_new(on_cleaned, NULL);
+    if (call)
+        hf__buf_printf(&call->sql, "ROLLBACK;SET wait_timeout=%d", IDLE_S);
+    if (!call || hf__mysql_call_send(connection, call, NULL) != 0)
+        hf__mysql_connection_break(connection);
+}
+
+static void left(struct hf__mysql *mysql, struct hf__ticket *ticket, bool held)
+{
+    bool releasing = hf__mysql_ticket(mysql, ticket)->releasing;
+
+    forget(mysql, ticket, /* clean= */ true);
+    hf__up_left(&mysql->base, ticket, releasing && !held ? HF_ELOST : 0);
+}
+
+static void unknown(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    (void)hf__mysql_explain_lost(mysql, &err);
+    hf__mysql_ticket(mysql, ticket)->asking = false;
+    hf__up_unknown(&mysql->base, ticket, &err);
+}
+
+/* ---- ghosts ------------------------------------------------------------ */
+
+static int ask(struct hf__mysql *mysql, struct hf__ticket *ticket,
+               hf_error *err);
+
+/* The ghost is gone: what the ticket waits for can go on. */
+static void exorcised(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+    mine->ghost.serial = 0;
+    if (mine->leaving) {
+        left(mysql, ticket, /* held= */ false);
+    } else if (mine->asking) {
+        if (ask(mysql, ticket, NULL) != 0)
+            unknown(mysql, ticket);
+    } else {
+        forget(mysql, ticket, /* clean= */ false);
+        hf__up_lost(&mysql->base, ticket, HF__LOST_SESSION);
+    }
+}
+
+static void on_exorcised(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                         struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (!mine || mine->ghost.serial == 0)
+        return;
+    mine->exorcising = false;
+    if (reply && reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
+        hf__mysql_number(row[0]) == 1)
+        exorcised(mysql, ticket);
+    else if (mine->leaving || mine->asking)
+        unknown(mysql, ticket);
+}
+
+/* End the session that was lost with @ticket. */
+static int exorcise(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                    hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    struct hf__mysql_call *call = hf__mysql_call_new(on_exorcised, err);
+    int rc;
+
+    if (!call)
+        return HF_ENOMEM;
+    call->ticket = ticket->id;
+    call->wait_ms = 1000;
+    hf__mysql_end_session(mysql, &mine->ghost, &call->sql);
+    rc = hf__mysql_call_send(&mysql->main, call, err);
+    mine->exorcising = rc == 0;
+    return rc;
+}
+
+/* ---- lost sessions ----------------------------------------------------- */
+
+struct hf__ticket *hf__mysql_session_gone(
+    struct hf__mysql_connection *connection)
+{
+    struct hf__mysql *mysql = connection->mysql;
+    struct hf__ticket *ticket =
+        hf__mysql_ticket_find(mysql, connection->ticket);
+    struct hf__mysql_ticket *mine;
+
+    if (!ticket)
+        return NULL;
+    mine = hf__mysql_ticket(mysql, ticket);
+    mine->ghost = connection->session;
+    unbind(mysql, mine);
+    return ticket;
+}
+
+void hf__mysql_session_tell(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+    if (mine->asking || mine->leaving)
+        unknown(mysql, ticket);
+    else if (hf__mysql_is_up(mysql, NULL) == 0)
+        (void)exorcise(mysql, ticket, NULL); /* or the next renewal will */
+}
+
+static void on_nothing(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
+{
+    (void)mysql;
+    (void)call;
+    (void)reply;
+}
+
+/* A main session without locks may be silent for long. */
+static int64_t relax(struct hf__mysql *mysql, int64_t now_ns)
+{
+    struct hf__mysql_call *call;
+    int64_t due_ns;
+
+    if (mysql->main_lease_s == 0 || mysql->main_holds > 0 ||
+        hf__mysql_is_up(mysql, NULL) != 0)
+        return HF_NEVER;
+    due_ns = mysql->main_free_ns + mysql->main_lease_s * HF_SECOND / 3;
+    if (now_ns < due_ns)
+        return due_ns;
+    call = hf__mysql_call_new(on_nothing, NULL);
+    if (!call)
+        return HF_NEVER;
+    hf__buf_printf(&call->sql, "SET wait_timeout=%d", IDLE_S);
+    if (hf__mysql_call_send(&mysql->main, call, NULL) == 0)
+        mysql->main_lease_s = 0;
+    return HF_NEVER;
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                    int64_t sent_ns)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    struct hf__grant grant = {
+        .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
+
+    mine->asking = false;
+    mine->waiting = false;
+    set_held(mysql, mine, true);
+    hf__up_granted(&mysql->base, ticket, &grant);
+}
+
+static void busy(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    forget(mysql, ticket, /* clean= */ false);
+    hf__up_busy(&mysql->base, ticket, /* again_ns= */ 0, /* holder= */ NULL);
+}
+
+static void refused(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                    const hf_error *err)
+{
+    hf_error why = *err;
+
+    forget(mysql, ticket, /* clean= */ false);
+    hf__up_failed(&mysql->base, ticket, &why);
+}
+
+static hf__mysql_done_fn on_left;
+static void on_waited(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                      struct hf__mysql_reply *reply);
+static void on_tried(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                     struct hf__mysql_reply *reply);
+
+/* Wait inside the server. */
+static void stand_in_line(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    bool first = mine->asking;
+
+    if (send_on(mine->on, ticket,
+                is_get_lock(mysql) ? hf__mysql_get_lock_wait
+                                   : hf__mysql_for_update_wait,
+                on_waited, (int64_t)WAIT_S * 1000, NULL) != 0) {
+        hf__mysql_connection_break(mine->on);
+        return;
+    }
+    mine->asking = false;
+    mine->waiting = true;
+    if (first)
+        hf__up_queued(&mysql->base, ticket);
+}
+
+static void got_session(struct hf__sql_want *want, struct hf__sql_link *link,
+                        const hf_error *err)
+{
+    struct hf__mysql_ticket *mine =
+        HF_CONTAINER_OF(want, struct hf__mysql_ticket, want);
+    struct hf__ticket *ticket = mine->self;
+    struct hf__mysql *mysql;
+
+    if (!link) {
+        refused(mine->mysql, ticket, err);
+        return;
+    }
+    mysql = hf__mysql_connection_of(link)->mysql;
+    bind_session(mine, hf__mysql_connection_of(link));
+    if (is_get_lock(mysql))
+        stand_in_line(mysql, ticket);
+    else if (send_on(mine->on, ticket, hf__mysql_for_update_try, on_tried, 0,
+                     NULL) != 0)
+        unknown(mysql, ticket);
+}
+
+static int take_session(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+    mine->mysql = mysql;
+    mine->want.got = got_session;
+    return hf__sql_pool_take(&mysql->pool, &mine->want, err);
+}
+
+/* It was not free. */
+static void not_free(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    hf_error err;
+
+    if (ticket->nowait) {
+        busy(mysql, ticket);
+    } else if (!is_get_lock(mysql)) {
+        stand_in_line(mysql, ticket);
+    } else {
+        mine->on = NULL;
+        if (take_session(mysql, ticket, &err) != 0)
+            refused(mysql, ticket, &err);
+    }
+}
+
+/* Is another ticket of ours on its way out with the same name, on the main
+ * session? */
+static bool is_leaving(const struct hf__mysql *mysql,
+                       const struct hf__ticket *than)
+{
+    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
+        struct hf__ticket *ticket = mysql->tickets[i];
+
+        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next) {
+            struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+            if (ticket != than && mine->leaving && mine->on == &mysql->main &&
+                strcmp(ticket->name, than->name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The answer to GET_LOCK: 1 taken, 0 not, 2 this session has it. */
+static void tried_get_lock(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                           struct hf__mysql_reply *reply, int64_t sent_ns)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    unsigned long *lengths;
+    MYSQL_ROW row;
+    uint64_t said =
+        hf__mysql_row(reply, &row, &lengths) ? hf__mysql_number(row[0]) : 0;
+
+    if (mine->leaving) {
+        /* Withdrawn while it was asked for. */
+        if (said != 1)
+            left(mysql, ticket, /* held= */ false);
+        else if (send_on(mine->on, ticket, hf__mysql_get_lock_leave, on_left, 0,
+                         NULL) != 0)
+            unknown(mysql, ticket);
+    } else if (said == 1) {
+        granted(mysql, ticket, sent_ns);
+    } else if (said == 2 && is_leaving(mysql, ticket) &&
+               ask(mysql, ticket, NULL) == 0) {
+        return; /* behind its RELEASE_LOCK */
+    } else {
+        not_free(mysql, ticket);
+    }
+}
+
+/* The answer to SELECT … FOR UPDATE: the row, or there is none yet. */
+static void tried_for_update(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                             struct hf__mysql_call *call,
+                             struct hf__mysql_reply *reply)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (hf__mysql_row(reply, &row, &lengths))
+        granted(mysql, ticket, call->sent_ns);
+    else if (send_on(mine->on, ticket, hf__mysql_for_update_make, on_tried, 0,
+                     NULL) != 0)
+        unknown(mysql, ticket);
+}
+
+static void on_tried(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                     struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    hf_error err;
+
+    if (!reply || !mine || mine->on != call->connection)
+        return; /* a lost session is told by its end */
+    mine->trying = false;
+    if (!mine->leaving && hf__mysql_remake(call, reply)) {
+        mine->trying = true;
+    } else if (hf__mysql_is_collision(reply)) {
+        not_free(mysql, ticket);
+    } else if (reply->code != 0) {
+        (void)hf__mysql_explain(mysql, reply, &err);
+        if (mine->leaving)
+            left(mysql, ticket, /* held= */ false);
+        else
+            refused(mysql, ticket, &err);
+    } else if (is_get_lock(mysql)) {
+        tried_get_lock(mysql, ticket, reply, call->sent_ns);
+    } else {
+        tried_for_update(mysql, ticket, call, reply);
+    }
+}
+
+/* The server waited for nobody knows how long, and its answer may have lain
+ * there while we were stopped: the lease counts from this word. */
+static void on_accepted(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                        struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+
+    if (reply && mine && mine->waiting && mine->on == call->connection)
+        granted(mysql, ticket, call->sent_ns);
+}
+
+static void on_waited(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                      struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (!reply || !mine || mine->on != call->connection)
+        return;
+    if (reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
+        hf__mysql_number(row[0]) == 1) {
+        if (send_on(mine->on, ticket, "DO 1", on_accepted, 0, NULL) != 0)
+            hf__mysql_connection_break(mine->on);
+    } else if (mine->waiting) {
+        stand_in_line(mysql, ticket);
+    }
+}
+
+static int ask(struct hf__mysql *mysql, struct hf__ticket *ticket,
+               hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    int64_t ttl_s = (ticket->ttl_ms + 999) / 1000;
+    int rc;
+
+    if (mine->ghost.serial != 0)
+        return exorcise(mysql, ticket, err);
+    if (!is_get_lock(mysql))
+        return take_session(mysql, ticket, err);
+    mine->on = &mysql->main;
+    mine->trying = true;
+    mysql->main_free_ns = hf__now();
+    if (ttl_s > mysql->main_lease_s) {
+        struct hf__mysql_call *call = hf__mysql_call_new(on_nothing, err);
+
+        if (!call)
+            return HF_ENOMEM;
+        hf__buf_printf(&call->sql, "SET wait_timeout=%lld", (long long)ttl_s);
+        rc = hf__mysql_call_send(&mysql->main, call, err);
+        if (rc != 0)
+            return rc;
+        mysql->main_lease_s = ttl_s;
+    }
+    return send_on(&mysql->main, ticket, hf__mysql_get_lock_try, on_tried, 0,
+                   err);
+}
+
+static void on_asked_again(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                           struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+
+    if (reply && mine && mine->asking && mine->on == call->connection)
+        granted(mysql, ticket, call->sent_ns);
+}
+
+/* An answer of ours was not heard. */
+static int ask_again(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+    if (mine->held)
+        return send_on(mine->on, ticket, "DO 1", on_asked_again, 0, err);
+    mine->asking = false;
+    hf__up_queued(&mysql->base, ticket);
+    return 0;
+}
+
+static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                   hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    bool known = mine->known;
+    int rc;
+
+    hf__mysql_ticket_know(mysql, ticket);
+    mine->asking = true;
+    if (mine->on && (mine->held || mine->waiting))
+        return ask_again(mysql, ticket, err);
+    rc = ask(mysql, ticket, err);
+    if (rc == 0)
+        return 0;
+    mine->asking = false;
+    mine->on = NULL;
+    if (!known) {
+        hf__mysql_ticket_forget(mysql, ticket);
+        return rc;
+    }
+    unknown(mysql, ticket);
+    return 0;
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                    struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (!reply || !mine || mine->on != call->connection)
+        return;
+    if (is_get_lock(mysql))
+        left(mysql, ticket,
+             reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
+                 hf__mysql_number(row[0]) == 1);
+    else
+        left(mysql, ticket, reply->code == 0);
+}
+
+/* The connection cannot be asked any more, or waits inside the server: it goes,
+ * and its session is a ghost until it is ended. */
+static int abandon_session(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                           hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    struct hf__mysql_connection *connection = mine->on;
+
+    mine->ghost = connection->session;
+    unbind(mysql, mine);
+    hf__mysql_pooled_drop(connection);
+    return exorcise(mysql, ticket, err);
+}
+
+static bool in_transaction(const struct hf__mysql_connection *connection)
+{
+    return (connection->handle->server_status & SERVER_STATUS_IN_TRANS) != 0;
+}
+
+static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    bool lent = mine->on && mine->on->lent;
+
+    mine->asking = false;
+    mine->leaving = true;
+    mine->releasing = releasing;
+    hf__sql_pool_forget(&mysql->pool, &mine->want);
+    if (mine->ghost.serial != 0)
+        return mine->exorcising ? 0 : exorcise(mysql, ticket, err);
+    if (!mine->on || (mine->on == &mysql->main && !mine->trying &&
+                      !mine->held && !mine->waiting)) {
+        left(mysql, ticket, /* held= */ false);
+        return 0;
+    }
+    if (mine->on == &mysql->main && mine->trying)
+        return 0; /* on_tried() goes on */
+    if (!mine->held || (lent && !in_transaction(mine->on)))
+        return abandon_session(mysql, ticket, err);
+    if (lent) {
+        mine->on->lent = false;
+        hf__mysql_connection_resume(mine->on);
+    }
+    return send_on(mine->on, ticket,
+                   is_get_lock(mysql) ? mine->on == &mysql->main
+                                            ? hf__mysql_get_lock_leave
+                                            : hf__mysql_get_lock_leave_pooled
+                                      : hf__mysql_for_update_leave,
+                   on_left, 0, err);
+}
+
+/* ---- renewing ---------------------------------------------------------- */
+
+static void on_renewed(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
+
+    if (!reply || !mine || mine->leaving || mine->on != call->connection)
+        return;
+    grant.lease_ms = ticket->ttl_ms;
+    hf__up_renewed(&mysql->base, ticket, &grant);
+}
+
+static int renew_one(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    struct hf__grant forever = {.tokens = 1, .sent_ns = hf__now()};
+
+    if (mine->ghost.serial != 0)
+        return mine->exorcising ? 0 : exorcise(mysql, ticket, err);
+    if (!mine->on) {
+        forget(mysql, ticket, /* clean= */ false);
+        hf__up_lost(&mysql->base, ticket, HF__LOST_SESSION);
+        return 0;
+    }
+    if (mine->on->lent) {
+        hf__up_renewed(&mysql->base, ticket, &forever);
+        return 0;
+    }
+    return send_on(mine->on, ticket, "DO 1", on_renewed, 0, err);
+}
+
+static int renew(struct hf__mysql *mysql, struct hf__ticket **tickets, size_t n,
+                 hf_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = renew_one(mysql, tickets[i], err);
+    return rc;
+}
+
+/* ---- the caller's own statements ---------------------------------------- */
+
+static void on_lent(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                    struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    struct hf__grant forever = {.tokens = 1, .sent_ns = call->sent_ns};
+    hf_error err;
+
+    if (!reply || reply->code != 0 || !mine || mine->leaving || !mine->held ||
+        mine->on != call->connection) {
+        (void)hf__fail(&err, HF_ELOST, "%s: the transaction is gone",
+                       mysql->peer);
+        hf__up_answer(&mysql->base, call->query, err.code, &err);
+        return;
+    }
+    mine->on->lent = true;
+    hf__mysql_connection_pause(mine->on);
+    call->query->connection = mine->on->handle;
+    hf__up_renewed(&mysql->base, ticket, &forever);
+    hf__up_answer(&mysql->base, call->query, 0, /* err= */ NULL);
+}
+
+int hf__mysql_connection_op(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err)
+{
+    struct hf__mysql *mysql = (struct hf__mysql *)engine;
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, query->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    struct hf__mysql_call *call;
+
+    if (mysql->mode != &hf__mysql_for_update)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "a lock of mode=%s is no transaction: use "
+                        "mode=for_update",
+                        mysql->mode->name);
+    if (!mine || !mine->held || !mine->on)
+        return hf__fail(err, HF_ELOST, "%s: the transaction is gone",
+                        mysql->peer);
+    if (mine->on->lent) {
+        query->connection = mine->on->handle;
+        hf__up_answer(engine, query, 0, /* err= */ NULL);
+        return 0;
+    }
+    call = hf__mysql_call_new(on_lent, err);
+    if (!call)
+        return HF_ENOMEM;
+    call->ticket = ticket->id;
+    call->query = query;
+    hf__buf_printf(&call->sql, "SET wait_timeout=%d", IDLE_S);
+    return hf__mysql_call_send(mine->on, call, err);
+}
+
+/* ---- the main connection ----------------------------------------------- */
+
+/* What the main session held is gone when it has been ended, which is before we
+ * are up again: the next renewal tells. */
+static void lost(struct hf__mysql *mysql)
+{
+    mysql->main_lease_s = 0;
+    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
+        struct hf__ticket *ticket = mysql->tickets[i];
+
+        while (ticket) {
+            struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+            struct hf__ticket *next = mine->next;
+
+            mine->exorcising = false;
+            if (mine->on == &mysql->main) {
+                unbind(mysql, mine);
+                mine->trying = false;
+                if (mine->asking || mine->leaving)
+                    unknown(mysql, ticket);
+            }
+            ticket = next;
+        }
+    }
+}
+
+/* Ghosts that could not be ended without it. */
+static void regained(struct hf__mysql *mysql)
+{
+    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
+        struct hf__ticket *ticket = mysql->tickets[i];
+
+        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next) {
+            struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+            if (mine->ghost.serial != 0 && !mine->exorcising && !mine->leaving)
+                (void)exorcise(mysql, ticket, NULL);
+        }
+    }
+}
+
+const struct hf__mysql_mode hf__mysql_get_lock = {
+    .name = "get_lock",
+    .caps = HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .downgrade = NULL,
+    .attend = relax,
+    .lost = lost,
+    .regained = regained,
+};
+
+const struct hf__mysql_mode hf__mysql_for_update = {
+    .name = "for_update",
+    .caps = HF_CAP_SHARED | HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
+            HF_CAP_VERSIONS,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .downgrade = NULL,
+    .attend = relax,
+    .lost = lost,
+    .regained = regained,
+};
