@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * etcd.c - the engine for etcd: etcd://, etcds://
+ *
+ * The table of the engine, the URL taken apart, and one timer, for waiters
+ * without a stream and leases that are to be watched; libcurl's own is in
+ * http.c.
+ */
+#include "engines/etcd/etcd.h"
+
+#include <stdio.h>
+
+static struct hf__etcd *etcd_of(struct hf__engine *engine)
+{
+    return (struct hf__etcd *)engine;
+}
+
+/* ---- the timer --------------------------------------------------------- */
+
+void hf__etcd_wake(struct hf__etcd *etcd, int64_t due_ns)
+{
+    const struct hf__engine_host *host = etcd->base.host;
+
+    if (hf__timer_running(&etcd->timer) && etcd->timer.due_ns <= due_ns)
+        return;
+    host->timer(host, &etcd->timer, due_ns);
+}
+
+static void timer_fire(struct hf__timer *timer)
+{
+    struct hf__etcd *etcd = HF_CONTAINER_OF(timer, struct hf__etcd, timer);
+    int64_t now_ns = hf__now();
+    int64_t lease_ns = hf__etcd_lease_due(etcd, now_ns);
+    int64_t wait_ns = hf__etcd_wait_due(etcd, now_ns);
+    int64_t due_ns = lease_ns < wait_ns ? lease_ns : wait_ns;
+
+    if (due_ns != HF_NEVER)
+        hf__etcd_wake(etcd, due_ns);
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static int read_hosts(struct hf__etcd *etcd, bool tls, hf_error *err)
+{
+    static char loopback[] = "127.0.0.1";
+    const struct hf__url_host here = {.host = loopback};
+    const struct hf__url *url = etcd->base.host->url;
+    const struct hf__url_host *hosts = url->n_hosts > 0 ? url->hosts : &here;
+
+    etcd->n_endpoints = url->n_hosts > 0 ? url->n_hosts : 1;
+    etcd->endpoints = hf__calloc(etcd->n_endpoints, HF__ETCD_URL);
+    if (!etcd->endpoints)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    for (size_t i = 0; i < etcd->n_endpoints; i++) {
+        const char *host = hosts[i].host;
+        bool colons = strchr(host, ':') != NULL;
+
+        if (strcspn(host, "/?#@\\ ") != strlen(host) || strlen(host) > 255)
+            return hf__fail(err, HF_ECONFIG, "'%.40s' is not a host", host);
+        (void)snprintf(etcd->endpoints[i], HF__ETCD_URL, "%s://%s%s%s:%d",
+                       tls ? "https" : "http", colons ? "[" : "", host,
+                       colons ? "]" : "",
+                       hosts[i].port != 0 ? hosts[i].port : 2379);
+    }
+    return 0;
+}
+
+/* One of many clients begins with one of several members. */
+static void choose_first(struct hf__etcd *etcd)
+{
+    etcd->endpoint = hf__random_below(etcd->n_endpoints);
+}
+
+static int etcd_open(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__etcd *etcd = etcd_of(engine);
+    const struct hf__engine_host *host = engine->host;
+    bool tls = strcmp(host->url->scheme, "etcds") == 0;
+    int rc;
+
+    etcd->timer.fire = timer_fire;
+    hf__list_init(&etcd->parked);
+    rc = read_hosts(etcd, tls, err);
+    if (rc != 0)
+        return rc;
+    choose_first(etcd);
+    if (hf__etcd_queue_init(etcd) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    return hf__http_init(&etcd->http, host, sizeof(struct hf__etcd_call), tls,
+                         err);
+}
+
+static int etcd_connect(struct hf__engine *engine, hf_error *err)
+{
+    return hf__etcd_connect(etcd_of(engine), err);
+}
+
+static void drop_parked(struct hf__etcd *etcd)
+{
+    struct hf__list *link;
+
+    while ((link = hf__list_first(&etcd->parked)) != NULL)
+        hf__etcd_call_stop(
+            HF_CONTAINER_OF(link, struct hf__etcd_call, http.link));
+}
+
+static void drop_calls(struct hf__etcd *etcd, struct hf__list *calls)
+{
+    HF_LIST_EACH(calls, link) {
+        struct hf__etcd_call *call =
+            HF_CONTAINER_OF(link, struct hf__etcd_call, http.link);
+
+        hf__free(HF_STEAL(call->data));
+    }
+    (void)etcd;
+}
+
+static void etcd_close(struct hf__engine *engine, bool forked)
+{
+    struct hf__etcd *etcd = etcd_of(engine);
+
+    if (forked) {
+        hf__http_release(&etcd->http, forked);
+        return;
+    }
+    if (etcd->http.multi) {
+        hf__etcd_lease_revoke_all(etcd);
+        drop_parked(etcd);
+        drop_calls(etcd, &etcd->http.active);
+        drop_calls(etcd, &etcd->http.ended);
+        hf__http_release(&etcd->http, forked);
+    }
+    engine->under_way = 0;
+    hf__timer_stop(engine->host->loop, &etcd->timer);
+    hf__etcd_ticket_forget_all(etcd);
+    hf__free(HF_STEAL(etcd->endpoints));
+    hf__free(HF_STEAL(etcd->prefix));
+    hf__buf_release(&etcd->url);
+    hf__buf_release(&etcd->key);
+}
+
+static void etcd_flush(struct hf__engine *engine)
+{
+    struct hf__etcd *etcd = etcd_of(engine);
+
+    if (etcd->http.multi)
+        hf__http_flush(&etcd->http);
+}
+
+const struct hf__engine_ops hf__engine_etcd = {
+    .name = "etcd",
+    .schemes = "etcd etcds",
+    .dialects = "native",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SESSION_BOUND |
+            HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |
+            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN,
+    .flags = HF__BEATS_WAITERS | HF__SESSION,
+    .size = sizeof(struct hf__etcd),
+    .ticket_size = sizeof(struct hf__etcd_ticket),
+    .timers = 2,
+    .open = etcd_open,
+    .connect = etcd_connect,
+    .close = etcd_close,
+    .acquire = hf__etcd_acquire,
+    .withdraw = hf__etcd_withdraw,
+    .release = hf__etcd_release,
+    .renew = hf__etcd_renew,
+    .downgrade = hf__etcd_downgrade,
+    .list = hf__etcd_list,
+    .check_token = hf__etcd_check_token,
+    .break_lock = hf__etcd_break,
+    .version_read = hf__etcd_version_read,
+    .version_commit = hf__etcd_version_commit,
+    .doctor = hf__etcd_doctor,
+    .flush = etcd_flush,
+};

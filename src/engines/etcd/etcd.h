@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * etcd.h - the parts of the etcd engine to each other.
+ *
+ *   etcd.c     the engine's table: open, close, timer
+ *   api.c      calls of the v3 API, members one after the other, users
+ *   json.c     answers, read        http.c   libcurl on our loop
+ *   queue.c    keys and records; who of a queue holds
+ *   lease.c    the leases that carry our keys
+ *   lock.c     acquire, leave, renew, downgrade
+ *   wait.c     waiting for those before us
+ *   inspect.c  list, check, break, versions      doctor.c
+ */
+#ifndef HF_ETCD_ETCD_H
+#define HF_ETCD_ETCD_H
+
+#include "engine.h"
+#include "engines/etcd/http.h"
+#include "engines/etcd/json.h"
+
+struct hf__etcd;
+struct hf__etcd_call;
+
+/* Codes of gRPC that we act on. */
+enum {
+    HF__ETCD_LOST = -1, /* ours: no answer, or none that can be trusted */
+    HF__ETCD_OK = 0,
+    HF__ETCD_INVALID = 3,
+    HF__ETCD_NOT_FOUND = 5, /* of requests with a lease: it has ended */
+    HF__ETCD_DENIED = 7,
+    HF__ETCD_EXHAUSTED = 8,
+    HF__ETCD_PRECONDITION = 9,
+    HF__ETCD_UNIMPLEMENTED = 12,
+    HF__ETCD_UNAUTHENTICATED = 16
+};
+
+struct hf__etcd_reply {
+    int code;
+    struct hf__json root; /* with code 0 */
+    int64_t sent_ns;
+    hf_error err; /* with another code */
+};
+
+/* The answer to a call. Afterwards the call, and its @data, are gone. */
+typedef void hf__etcd_reply_fn(struct hf__etcd *etcd,
+                               struct hf__etcd_call *call,
+                               const struct hf__etcd_reply *reply);
+
+/* One lease of the server; it carries all keys of tickets with the same ttl. */
+struct hf__etcd_lease {
+    int64_t asked_s;      /* its ttl; 0: this place is free */
+    int64_t id;           /* 0: none, or it has ended */
+    int64_t claim_ms;     /* what we may claim of it: ttl without lock_delay */
+    int64_t confirmed_ns; /* when the last answered request was sent */
+    int64_t watch_ns;     /* watch it from then on; 0: not planned */
+    bool asking;          /* grant or keepalive is under way */
+    struct hf__etcd_call *watch;
+    uint32_t held; /* tickets */
+};
+
+struct hf__etcd_call {
+    struct hf__http_call http;
+    struct hf__etcd *etcd;
+    const char *path;
+    hf__etcd_reply_fn *done;
+    uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
+    struct hf__query *query; /* lives until it is answered */
+    struct hf__etcd_lease *lease;
+    void *data; /* freed with hf__free() */
+    size_t n;
+    bool stream;
+    bool again; /* sent once more with a new token */
+};
+
+/* Our bytes of every ticket. */
+struct hf__etcd_ticket {
+    struct hf__ticket *next; /* in etcd->tickets */
+    struct hf__etcd_lease *lease;
+    int64_t lease_id;  /* of the key: the lease may be another by now */
+    uint64_t revision; /* our key's create revision; 0: not known */
+    int64_t asked_ns;  /* when the last request about its place was sent */
+    int64_t look_ns;   /* look again then; 0: not planned */
+    struct hf__etcd_call *watch;
+    bool known;   /* in the table */
+    bool asking;  /* an acquire has not been reported yet */
+    bool parked;  /* … and waits for its lease */
+    bool sent;    /* the server may have the key */
+    bool doubted; /* an acquire may still be on its way to the server */
+    bool waiting; /* in line */
+    bool held;
+    bool leaving; /* withdraw() or release() was called */
+    bool beating; /* renew() waits for the lease */
+    bool looking; /* a look is under way */
+    bool stale;   /* something happened since that look was sent */
+};
+
+enum {
+    HF__ETCD_BUCKETS = 256,
+    HF__ETCD_LEASES = 8,
+    HF__ETCD_STREAMS = 128, /* more waiters look again from time to time */
+    HF__ETCD_URL = 300,
+    HF__ETCD_BEATS = 100 /* keys looked at in one transaction */
+};
+
+struct hf__etcd {
+    struct hf__engine base;
+    struct hf__http http;
+
+    /* api.c */
+    char (*endpoints)[HF__ETCD_URL]; /* "http://h1:2379" */
+    size_t n_endpoints;
+    size_t endpoint; /* the one in use */
+    size_t tried;    /* of this connect() */
+    bool up;
+    bool connecting;
+    bool authenticating;
+    struct hf__list parked; /* calls that wait for a new token */
+    char version[24];       /* of the server */
+    struct hf__buf url;
+
+    struct hf__timer timer;
+
+    /* lease.c */
+    struct hf__etcd_lease leases[HF__ETCD_LEASES];
+
+    /* lock.c, wait.c */
+    struct hf__ticket *tickets[HF__ETCD_BUCKETS];
+    uint32_t streams;
+
+    /* queue.c */
+    char *prefix; /* of every key */
+    size_t prefix_len;
+    char whoami[96]; /* host LF process LF */
+    struct hf__buf key;
+};
+
+/* ---- api.c ------------------------------------------------------------- */
+
+int hf__etcd_connect(struct hf__etcd *etcd, hf_error *err);
+/* The member cannot be trusted any more: report what was under way. */
+void hf__etcd_fail(struct hf__etcd *etcd, const hf_error *err);
+/* A call of @path; its body is written to call->http.body. NULL: no memory. */
+struct hf__etcd_call *hf__etcd_call_new(struct hf__etcd *etcd, const char *path,
+                                        hf__etcd_reply_fn *done);
+/* Send it. Non-zero: it was not, and is gone with its data. */
+int hf__etcd_call_send(struct hf__etcd_call *call, hf_error *err);
+/* End it silently; NULL is ignored. */
+void hf__etcd_call_stop(struct hf__etcd_call *call);
+int hf__etcd_not_up(struct hf__etcd *etcd, hf_error *err);
+/* Which member, for people: "etcd db1:2379". */
+const char *hf__etcd_peer(const struct hf__etcd *etcd);
+/* A query ends with what went wrong. */
+void hf__etcd_answer_failed(struct hf__etcd *etcd, struct hf__query *query,
+                            const struct hf__etcd_reply *reply);
+
+/* ---- etcd.c ------------------------------------------------------------ */
+
+/* Be woken no later than @due_ns. */
+void hf__etcd_wake(struct hf__etcd *etcd, int64_t due_ns);
+
+/* ---- queue.c ----------------------------------------------------------- */
+
+/* One key of a queue. */
+struct hf__etcd_entry {
+    uint64_t revision; /* when it was created */
+    int64_t lease;
+    int mode; /* HF_EXCLUSIVE also for keys of others */
+    int slots;
+    bool holds;            /* hf__etcd_entry_judge() */
+    const char *name;      /* inspect.c's */
+    struct hf__json key;   /* base64 */
+    struct hf__json value; /* base64 */
+};
+
+enum { HF__ETCD_RECORD = 1024 };
+
+int hf__etcd_queue_init(struct hf__etcd *etcd);
+/* "<prefix><name>/" into etcd->key; @name encoded. */
+void hf__etcd_key_queue(struct hf__etcd *etcd, const char *name, size_t len);
+/* The ticket's key: "<prefix><name>/<lease>-<ticket>". */
+void hf__etcd_key_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* The sign that the ticket has left: "<prefix>~gone/<lease>-<ticket>". */
+void hf__etcd_key_gone(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* A key of our own beside the queues: "<prefix>~<what>/<name>". */
+void hf__etcd_key_beside(struct hf__etcd *etcd, const char *what,
+                         const char *name, size_t len);
+/* What begins a key for every name that begins with @prefix. */
+void hf__etcd_key_names(struct hf__etcd *etcd, const char *prefix);
+/* Add "\"key\":\"…\"" of etcd->key, and with @range "\"range_end\":…" for all
+ * that begin with it. */
+void hf__etcd_add_key(struct hf__etcd *etcd, struct hf__buf *to, bool range);
+/* Add what the server keeps of @ticket, in base64. */
+void hf__etcd_add_record(struct hf__etcd *etcd, struct hf__buf *to,
+                         const struct hf__ticket *ticket);
+/* An element of "kvs". */
+struct hf__etcd_entry hf__etcd_entry_read(struct hf__json kv);
+/* @entries, in the order of their revisions, are one queue: who holds? */
+void hf__etcd_entry_judge(struct hf__etcd_entry *entries, size_t n);
+/* The texts of a record; @info's pointers go into @copy. */
+void hf__etcd_record_read(const struct hf__etcd_entry *entry,
+                          char copy[HF__ETCD_RECORD], hf_lock_info *info);
+/* "db1:4211 (thread 1), \"vacuum\"" for error texts. */
+void hf__etcd_record_holder(const struct hf__etcd_entry *entry, char *to,
+                            size_t size);
+
+/* ---- lease.c ----------------------------------------------------------- */
+
+/* The lease for @ticket; it may not be there yet. */
+struct hf__etcd_lease *hf__etcd_lease_for(struct hf__etcd *etcd,
+                                          const struct hf__ticket *ticket);
+/* Is it good for a new key, now? If not, it has been asked for, and
+ * hf__etcd_lease_ready() comes. Non-zero in @err: it could not be asked. */
+bool hf__etcd_lease_use(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                        int *ret_rc, hf_error *err);
+/* Ask for it or keep it alive; hf__etcd_lease_ready() or _lost() comes. */
+int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                        hf_error *err);
+/* The server says that it has ended. */
+void hf__etcd_lease_ended(struct hf__etcd *etcd, struct hf__etcd_lease *lease);
+/* What a ticket may claim that was confirmed by a request sent at @sent_ns. */
+void hf__etcd_lease_claim(const struct hf__etcd_lease *lease,
+                          const struct hf__ticket *ticket, int64_t sent_ns,
+                          struct hf__grant *grant);
+/* One more, or one less, ticket is held with it. */
+void hf__etcd_lease_hold(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                         bool held);
+/* The timer: start what is planned; when is the next? */
+int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns);
+/* Before closing: tell the server that they are not needed any more. */
+void hf__etcd_lease_revoke_all(struct hf__etcd *etcd);
+
+/* ---- lock.c ------------------------------------------------------------ */
+
+static inline struct hf__etcd_ticket *hf__etcd_ticket(
+    const struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    return hf__engine_ticket(&etcd->base, ticket);
+}
+/* The ticket with @id; NULL if it is not known (any more). */
+struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
+                                        uint64_t id);
+/* The first known ticket for which @wanted; NULL: none. */
+typedef bool hf__etcd_wanted_fn(struct hf__etcd_ticket *mine, const void *what);
+struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
+                                        hf__etcd_wanted_fn *wanted,
+                                        const void *what);
+/* Before the report that ends it. */
+void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket);
+void hf__etcd_ticket_forget_all(struct hf__etcd *etcd);
+int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                     hf_error *err);
+int hf__etcd_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
+                      hf_error *err);
+int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                     hf_error *err);
+int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                   size_t n, hf_error *err);
+int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
+                       hf_error *err);
+/* The lease is there: ask for those that waited for it, beat for the rest. */
+void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                          const struct hf__etcd_reply *reply);
+/* The lease @id has ended, and with it all its keys. */
+void hf__etcd_lease_lost(struct hf__etcd *etcd, int64_t id);
+/* It is ours. */
+void hf__etcd_granted(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* An acquire ends with @reply's error. */
+void hf__etcd_not_granted(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                          const struct hf__etcd_reply *reply);
+/* It is in line, and did not want to be. */
+void hf__etcd_yield(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                    const struct hf__etcd_entry *holder);
+/* Its key is not there any more: ask again. */
+void hf__etcd_place_lost(struct hf__etcd *etcd, struct hf__ticket *ticket);
+
+/* ---- wait.c ------------------------------------------------------------ */
+
+/* Add the request for those before the ticket's @revision: all but exclusive
+ * ones need the whole queue. */
+void hf__etcd_add_before(struct hf__etcd *etcd, struct hf__buf *to,
+                         const struct hf__ticket *ticket);
+/* @kvs are those before it, at @revision of the store: hold, or wait. */
+void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                     struct hf__json kvs, uint64_t revision);
+/* Ask who is before it. */
+int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                  hf_error *err);
+void hf__etcd_stop_waiting(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* The timer: look for those who have no stream; when is the next? */
+int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns);
+
+/* ---- inspect.c, doctor.c ----------------------------------------------- */
+
+int hf__etcd_list(struct hf__engine *engine, struct hf__query *query,
+                  hf_error *err);
+int hf__etcd_check_token(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err);
+int hf__etcd_break(struct hf__engine *engine, struct hf__query *query,
+                   hf_error *err);
+int hf__etcd_version_read(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err);
+int hf__etcd_version_commit(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err);
+int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,
+                    hf_error *err);
+
+#endif

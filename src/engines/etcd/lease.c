@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lease.c - the leases that carry our keys.
+ *
+ * A client has one lease for each ttl that it uses, mostly one, or a single
+ * one of session_timeout. All keys of it live and die together. The server's
+ * lease is ttl + lock_delay, counted from when it got the request; ours is ttl,
+ * counted from before the last answered one was sent.
+ *
+ * Renewals of the core keep it alive. A client that only takes locks for short
+ * moments never renews: so whoever wants to use a lease that is older than a
+ * third of its time refreshes it in passing, and waits for that from two
+ * thirds on.
+ *
+ * A lease that is revoked behind our back takes all locks with it. The next
+ * renewal would tell, but that may be a third of a lease away. So when a lock
+ * has been held for a moment, a key of the lease's own is put beside the
+ * queues and watched: its end is told at once.
+ *
+ * Failure: a keepalive that is answered without a ttl, a request with the lease
+ * that is refused, or the end of that key: the lease has ended, and every
+ * ticket with it is lost, for certain.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engines/etcd/etcd.h"
+
+/* How long a lock is held before its lease is worth a stream. */
+#define WATCH_AFTER_NS (300 * HF_MS)
+
+/* ---- which ------------------------------------------------------------- */
+
+static int64_t seconds_for(const struct hf__settings *settings,
+                           const struct hf__ticket *ticket)
+{
+    int64_t ms = settings->session_timeout_ms > 0 ? settings->session_timeout_ms
+                                                  : ticket->ttl_ms;
+
+    return (ms + settings->lock_delay_ms + 999) / 1000;
+}
+
+struct hf__etcd_lease *hf__etcd_lease_for(struct hf__etcd *etcd,
+                                          const struct hf__ticket *ticket)
+{
+    int64_t seconds = seconds_for(etcd->base.host->settings, ticket);
+    struct hf__etcd_lease *longest = &etcd->leases[0];
+
+    for (size_t i = 0; i < HF__ETCD_LEASES; i++) {
+        struct hf__etcd_lease *lease = &etcd->leases[i];
+
+        if (lease->asked_s == 0)
+            lease->asked_s = seconds;
+        if (lease->asked_s == seconds)
+            return lease;
+        if (lease->asked_s > longest->asked_s)
+            longest = lease;
+    }
+    return longest; /* many different ttls: this one is kept alive more often */
+}
+
+void hf__etcd_lease_claim(const struct hf__etcd_lease *lease,
+                          const struct hf__ticket *ticket, int64_t sent_ns,
+                          struct hf__grant *grant)
+{
+    int64_t latest_ns;
+
+    grant->lease_ms =
+        ticket->ttl_ms < lease->claim_ms ? ticket->ttl_ms : lease->claim_ms;
+    latest_ns =
+        lease->confirmed_ns + hf__ms_to_ns(lease->claim_ms - grant->lease_ms);
+    grant->sent_ns = sent_ns < latest_ns ? sent_ns : latest_ns;
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static bool still_ours(const struct hf__etcd_lease *lease, int64_t id)
+{
+    return lease->id == id && id != 0;
+}
+
+static void confirmed(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                      int64_t ttl_s, const struct hf__etcd_reply *reply)
+{
+    int64_t delay_ms = etcd->base.host->settings->lock_delay_ms;
+
+    if (ttl_s > lease->asked_s)
+        ttl_s = lease->asked_s; /* nobody asked for more */
+    lease->claim_ms = ttl_s * 1000 - delay_ms;
+    lease->confirmed_ns = reply->sent_ns;
+    if (lease->claim_ms <= 0)
+        lease->claim_ms = 1; /* what is claimed of it ends at once */
+}
+
+static void on_grant(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                     const struct hf__etcd_reply *reply)
+{
+    struct hf__etcd_lease *lease = call->lease;
+    struct hf__etcd_reply odd = {.code = HF__ETCD_LOST};
+    int64_t ttl_s = hf__json_number(hf__json_member(reply->root, "TTL"));
+
+    lease->asking = false;
+    if (reply->code == HF__ETCD_OK) {
+        lease->id = hf__json_number(hf__json_member(reply->root, "ID"));
+        if (lease->id != 0 && ttl_s > 0) {
+            confirmed(etcd, lease, ttl_s, reply);
+        } else {
+            (void)hf__fail(&odd.err, HF_EUNAVAILABLE,
+                           "etcd %s: a lease without number",
+                           hf__etcd_peer(etcd));
+            lease->id = 0;
+            reply = &odd;
+        }
+    }
+    hf__etcd_lease_ready(etcd, lease, reply);
+}
+
+static void on_keepalive(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                         const struct hf__etcd_reply *reply)
+{
+    struct hf__etcd_lease *lease = call->lease;
+    struct hf__json result = hf__json_member(reply->root, "result");
+    int64_t ttl_s = hf__json_number(hf__json_member(result, "TTL"));
+    int64_t id = (int64_t)call->n;
+
+    lease->asking = false;
+    if (reply->code == HF__ETCD_OK && still_ours(lease, id)) {
+        if (hf__json_number(hf__json_member(result, "ID")) != id)
+            return; /* of no lease of ours: in silence */
+        if (ttl_s <= 0) {
+            hf__etcd_lease_ended(etcd, lease);
+            return;
+        }
+        confirmed(etcd, lease, ttl_s, reply);
+    }
+    hf__etcd_lease_ready(etcd, lease, reply);
+}
+
+int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                        hf_error *err)
+{
+    bool there = lease->id != 0;
+    struct hf__etcd_call *call;
+    int rc;
+
+    if (lease->asking)
+        return 0;
+    call = hf__etcd_call_new(etcd,
+                             there ? "/v3/lease/keepalive" : "/v3/lease/grant",
+                             there ? on_keepalive : on_grant);
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    call->lease = lease;
+    call->n = (size_t)lease->id;
+    if (there)
+        hf__buf_printf(&call->http.body, "{\"ID\":\"%" PRId64 "\"}", lease->id);
+    else
+        hf__buf_printf(&call->http.body, "{\"TTL\":\"%" PRId64 "\"}",
+                       lease->asked_s);
+    rc = hf__etcd_call_send(call, err);
+    lease->asking = rc == 0;
+    return rc;
+}
+
+bool hf__etcd_lease_use(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                        int *ret_rc, hf_error *err)
+{
+    int64_t age_ns = hf__now() - lease->confirmed_ns;
+    int64_t third_ns = hf__ms_to_ns(lease->claim_ms) / 3;
+
+    *ret_rc = 0;
+    if (lease->id != 0 && age_ns < third_ns)
+        return true;
+    *ret_rc = hf__etcd_lease_beat(etcd, lease, err);
+    return *ret_rc == 0 && lease->id != 0 && age_ns < 2 * third_ns;
+}
+
+/* ---- its end ----------------------------------------------------------- */
+
+static void stop_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
+{
+    if (!lease->watch)
+        return;
+    hf__etcd_call_stop(HF_STEAL(lease->watch));
+    etcd->streams--;
+    etcd->base.under_way--;
+}
+
+void hf__etcd_lease_ended(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
+{
+    int64_t id = lease->id;
+
+    stop_watch(etcd, lease);
+    lease->id = 0;
+    lease->held = 0;
+    lease->watch_ns = 0;
+    hf__etcd_lease_lost(etcd, id);
+}
+
+static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    struct hf__etcd_lease *lease = call->lease;
+
+    (void)reply;
+    if (lease->watch != call)
+        return;
+    lease->watch = NULL;
+    etcd->streams--;
+    etcd->base.under_way--;
+    if (lease->held > 0 && etcd->up) {
+        lease->watch_ns = hf__now() + 3 * WATCH_AFTER_NS;
+        hf__etcd_wake(etcd, lease->watch_ns);
+    }
+}
+
+static void on_line(struct hf__http_call *http, const char *line, size_t len)
+{
+    struct hf__etcd_call *call =
+        HF_CONTAINER_OF(http, struct hf__etcd_call, http);
+    struct hf__json root = hf__json_read(line, len);
+    struct hf__json events = hf__json_path(root, "result.events");
+    size_t at = 0;
+    struct hf__json event = hf__json_next(events, &at);
+
+    /* Only its end is asked for (NOPUT). */
+    if (event.type != HF__JSON_NONE)
+        hf__etcd_lease_ended(call->etcd, call->lease);
+}
+
+static void name_lease(struct hf__etcd *etcd,
+                       const struct hf__etcd_lease *lease)
+{
+    char hex[20];
+    int n = snprintf(hex, sizeof(hex), "%" PRIx64, (uint64_t)lease->id);
+
+    hf__etcd_key_beside(etcd, "lease", hex, (size_t)n);
+}
+
+/* The key is there: watch from its revision on. */
+static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
+                   const struct hf__etcd_reply *reply)
+{
+    struct hf__etcd_lease *lease = put->lease;
+    struct hf__etcd_call *call;
+    int64_t revision =
+        hf__json_number(hf__json_path(reply->root, "header.revision"));
+
+    if (!still_ours(lease, (int64_t)put->n) || lease->watch)
+        return;
+    if (reply->code == HF__ETCD_NOT_FOUND) {
+        hf__etcd_lease_ended(etcd, lease);
+        return;
+    }
+    if (reply->code != HF__ETCD_OK || etcd->streams >= HF__ETCD_STREAMS)
+        return; /* renewals will tell */
+    call = hf__etcd_call_new(etcd, "/v3/watch", on_watched);
+    if (!call)
+        return;
+    call->stream = true;
+    call->lease = lease;
+    call->http.line = on_line;
+    name_lease(etcd, lease);
+    hf__buf_add(&call->http.body, "{\"create_request\":{");
+    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
+    hf__buf_printf(&call->http.body,
+                   ",\"filters\":[\"NOPUT\"],\"start_revision\":\"%" PRId64
+                   "\"}}",
+                   revision + 1);
+    if (hf__etcd_call_send(call, /* err= */ NULL) != 0)
+        return;
+    lease->watch = call;
+    etcd->streams++;
+    etcd->base.under_way++; /* somebody must listen while locks are held */
+}
+
+static void start_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
+{
+    struct hf__etcd_call *call = hf__etcd_call_new(etcd, "/v3/kv/put", on_put);
+
+    if (!call)
+        return;
+    call->lease = lease;
+    call->n = (size_t)lease->id;
+    name_lease(etcd, lease);
+    hf__buf_add(&call->http.body, "{");
+    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
+    hf__buf_printf(&call->http.body, ",\"lease\":\"%" PRId64 "\"}", lease->id);
+    (void)hf__etcd_call_send(call, /* err= */ NULL);
+}
+
+void hf__etcd_lease_hold(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                         bool held)
+{
+    if (!held) {
+        if (lease->held > 0 && --lease->held == 0) {
+            lease->watch_ns = 0;
+            stop_watch(etcd, lease);
+        }
+        return;
+    }
+    if (lease->held++ > 0 || lease->watch)
+        return;
+    lease->watch_ns = hf__now() + WATCH_AFTER_NS;
+    hf__etcd_wake(etcd, lease->watch_ns);
+}
+
+int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns)
+{
+    int64_t next_ns = HF_NEVER;
+
+    for (size_t i = 0; i < HF__ETCD_LEASES; i++) {
+        struct hf__etcd_lease *lease = &etcd->leases[i];
+
+        if (lease->watch_ns == 0)
+            continue;
+        if (lease->watch_ns <= now_ns) {
+            lease->watch_ns = 0;
+            if (etcd->up && lease->id != 0 && !lease->watch)
+                start_watch(etcd, lease);
+        } else if (lease->watch_ns < next_ns) {
+            next_ns = lease->watch_ns;
+        }
+    }
+    return next_ns;
+}
+
+static void on_revoked(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    (void)etcd;
+    (void)call;
+    (void)reply;
+}
+
+/* The answer is not waited for: what is not heard ends with its ttl. */
+void hf__etcd_lease_revoke_all(struct hf__etcd *etcd)
+{
+    for (size_t i = 0; i < HF__ETCD_LEASES; i++) {
+        struct hf__etcd_lease *lease = &etcd->leases[i];
+        struct hf__etcd_call *call = NULL;
+
+        if (etcd->up && lease->id != 0)
+            call = hf__etcd_call_new(etcd, "/v3/lease/revoke", on_revoked);
+        if (!call)
+            continue;
+        hf__buf_printf(&call->http.body, "{\"ID\":\"%" PRId64 "\"}", lease->id);
+        (void)hf__etcd_call_send(call, /* err= */ NULL);
+    }
+    hf__http_flush(&etcd->http);
+}

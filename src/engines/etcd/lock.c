@@ -1,0 +1,760 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.c - acquire, leave, renew, downgrade.
+ *
+ * acquire is one transaction: if the ticket's key is not there, put it, and
+ * tell who is before it. Asked again, the key is there, and its create revision
+ * tells the place. The revision is the token: of all keys of a queue the holder
+ * has the smallest, and every later key has a greater one.
+ *
+ * A transaction that we gave up may still be on its way, and would create the
+ * key after we have left. So whoever leaves while that is possible puts a sign
+ * beside the queue, in the same transaction that deletes the key, and every
+ * acquire is compared with that sign. It carries the ticket's lease, and goes
+ * with it; a transaction that arrives even later is refused for want of the
+ * lease.
+ *
+ * renew is a keepalive of the lease, then one look at the keys of all tickets
+ * with it: a key may have been broken while its lease lives.
+ *
+ * Failure: "lease not found" is certain. The ticket is asked for again with a
+ * new lease, or is lost, or has left.
+ */
+#include <inttypes.h>
+
+#include "engines/etcd/etcd.h"
+
+/* ---- tickets ----------------------------------------------------------- */
+
+struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
+                                        uint64_t id)
+{
+    struct hf__ticket *ticket = etcd->tickets[id % HF__ETCD_BUCKETS];
+
+    while (ticket && ticket->id != id)
+        ticket = hf__etcd_ticket(etcd, ticket)->next;
+    return ticket;
+}
+
+struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
+                                        hf__etcd_wanted_fn *wanted,
+                                        const void *what)
+{
+    for (size_t i = 0; i < HF__ETCD_BUCKETS; i++) {
+        struct hf__ticket *ticket = etcd->tickets[i];
+
+        for (; ticket; ticket = hf__etcd_ticket(etcd, ticket)->next) {
+            if (wanted(hf__etcd_ticket(etcd, ticket), what))
+                return ticket;
+        }
+    }
+    return NULL;
+}
+
+static void ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__ticket **bucket = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
+
+    if (mine->known)
+        return;
+    mine->known = true;
+    mine->next = *bucket;
+    *bucket = ticket;
+}
+
+/* Its hold, if it is one, does not keep the lease busy any more. */
+static void let_go(struct hf__etcd *etcd, struct hf__etcd_ticket *mine)
+{
+    if (mine->held && mine->lease_id == mine->lease->id)
+        hf__etcd_lease_hold(etcd, mine->lease, /* held= */ false);
+    mine->held = false;
+}
+
+void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__ticket **at = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
+
+    if (!mine->known)
+        return;
+    hf__etcd_stop_waiting(etcd, ticket);
+    let_go(etcd, mine);
+    while (*at != ticket)
+        at = &hf__etcd_ticket(etcd, *at)->next;
+    *at = mine->next;
+    memset(mine, 0, sizeof(*mine));
+}
+
+void hf__etcd_ticket_forget_all(struct hf__etcd *etcd)
+{
+    memset(etcd->tickets, 0, sizeof(etcd->tickets));
+}
+
+/* ---- acquire ----------------------------------------------------------- */
+
+static void add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
+                        uint64_t revision)
+{
+    hf__buf_add(to, "{");
+    hf__etcd_add_key(etcd, to, range);
+    hf__buf_printf(to,
+                   ",\"target\":\"CREATE\",\"result\":\"EQUAL\","
+                   "\"create_revision\":\"%" PRIu64 "\"}",
+                   revision);
+}
+
+static void add_put(struct hf__etcd *etcd, struct hf__buf *to,
+                    struct hf__ticket *ticket)
+{
+    hf__buf_add(to, "{\"request_put\":{");
+    hf__etcd_key_ticket(etcd, ticket);
+    hf__etcd_add_key(etcd, to, /* range= */ false);
+    hf__buf_add(to, ",\"value\":\"");
+    hf__etcd_add_record(etcd, to, ticket);
+    hf__buf_printf(to, "\",\"lease\":\"%" PRId64 "\"}}",
+                   hf__etcd_ticket(etcd, ticket)->lease_id);
+}
+
+static void add_get(struct hf__etcd *etcd, struct hf__buf *to, bool keys_only)
+{
+    hf__buf_add(to, "{\"request_range\":{");
+    hf__etcd_add_key(etcd, to, /* range= */ false);
+    hf__buf_add(to, keys_only ? ",\"keys_only\":true}}" : "}}");
+}
+
+/* Nobody may be there when an exclusive try comes; everybody else queues. */
+static bool tries(const struct hf__ticket *ticket)
+{
+    return ticket->nowait && ticket->mode == HF_EXCLUSIVE;
+}
+
+static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
+                        struct hf__ticket *ticket)
+{
+    bool try = tries(ticket);
+
+    hf__buf_add(to, "{\"compare\":[");
+    hf__etcd_key_gone(etcd, ticket);
+    add_compare(etcd, to, /* range= */ false, 0);
+    hf__buf_add(to, ",");
+    if (try)
+        hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
+    else
+        hf__etcd_key_ticket(etcd, ticket);
+    add_compare(etcd, to, try, 0);
+    hf__buf_add(to, "],\"success\":[");
+    add_put(etcd, to, ticket);
+    if (!try) {
+        hf__buf_add(to, ",");
+        hf__etcd_add_before(etcd, to, ticket);
+    }
+    hf__buf_add(to, "],\"failure\":[");
+    hf__etcd_key_ticket(etcd, ticket);
+    add_get(etcd, to, /* keys_only= */ true);
+    if (try) {
+        hf__buf_add(to, ",{\"request_range\":{");
+        hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
+        hf__etcd_add_key(etcd, to, /* range= */ true);
+        hf__buf_add(to, ",\"sort_order\":\"ASCEND\",\"sort_target\":"
+                        "\"CREATE\",\"limit\":\"1\"}}");
+    }
+    hf__buf_add(to, "]}");
+}
+
+/* "kvs" of the @i-th response of a transaction. */
+static struct hf__json kvs_of(struct hf__json root, int i)
+{
+    struct hf__json responses = hf__json_member(root, "responses");
+    struct hf__json response = {0};
+    size_t at = 0;
+
+    do
+        response = hf__json_next(responses, &at);
+    while (i-- > 0);
+    return hf__json_path(response, "response_range.kvs");
+}
+
+static struct hf__json first_of(struct hf__json array)
+{
+    size_t at = 0;
+
+    return hf__json_next(array, &at);
+}
+
+void hf__etcd_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__grant grant = {.token = mine->revision, .tokens = 1};
+
+    hf__etcd_stop_waiting(etcd, ticket);
+    hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
+    mine->asking = false;
+    mine->waiting = false;
+    if (!mine->held)
+        hf__etcd_lease_hold(etcd, mine->lease, /* held= */ true);
+    mine->held = true;
+    hf__up_granted(&etcd->base, ticket, &grant);
+}
+
+void hf__etcd_not_granted(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                          const struct hf__etcd_reply *reply)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    bool asking = mine->asking;
+    hf_error err = reply->err;
+
+    mine->asking = false;
+    mine->parked = false;
+    if (!asking)
+        return;
+    if (reply->code == HF__ETCD_LOST && mine->sent) {
+        mine->doubted = true;
+        hf__up_unknown(&etcd->base, ticket, &err);
+        return;
+    }
+    if (mine->doubted || mine->revision != 0) {
+        hf__up_unknown(&etcd->base, ticket, &err); /* the reaper will see */
+        return;
+    }
+    hf__etcd_ticket_forget(etcd, ticket);
+    hf__up_failed(&etcd->base, ticket, &err);
+}
+
+/* A certain refusal, of our own. */
+static void refuse(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                   const hf_error *err)
+{
+    struct hf__etcd_reply reply = {.code = HF__ETCD_INVALID, .err = *err};
+
+    hf__etcd_not_granted(etcd, ticket, &reply);
+}
+
+static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         hf_error *err);
+
+/* Within an acquire that is under way: once more from the beginning. */
+static void restart(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    if (start_acquire(etcd, ticket, &err) != 0)
+        refuse(etcd, ticket, &err);
+}
+
+static void busy(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                 struct hf__json kv)
+{
+    struct hf__etcd_entry entry = hf__etcd_entry_read(kv);
+    bool doubted = hf__etcd_ticket(etcd, ticket)->doubted;
+    char holder[160];
+
+    hf__etcd_record_holder(&entry, holder, sizeof(holder));
+    if (!doubted) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_busy(&etcd->base, ticket, 0, holder);
+        return;
+    }
+    hf__etcd_yield(etcd, ticket, &entry);
+}
+
+/* The transaction was carried out. */
+static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                     struct hf__json root)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    uint64_t now =
+        (uint64_t)hf__json_number(hf__json_path(root, "header.revision"));
+    struct hf__json own;
+    hf_error err;
+
+    if (hf__json_true(hf__json_member(root, "succeeded"))) {
+        mine->revision = now;
+        if (tries(ticket))
+            hf__etcd_granted(etcd, ticket);
+        else
+            hf__etcd_decide(etcd, ticket, kvs_of(root, 1), now);
+        return;
+    }
+    own = first_of(kvs_of(root, 0));
+    if (own.type != HF__JSON_NONE) {
+        mine->revision = hf__etcd_entry_read(own).revision;
+        if (hf__etcd_look(etcd, ticket, &err) != 0)
+            refuse(etcd, ticket, &err);
+    } else if (tries(ticket)) {
+        busy(etcd, ticket, first_of(kvs_of(root, 1)));
+    } else {
+        (void)hf__fail(&err, HF_EINTERNAL, "etcd %s: an odd answer",
+                       hf__etcd_peer(etcd));
+        mine->doubted = true;
+        refuse(etcd, ticket, &err);
+    }
+}
+
+static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__etcd_ticket *mine;
+
+    if (!ticket)
+        return;
+    mine = hf__etcd_ticket(etcd, ticket);
+    if (mine->leaving || !mine->asking)
+        return;
+    if (reply->code == HF__ETCD_OK) {
+        acquired(etcd, ticket, reply->root);
+    } else if (reply->code == HF__ETCD_NOT_FOUND) {
+        if (mine->lease->id == mine->lease_id)
+            hf__etcd_lease_ended(etcd, mine->lease);
+        else
+            restart(etcd, ticket);
+    } else {
+        hf__etcd_not_granted(etcd, ticket, reply);
+    }
+}
+
+static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__etcd_call *call =
+        hf__etcd_call_new(etcd, "/v3/kv/txn", on_acquire);
+    int rc;
+
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    mine->lease_id = mine->lease->id;
+    call->ticket = ticket->id;
+    add_acquire(etcd, &call->http.body, ticket);
+    rc = hf__etcd_call_send(call, err);
+    if (rc == 0) {
+        mine->parked = false;
+        mine->sent = true;
+        mine->asked_ns = call->http.sent_ns;
+    }
+    return rc;
+}
+
+/* With the lease at hand, or when it has come. A ticket whose lease has ended
+ * has no key any more. */
+static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    int rc;
+
+    mine->lease = hf__etcd_lease_for(etcd, ticket);
+    if (mine->lease_id != mine->lease->id || mine->lease_id == 0) {
+        mine->revision = 0;
+        mine->sent = false;
+        mine->doubted = false;
+    }
+    if (hf__etcd_lease_use(etcd, mine->lease, &rc, err))
+        return send_acquire(etcd, ticket, err);
+    mine->parked = rc == 0;
+    return rc;
+}
+
+int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    bool known = mine->known;
+    hf_error why;
+    int rc;
+
+    if (!etcd->up)
+        return hf__etcd_not_up(etcd, err);
+    hf__etcd_stop_waiting(etcd, ticket);
+    ticket_know(etcd, ticket);
+    mine->asking = true;
+    mine->waiting = false;
+    rc = start_acquire(etcd, ticket, &why);
+    if (rc == 0)
+        return 0;
+    mine->asking = false;
+    if (known && mine->sent) {
+        hf__up_unknown(engine, ticket, &why);
+        return 0;
+    }
+    hf__etcd_ticket_forget(etcd, ticket);
+    return hf__fail_pass(err, &why);
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+/* Delete the key; @guarded: only if it is the one we were granted. */
+static void add_leave(struct hf__etcd *etcd, struct hf__buf *to,
+                      struct hf__ticket *ticket, bool guarded)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__buf sign = {0};
+
+    if (mine->doubted) {
+        hf__buf_add(&sign, "{\"request_put\":{");
+        hf__etcd_key_gone(etcd, ticket);
+        hf__etcd_add_key(etcd, &sign, /* range= */ false);
+        hf__buf_printf(&sign, ",\"lease\":\"%" PRId64 "\"}}", mine->lease_id);
+    }
+    hf__etcd_key_ticket(etcd, ticket);
+    hf__buf_add(to, "{\"compare\":[");
+    if (guarded)
+        add_compare(etcd, to, /* range= */ false, mine->revision);
+    hf__buf_add(to, "],\"success\":[{\"request_delete_range\":{");
+    hf__etcd_add_key(etcd, to, /* range= */ false);
+    hf__buf_add(to, "}}");
+    if (mine->doubted)
+        hf__buf_printf(to, ",%s", hf__buf_text(&sign));
+    hf__buf_printf(to, "],\"failure\":[%s]}", hf__buf_text(&sign));
+    to->failed |= hf__buf_failed(&sign);
+    hf__buf_release(&sign);
+}
+
+/* A try that had to queue has left again: by whom it was refused is in data. */
+static void yielded(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                    const char *holder)
+{
+    bool asking = hf__etcd_ticket(etcd, ticket)->asking;
+
+    hf__etcd_ticket_forget(etcd, ticket);
+    if (asking)
+        hf__up_busy(&etcd->base, ticket, 0, holder);
+}
+
+static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+
+    if (!ticket || hf__etcd_ticket(etcd, ticket)->leaving)
+        return;
+    if (reply->code == HF__ETCD_OK || reply->code == HF__ETCD_NOT_FOUND)
+        yielded(etcd, ticket, call->data);
+    else
+        hf__etcd_not_granted(etcd, ticket, reply);
+}
+
+static void on_left(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                    const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    bool releasing = call->n != 0;
+    bool ours = hf__json_true(hf__json_member(reply->root, "succeeded"));
+
+    if (!ticket)
+        return;
+    if (reply->code == HF__ETCD_OK || reply->code == HF__ETCD_NOT_FOUND) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_left(&etcd->base, ticket, releasing && !ours ? HF_ELOST : 0);
+        return;
+    }
+    hf__up_unknown(&etcd->base, ticket, &reply->err);
+}
+
+static int send_leave(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                      hf__etcd_reply_fn *done, bool releasing, char *data,
+                      hf_error *err)
+{
+    struct hf__etcd_call *call = hf__etcd_call_new(etcd, "/v3/kv/txn", done);
+
+    if (!call) {
+        hf__free(data);
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    call->ticket = ticket->id;
+    call->n = releasing;
+    call->data = data;
+    add_leave(etcd, &call->http.body, ticket, releasing);
+    return hf__etcd_call_send(call, err);
+}
+
+void hf__etcd_yield(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                    const struct hf__etcd_entry *holder)
+{
+    char text[160] = "";
+    hf_error err;
+
+    if (holder)
+        hf__etcd_record_holder(holder, text, sizeof(text));
+    if (send_leave(etcd, ticket, on_yielded, /* releasing= */ false,
+                   hf__strdup(text), &err) != 0)
+        refuse(etcd, ticket, &err);
+}
+
+static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    /* Never sent, or its lease has ended: there is no key. */
+    if (!mine->known || !mine->sent || mine->lease->id != mine->lease_id) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    if (!etcd->up)
+        return hf__etcd_not_up(etcd, err);
+    hf__etcd_stop_waiting(etcd, ticket);
+    mine->doubted |= mine->asking; /* it may overtake, or be overtaken */
+    mine->asking = false;
+    mine->waiting = false;
+    mine->leaving = true;
+    return send_leave(etcd, ticket, on_left, releasing, /* data= */ NULL, err);
+}
+
+int hf__etcd_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
+                      hf_error *err)
+{
+    return leave(engine, ticket, /* releasing= */ false, err);
+}
+
+int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    return leave(engine, ticket, /* releasing= */ true, err);
+}
+
+/* ---- the lease has news ------------------------------------------------ */
+
+static bool is_parked(struct hf__etcd_ticket *mine, const void *lease)
+{
+    return mine->parked && mine->lease == lease;
+}
+
+/* Before the lease, and not on the way out. */
+static bool has_key(struct hf__etcd_ticket *mine, const void *id)
+{
+    return mine->lease_id == *(const int64_t *)id && mine->lease_id != 0 &&
+           !mine->leaving && (mine->held || mine->waiting || mine->asking);
+}
+
+void hf__etcd_place_lost(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    if (mine->asking) {
+        mine->revision = 0;
+        restart(etcd, ticket);
+        return;
+    }
+    hf__etcd_ticket_forget(etcd, ticket);
+    hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+}
+
+void hf__etcd_lease_lost(struct hf__etcd *etcd, int64_t id)
+{
+    struct hf__ticket *ticket;
+
+    while ((ticket = hf__etcd_ticket_seek(etcd, has_key, &id)) != NULL) {
+        struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+        if (mine->asking) {
+            hf__etcd_stop_waiting(etcd, ticket);
+            mine->lease_id = 0;
+            restart(etcd, ticket);
+            continue;
+        }
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_lost(&etcd->base, ticket, HF__LOST_SESSION);
+    }
+}
+
+static bool is_beating(struct hf__etcd_ticket *mine, const void *lease)
+{
+    return mine->beating && mine->lease == lease;
+}
+
+static void send_checks(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                        int64_t sent_ns);
+
+void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                          const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket;
+
+    while ((ticket = hf__etcd_ticket_seek(etcd, is_parked, lease)) != NULL) {
+        hf_error err = reply->err;
+        int rc = reply->code;
+
+        hf__etcd_ticket(etcd, ticket)->parked = false;
+        if (rc == HF__ETCD_OK)
+            rc = send_acquire(etcd, ticket, &err);
+        if (rc != 0)
+            refuse(etcd, ticket, &err);
+    }
+    if (reply->code == HF__ETCD_OK) {
+        send_checks(etcd, lease, reply->sent_ns);
+        return;
+    }
+    while ((ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL)
+        hf__etcd_ticket(etcd, ticket)->beating = false;
+}
+
+/* ---- renew ------------------------------------------------------------- */
+
+static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        struct hf__json kv, int64_t sent_ns)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__grant grant = {.token = mine->revision, .tokens = 1};
+
+    if (hf__etcd_entry_read(kv).revision != mine->revision) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+        return;
+    }
+    hf__etcd_lease_claim(mine->lease, ticket, sent_ns, &grant);
+    hf__up_renewed(&etcd->base, ticket, &grant);
+}
+
+static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    struct hf__json responses = hf__json_member(reply->root, "responses");
+    const uint64_t *ids = call->data;
+    size_t at = 0;
+
+    if (reply->code != HF__ETCD_OK)
+        return; /* in silence: the core counts the time */
+    for (size_t i = 0; i < call->n; i++) {
+        struct hf__json response = hf__json_next(responses, &at);
+        struct hf__json range = hf__json_member(response, "response_range");
+        struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, ids[i]);
+
+        if (range.type == HF__JSON_OBJECT && ticket &&
+            hf__etcd_ticket(etcd, ticket)->held)
+            tell_beaten(etcd, ticket, first_of(hf__json_member(range, "kvs")),
+                        (int64_t)call->ticket);
+    }
+}
+
+/* A waiter's life is proved by its lease; it may also have missed its turn. */
+static void beat_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        int64_t sent_ns)
+{
+    struct hf__grant grant = {.tokens = 1};
+
+    hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket, sent_ns,
+                         &grant);
+    (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
+    hf__up_renewed(&etcd->base, ticket, &grant);
+}
+
+/* One transaction for as many as fit; true: there may be more. */
+static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                       int64_t sent_ns)
+{
+    struct hf__etcd_call *call =
+        hf__etcd_call_new(etcd, "/v3/kv/txn", on_checked);
+    uint64_t *ids = hf__calloc(HF__ETCD_BEATS, sizeof(*ids));
+    struct hf__ticket *ticket;
+    size_t n = 0;
+
+    if (call)
+        hf__buf_add(&call->http.body, "{\"success\":[");
+    while (n < HF__ETCD_BEATS &&
+           (ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL) {
+        hf__etcd_ticket(etcd, ticket)->beating = false;
+        if (!hf__etcd_ticket(etcd, ticket)->held) {
+            if (hf__etcd_ticket(etcd, ticket)->waiting)
+                beat_waiter(etcd, ticket, sent_ns);
+            continue;
+        }
+        if (!call || !ids)
+            continue;
+        hf__buf_add(&call->http.body, n > 0 ? "," : "");
+        hf__etcd_key_ticket(etcd, ticket);
+        add_get(etcd, &call->http.body, /* keys_only= */ true);
+        ids[n++] = ticket->id;
+    }
+    if (!call || n == 0) {
+        hf__free(ids);
+        if (call)
+            hf__http_stop(&call->http);
+        return false;
+    }
+    hf__buf_add(&call->http.body, "]}");
+    call->data = ids;
+    call->n = n;
+    call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
+    return hf__etcd_call_send(call, /* err= */ NULL) == 0 &&
+           n == HF__ETCD_BEATS;
+}
+
+static void send_checks(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                        int64_t sent_ns)
+{
+    while (send_check(etcd, lease, sent_ns))
+        ;
+}
+
+int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                   size_t n, hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+
+    if (!etcd->up)
+        return hf__etcd_not_up(etcd, err);
+    for (size_t i = 0; i < n; i++) {
+        struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
+
+        if (!mine->known || (!mine->held && !mine->waiting))
+            continue;
+        mine->beating = true;
+        (void)hf__etcd_lease_beat(etcd, mine->lease, /* err= */ NULL);
+    }
+    return 0;
+}
+
+/* ---- downgrade --------------------------------------------------------- */
+
+static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                          const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__grant grant = {.tokens = 1};
+
+    if (!ticket || !hf__etcd_ticket(etcd, ticket)->held)
+        return;
+    if (reply->code != HF__ETCD_OK) {
+        hf__up_unknown(&etcd->base, ticket, &reply->err);
+        return;
+    }
+    if (!hf__json_true(hf__json_member(reply->root, "succeeded"))) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+        return;
+    }
+    ticket->mode = HF_SHARED;
+    hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket,
+                         reply->sent_ns, &grant);
+    hf__up_renewed(&etcd->base, ticket, &grant);
+}
+
+int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__etcd_call *call;
+    int mode = ticket->mode;
+
+    if (!etcd->up)
+        return hf__etcd_not_up(etcd, err);
+    call = hf__etcd_call_new(etcd, "/v3/kv/txn", on_downgraded);
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    call->ticket = ticket->id;
+    hf__etcd_key_ticket(etcd, ticket);
+    hf__buf_add(&call->http.body, "{\"compare\":[");
+    add_compare(etcd, &call->http.body, /* range= */ false, mine->revision);
+    hf__buf_add(&call->http.body, "],\"success\":[");
+    ticket->mode = HF_SHARED; /* in the record; here when it is confirmed */
+    add_put(etcd, &call->http.body, ticket);
+    ticket->mode = mode;
+    hf__buf_add(&call->http.body, "]}");
+    return hf__etcd_call_send(call, err);
+}

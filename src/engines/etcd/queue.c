@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue.c - the keys of a lock, and who of them holds it.
+ *
+ *   <prefix><name>/<lease>-<ticket>   one ticket, holding or in line
+ *   <prefix>~gone/<lease>-<ticket>    it has left, whatever arrives later
+ *   <prefix>~lease/<lease>            its end is the end of the lease
+ *   <prefix>~version/<name>           hf_version_commit()
+ *
+ * This is the layout of Go's concurrency.Mutex and of etcdctl lock: all keys
+ * under "<name>/" are one queue in the order of their create revisions, and
+ * the first one holds. They look at revisions, not at what follows the slash,
+ * so a further part keeps two tickets of one lease apart, and they wait for
+ * ours as we for theirs. Keys whose value is not a record of ours are theirs,
+ * and exclusive.
+ *
+ * Names are percent-encoded: without that, the lock "a" would see the keys of
+ * the lock "a/b". The tilde is in no encoded name.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/etcd/etcd.h"
+#include "name.h"
+
+/* ---- keys -------------------------------------------------------------- */
+
+/* The path of the URL is a folder of keys; the setting comes after it. */
+int hf__etcd_queue_init(struct hf__etcd *etcd)
+{
+    const struct hf__engine_host *host = etcd->base.host;
+    const char *path = host->url->path;
+    struct hf__buf prefix = {0};
+
+    while (*path == '/')
+        path++;
+    hf__buf_add(&prefix, path);
+    if (prefix.len > 0 && prefix.text[prefix.len - 1] != '/')
+        hf__buf_add(&prefix, "/");
+    hf__buf_add(&prefix, host->settings->prefix);
+    etcd->prefix_len = prefix.len;
+    etcd->prefix = prefix.len > 0 ? hf__buf_steal(&prefix) : hf__strdup("");
+    (void)snprintf(etcd->whoami, sizeof(etcd->whoami), "%s\n%" PRId64 "\n",
+                   host->host, host->pid);
+    return etcd->prefix ? 0 : HF_ENOMEM;
+}
+
+static void add_name(struct hf__buf *key, const char *name, size_t len)
+{
+    char encoded[3 * HF_NAME_MAX + 1];
+
+    hf__buf_append(key, encoded,
+                   hf__name_encode(name, len, encoded, sizeof(encoded)));
+}
+
+static void begin_key(struct hf__etcd *etcd)
+{
+    etcd->key.len = 0;
+    hf__buf_append(&etcd->key, etcd->prefix, etcd->prefix_len);
+}
+
+void hf__etcd_key_queue(struct hf__etcd *etcd, const char *name, size_t len)
+{
+    begin_key(etcd);
+    add_name(&etcd->key, name, len);
+    hf__buf_add_char(&etcd->key, '/');
+}
+
+static void add_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf__buf_printf(&etcd->key, "%" PRIx64 "-%" PRIx64,
+                   (uint64_t)hf__etcd_ticket(etcd, ticket)->lease_id,
+                   ticket->id);
+}
+
+void hf__etcd_key_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
+    add_ticket(etcd, ticket);
+}
+
+void hf__etcd_key_gone(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    begin_key(etcd);
+    hf__buf_add(&etcd->key, "~gone/");
+    add_ticket(etcd, ticket);
+}
+
+void hf__etcd_key_beside(struct hf__etcd *etcd, const char *what,
+                         const char *name, size_t len)
+{
+    begin_key(etcd);
+    hf__buf_add_char(&etcd->key, '~');
+    hf__buf_add(&etcd->key, what);
+    hf__buf_add_char(&etcd->key, '/');
+    add_name(&etcd->key, name, len);
+}
+
+void hf__etcd_key_names(struct hf__etcd *etcd, const char *prefix)
+{
+    begin_key(etcd);
+    if (prefix[0] != '\0')
+        add_name(&etcd->key, prefix, strlen(prefix));
+}
+
+/* The first key after all that begin with etcd->key; "\0" means all of them. No
+ * key of ours ends in the last byte there is. */
+static void add_range_end(struct hf__etcd *etcd, struct hf__buf *to)
+{
+    struct hf__buf *key = &etcd->key;
+
+    hf__buf_add(to, ",\"range_end\":\"");
+    if (key->len > 0 && !hf__buf_failed(key)) {
+        key->text[key->len - 1]++;
+        hf__base64_add(to, key->text, key->len);
+        key->text[key->len - 1]--;
+    } else {
+        hf__base64_add(to, "", 1);
+    }
+    hf__buf_add(to, "\"");
+}
+
+void hf__etcd_add_key(struct hf__etcd *etcd, struct hf__buf *to, bool range)
+{
+    to->failed |= hf__buf_failed(&etcd->key);
+    hf__buf_add(to, "\"key\":\"");
+    if (etcd->key.len > 0)
+        hf__base64_add(to, etcd->key.text, etcd->key.len);
+    else
+        hf__base64_add(to, "", 1);
+    hf__buf_add(to, "\"");
+    if (range)
+        add_range_end(etcd, to);
+}
+
+/* ---- records ----------------------------------------------------------- */
+
+/* "hf1 x 0 30000 1763253000000", then host, process, owner and note in lines. */
+static const char magic[] = "hf1 ";
+static const char modes[] =
+    {[HF_EXCLUSIVE] = 'x', [HF_SHARED] = 's', [HF_SLOT] = 'n'};
+
+void hf__etcd_add_record(struct hf__etcd *etcd, struct hf__buf *to,
+                         const struct hf__ticket *ticket)
+{
+    char record[HF__ETCD_RECORD];
+    int n =
+        snprintf(record, sizeof(record), "%s%c %d %lld %lld\n%s%s\n%s", magic,
+                 modes[ticket->mode], ticket->slots, (long long)ticket->ttl_ms,
+                 (long long)(hf__world->wall_us() / 1000), etcd->whoami,
+                 ticket->owner, ticket->note);
+
+    hf__base64_add(to, record,
+                   n < (int)sizeof(record) ? (size_t)n : sizeof(record) - 1);
+}
+
+static int mode_of(char letter)
+{
+    return letter == modes[HF_SHARED] ? HF_SHARED
+           : letter == modes[HF_SLOT] ? HF_SLOT
+                                      : HF_EXCLUSIVE;
+}
+
+/* The record, terminated; "" for a value of others. */
+static const char *record_text(struct hf__json value,
+                               char copy[HF__ETCD_RECORD])
+{
+    long len = hf__base64_read(value, copy, HF__ETCD_RECORD - 1);
+
+    copy[len > 0 ? len : 0] = '\0';
+    return len > 0 && strncmp(copy, magic, strlen(magic)) == 0 ? copy : "";
+}
+
+struct hf__etcd_entry hf__etcd_entry_read(struct hf__json kv)
+{
+    struct hf__etcd_entry entry = {
+        .revision =
+            (uint64_t)hf__json_number(hf__json_member(kv, "create_revision")),
+        .lease = hf__json_number(hf__json_member(kv, "lease")),
+        .mode = HF_EXCLUSIVE,
+        .key = hf__json_member(kv, "key"),
+        .value = hf__json_member(kv, "value"),
+    };
+    char copy[HF__ETCD_RECORD];
+    const char *text = record_text(entry.value, copy);
+
+    if (text[0] != '\0') {
+        entry.mode = mode_of(text[4]);
+        entry.slots = entry.mode == HF_SLOT ? atoi(text + 5) : 0;
+    }
+    return entry;
+}
+
+void hf__etcd_entry_judge(struct hf__etcd_entry *entries, size_t n)
+{
+    bool exclusive = false; /* among those before */
+    bool shared = false;
+    size_t slots = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct hf__etcd_entry *entry = &entries[i];
+
+        if (entry->mode == HF_SHARED)
+            entry->holds = !exclusive && slots == 0;
+        else if (entry->mode == HF_SLOT)
+            entry->holds =
+                !exclusive && !shared && slots < (size_t)entry->slots;
+        else
+            entry->holds = i == 0;
+        exclusive |= entry->mode == HF_EXCLUSIVE;
+        shared |= entry->mode == HF_SHARED;
+        slots += entry->mode == HF_SLOT;
+    }
+}
+
+/* Read up to a newline, and step over it. */
+static const char *next_line(char **at)
+{
+    char *line = *at;
+    char *end = strchr(line, '\n');
+
+    *at = end ? end + 1 : line + strlen(line);
+    if (end)
+        *end = '\0';
+    return line;
+}
+
+void hf__etcd_record_read(const struct hf__etcd_entry *entry,
+                          char copy[HF__ETCD_RECORD], hf_lock_info *info)
+{
+    char *at = copy;
+    long long ttl_ms = -1;
+    long long asked_ms = -1;
+
+    info->mode = entry->mode;
+    info->slots = entry->slots;
+    info->token = entry->revision;
+    info->since_ms = -1;
+    info->lease_ms = -1;
+    info->alive = 2;
+    if (record_text(entry->value, copy)[0] == '\0') {
+        (void)snprintf(copy, HF__ETCD_RECORD, "lease %" PRIx64,
+                       (uint64_t)entry->lease);
+        info->owner = copy;
+        info->host = "";
+        info->note = "";
+        return;
+    }
+    if (sscanf(next_line(&at), "hf1 %*c %*d %lld %lld", &ttl_ms, &asked_ms) ==
+        2) {
+        info->since_ms = hf__world->wall_us() / 1000 - asked_ms;
+        if (info->since_ms < 0)
+            info->since_ms = 0;
+        info->lease_ms = ttl_ms;
+    }
+    info->host = next_line(&at);
+    info->pid = strtoll(next_line(&at), NULL, 10);
+    info->owner = next_line(&at);
+    info->note = next_line(&at);
+}
+
+void hf__etcd_record_holder(const struct hf__etcd_entry *entry, char *to,
+                            size_t size)
+{
+    char copy[HF__ETCD_RECORD];
+    hf_lock_info info = {0};
+
+    hf__etcd_record_read(entry, copy, &info);
+    if (info.pid == 0)
+        (void)snprintf(to, size, "%s", info.owner);
+    else
+        (void)snprintf(to, size, "%s:%" PRId64 " (%s)%s%s%s", info.host,
+                       info.pid, info.owner, info.note[0] ? ", \"" : "",
+                       info.note, info.note[0] ? "\"" : "");
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wait.c - waiting for those before us.
+ *
+ * An exclusive ticket waits for its predecessor, the key with the greatest
+ * create revision below its own, and for nobody else: a release wakes one.
+ * A shared one waits for the last key before it that is not shared. A slot
+ * waits for any key of the queue, since whoever leaves may make room.
+ *
+ * A watch begins one revision after what was looked at, so nothing is missed
+ * between. It is one HTTP answer that does not end: the gateway reads all of a
+ * request before it answers, so a stream cannot take further watches in. After
+ * any event, an end of the stream, or a compaction that has overtaken it, we
+ * look again; the look decides, never the event. There are at most
+ * HF__ETCD_STREAMS; who gets none looks twice a second. Every beat looks too,
+ * so a stream that has died silently costs a third of a lease, not a lock.
+ *
+ * Failure: a ticket whose own key is missing has lost its place, and is asked
+ * for again.
+ */
+#include <inttypes.h>
+
+#include "engines/etcd/etcd.h"
+
+#define LOOK_AGAIN_NS (500 * HF_MS)
+
+void hf__etcd_stop_waiting(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    mine->look_ns = 0;
+    if (!mine->watch)
+        return;
+    hf__etcd_call_stop(HF_STEAL(mine->watch));
+    etcd->streams--;
+}
+
+/* ---- looking ----------------------------------------------------------- */
+
+void hf__etcd_add_before(struct hf__etcd *etcd, struct hf__buf *to,
+                         const struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine =
+        hf__etcd_ticket(etcd, (struct hf__ticket *)(uintptr_t)ticket);
+    bool alone = ticket->mode == HF_EXCLUSIVE;
+
+    hf__buf_add(to, "{\"request_range\":{");
+    hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
+    hf__etcd_add_key(etcd, to, /* range= */ true);
+    if (mine->revision > 0)
+        hf__buf_printf(to, ",\"max_create_revision\":\"%" PRIu64 "\"",
+                       mine->revision - 1);
+    /* In the transaction that creates it, our key is the last one. */
+    if (alone)
+        hf__buf_printf(to,
+                       ",\"sort_order\":\"DESCEND\",\"sort_target\":\"CREATE\","
+                       "\"limit\":\"%d\"}}",
+                       mine->revision > 0 ? 1 : 2);
+    else
+        hf__buf_add(to, ",\"sort_order\":\"ASCEND\",\"sort_target\":"
+                        "\"CREATE\"}}");
+}
+
+static void look_later(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    mine->look_ns = hf__now() + LOOK_AGAIN_NS;
+    hf__etcd_wake(etcd, mine->look_ns);
+}
+
+static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                    const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__json responses = hf__json_member(reply->root, "responses");
+    struct hf__etcd_ticket *mine;
+    struct hf__json own;
+    struct hf__json before;
+    size_t at = 0;
+
+    if (!ticket)
+        return;
+    mine = hf__etcd_ticket(etcd, ticket);
+    mine->looking = false;
+    if (mine->leaving || (!mine->asking && !mine->waiting))
+        return;
+    if (reply->code != HF__ETCD_OK) {
+        if (mine->waiting)
+            look_later(etcd, ticket);
+        hf__etcd_not_granted(etcd, ticket, reply);
+        return;
+    }
+    if (mine->stale) {
+        mine->stale = false;
+        (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
+        return;
+    }
+    own = hf__json_next(responses, &at);
+    before = hf__json_next(responses, &at);
+    at = 0;
+    own = hf__json_next(hf__json_path(own, "response_range.kvs"), &at);
+    if (hf__etcd_entry_read(own).revision != mine->revision)
+        hf__etcd_place_lost(etcd, ticket);
+    else
+        hf__etcd_decide(etcd, ticket,
+                        hf__json_path(before, "response_range.kvs"),
+                        (uint64_t)hf__json_number(
+                            hf__json_path(reply->root, "header.revision")));
+}
+
+int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                  hf_error *err)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__etcd_call *call;
+    int rc;
+
+    if (mine->looking) {
+        mine->stale = true;
+        return 0;
+    }
+    call = hf__etcd_call_new(etcd, "/v3/kv/txn", on_look);
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    call->ticket = ticket->id;
+    hf__buf_add(&call->http.body, "{\"success\":[{\"request_range\":{");
+    hf__etcd_key_ticket(etcd, ticket);
+    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
+    hf__buf_add(&call->http.body, ",\"keys_only\":true}},");
+    hf__etcd_add_before(etcd, &call->http.body, ticket);
+    hf__buf_add(&call->http.body, "]}");
+    rc = hf__etcd_call_send(call, err);
+    mine->looking = rc == 0;
+    mine->stale = false;
+    if (rc == 0)
+        mine->asked_ns = call->http.sent_ns;
+    return rc;
+}
+
+/* ---- watching ---------------------------------------------------------- */
+
+static void look_again(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf__etcd_stop_waiting(etcd, ticket);
+    if (hf__etcd_look(etcd, ticket, /* err= */ NULL) != 0)
+        look_later(etcd, ticket);
+}
+
+static void on_line(struct hf__http_call *http, const char *line, size_t len)
+{
+    struct hf__etcd_call *call =
+        HF_CONTAINER_OF(http, struct hf__etcd_call, http);
+    struct hf__etcd *etcd = call->etcd;
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__json result =
+        hf__json_member(hf__json_read(line, len), "result");
+
+    if (!ticket)
+        return;
+    if (hf__json_member(result, "events").type != HF__JSON_NONE ||
+        hf__json_true(hf__json_member(result, "canceled")))
+        look_again(etcd, ticket);
+}
+
+/* The stream has ended; the member may be on its way down. */
+static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                     const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+
+    (void)reply;
+    if (!ticket || hf__etcd_ticket(etcd, ticket)->watch != call)
+        return;
+    hf__etcd_ticket(etcd, ticket)->watch = NULL;
+    etcd->streams--;
+    if (etcd->up)
+        look_later(etcd, ticket);
+}
+
+/* Is it what is watched already? */
+static bool watches(const struct hf__etcd_call *call,
+                    const struct hf__etcd_entry *entry)
+{
+    const char *key = call->data;
+
+    if (!entry || !key)
+        return !entry && !key;
+    return strlen(key) == entry->key.len &&
+           memcmp(key, entry->key.text, entry->key.len) == 0;
+}
+
+/* From @revision of the store on; @entry NULL: the whole queue. */
+static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                  const struct hf__etcd_entry *entry, uint64_t revision)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__etcd_call *call = NULL;
+
+    if (mine->watch && watches(mine->watch, entry))
+        return;
+    hf__etcd_stop_waiting(etcd, ticket);
+    if (etcd->streams < HF__ETCD_STREAMS)
+        call = hf__etcd_call_new(etcd, "/v3/watch", on_ended);
+    if (!call) {
+        look_later(etcd, ticket);
+        return;
+    }
+    call->stream = true;
+    call->ticket = ticket->id;
+    call->http.line = on_line;
+    hf__buf_add(&call->http.body, "{\"create_request\":{");
+    if (entry) {
+        call->data = hf__strndup(entry->key.text, entry->key.len);
+        hf__buf_add(&call->http.body, "\"key\":");
+        hf__buf_append(&call->http.body, entry->key.text, entry->key.len);
+    } else {
+        hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
+        hf__etcd_add_key(etcd, &call->http.body, /* range= */ true);
+    }
+    hf__buf_printf(&call->http.body, ",\"start_revision\":\"%" PRIu64 "\"}}",
+                   revision + 1);
+    if (hf__etcd_call_send(call, /* err= */ NULL) != 0) {
+        look_later(etcd, ticket);
+        return;
+    }
+    mine->watch = call;
+    etcd->streams++;
+}
+
+/* ---- deciding ---------------------------------------------------------- */
+
+/* What stands before a ticket. */
+struct before {
+    struct hf__etcd_entry last;     /* immediately before it */
+    struct hf__etcd_entry unshared; /* the last one that is not shared */
+    size_t n;
+    size_t slots;
+    bool unlike; /* any that is not a slot */
+};
+
+static struct before survey(struct hf__json kvs, uint64_t own)
+{
+    struct before before = {.n = 0};
+    struct hf__json kv;
+    size_t at = 0;
+
+    while ((kv = hf__json_next(kvs, &at)).type != HF__JSON_NONE) {
+        struct hf__etcd_entry entry = hf__etcd_entry_read(kv);
+
+        if (entry.revision >= own)
+            continue;
+        before.n++;
+        before.slots += entry.mode == HF_SLOT;
+        before.unlike |= entry.mode != HF_SLOT;
+        if (entry.revision > before.last.revision)
+            before.last = entry;
+        if (entry.mode != HF_SHARED &&
+            entry.revision > before.unshared.revision)
+            before.unshared = entry;
+    }
+    return before;
+}
+
+static bool is_free(const struct hf__ticket *ticket,
+                    const struct before *before)
+{
+    switch (ticket->mode) {
+    case HF_SHARED:
+        return before->unshared.revision == 0;
+    case HF_SLOT:
+        return !before->unlike && before->slots < (size_t)ticket->slots;
+    default:
+        return before->n == 0;
+    }
+}
+
+void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                     struct hf__json kvs, uint64_t revision)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct before before = survey(kvs, mine->revision);
+    const struct hf__etcd_entry *whom =
+        ticket->mode == HF_SHARED ? &before.unshared
+        : ticket->mode == HF_SLOT ? NULL
+                                  : &before.last;
+    bool asking = mine->asking;
+
+    if (is_free(ticket, &before)) {
+        hf__etcd_granted(etcd, ticket);
+        return;
+    }
+    if (ticket->nowait) {
+        hf__etcd_yield(etcd, ticket, &before.last);
+        return;
+    }
+    watch(etcd, ticket, whom, revision);
+    mine->asking = false;
+    mine->waiting = true;
+    if (asking)
+        hf__up_queued(&etcd->base, ticket);
+}
+
+/* ---- the timer --------------------------------------------------------- */
+
+static bool is_due(struct hf__etcd_ticket *mine, const void *now_ns)
+{
+    return mine->look_ns != 0 && mine->look_ns <= *(const int64_t *)now_ns;
+}
+
+int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns)
+{
+    int64_t next_ns = HF_NEVER;
+    struct hf__ticket *ticket;
+
+    while ((ticket = hf__etcd_ticket_seek(etcd, is_due, &now_ns)) != NULL) {
+        hf__etcd_ticket(etcd, ticket)->look_ns = 0;
+        if (etcd->up)
+            look_again(etcd, ticket);
+    }
+    for (size_t i = 0; i < HF__ETCD_BUCKETS; i++) {
+        for (ticket = etcd->tickets[i]; ticket;
+             ticket = hf__etcd_ticket(etcd, ticket)->next) {
+            int64_t look_ns = hf__etcd_ticket(etcd, ticket)->look_ns;
+
+            if (look_ns != 0 && look_ns < next_ns)
+                next_ns = look_ns;
+        }
+    }
+    return next_ns;
+}
