@@ -82,14 +82,20 @@ static void read_error(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
     }
 }
 
-/* The status without a body of etcd's: a proxy, or another server. */
+/* A body that is not etcd's JSON: of a proxy, of another server, or of the
+ * gateway before it has looked at the request. */
 static void read_status(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
-                        long status)
+                        const struct hf__http_call *http)
 {
-    char text[64];
+    char text[160];
+    int n = snprintf(text, sizeof(text), "HTTP status %ld: %.*s", http->status,
+                     http->reply.len < 120 ? (int)http->reply.len : 120,
+                     hf__buf_text(&http->reply));
 
-    (void)snprintf(text, sizeof(text), "HTTP status %ld, not of etcd's v3 API",
-                   status);
+    for (int i = 0; i < n && text[i]; i++) {
+        if (text[i] < 0x20 || text[i] > 0x7e)
+            text[i] = ' ';
+    }
     set_lost(etcd, reply, HF_EUNAVAILABLE, text);
 }
 
@@ -109,7 +115,7 @@ static struct hf__etcd_reply read_reply(struct hf__etcd_call *call)
         read_error(call->etcd, &reply,
                    error.type == HF__JSON_OBJECT ? error : reply.root);
     else if (http->status != 200 || reply.root.type != HF__JSON_OBJECT)
-        read_status(call->etcd, &reply, http->status);
+        read_status(call->etcd, &reply, http);
     return reply;
 }
 

@@ -187,7 +187,7 @@ static bool watches(const struct hf__etcd_call *call,
     if (!entry || !key)
         return !entry && !key;
     return strlen(key) == entry->key.len &&
-           memcmp(key, entry->key.text, entry->key.len) == 0;
+           strncmp(key, entry->key.text, entry->key.len) == 0;
 }
 
 /* From @revision of the store on; @entry NULL: the whole queue. */
@@ -197,6 +197,8 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__etcd_call *call = NULL;
 
+    if (entry && entry->key.type != HF__JSON_STRING)
+        entry = NULL; /* an odd answer */
     if (mine->watch && watches(mine->watch, entry))
         return;
     hf__etcd_stop_waiting(etcd, ticket);

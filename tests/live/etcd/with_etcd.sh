@@ -50,6 +50,11 @@ make_certificates() {
         printf 'subjectAltName=IP:127.0.0.1,DNS:localhost\n' >san
         openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key \
             -CAcreateserial -days 2 -extfile san -out server.crt
+        # With users, the gateway refuses certificates with a common name.
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+            -keyout client.key -out client.csr -subj "/O=holdfast"
+        openssl x509 -req -in client.csr -CA ca.crt -CAkey ca.key \
+            -CAcreateserial -days 2 -out client.crt
     ) >"$dir/openssl.log" 2>&1 || {
         cat "$dir/openssl.log" >&2
         exit 1
@@ -71,7 +76,7 @@ member() {
         --listen-peer-urls "http://127.0.0.1:$((port + 1))" \
         --initial-advertise-peer-urls "http://127.0.0.1:$((port + 1))" \
         --initial-cluster "$cluster" --initial-cluster-state new \
-        --heartbeat-interval 50 --election-timeout 500 \
+        --heartbeat-interval 60 --election-timeout 660 \
         --logger zap --log-level warn "${tls[@]}" \
         >"$dir/log.$1" 2>&1 </dev/null &
     servers+=($!)
@@ -134,7 +139,7 @@ if [ "$kind" = tls ]; then
         exit 1
     }
     url=etcds://locker:s3cret@${hosts#,}/locks
-    query="tls.ca=$dir/ca.crt&tls.cert=$dir/server.crt&tls.key=$dir/server.key${query:+&$query}"
+    query="tls.ca=$dir/ca.crt&tls.cert=$dir/client.crt&tls.key=$dir/client.key${query:+&$query}"
 fi
 export HOLDFAST_TEST_URL="$url${query:+?$query}"
 "$@"
