@@ -384,7 +384,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
         connect_next(etcd, &reply->err);
         return;
     }
-    if (hf__json_number(hf__json_member(reply->root, "leader")) == 0) {
+    if (hf__json_unsigned(hf__json_member(reply->root, "leader")) == 0) {
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "etcd %s: has no leader: most members are down, or "
                        "it is cut off from them",

@@ -47,10 +47,10 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
     int64_t ttl_ms = etcd->base.host->settings->ttl_ms;
     bool slow = trip_us > ttl_ms * 1000 / 20;
     struct hf__query *query = call->query;
-    int64_t leader;
+    uint64_t leader;
 
     if (!refused(query, "server", reply)) {
-        leader = hf__json_number(hf__json_member(reply->root, "leader"));
+        leader = hf__json_unsigned(hf__json_member(reply->root, "leader"));
         (void)hf__query_add_finding(query, OK, "server", "", "%s, version %s",
                                     hf__etcd_peer(etcd), etcd->version);
         (void)hf__query_add_finding(
@@ -58,7 +58,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
             leader != 0 ? "" : "start the missing members",
             leader != 0 ? "member %" PRIx64 ", term %" PRIu64
                         : "none (%" PRIx64 "), term %" PRIu64,
-            (uint64_t)leader,
+            leader,
             (uint64_t)hf__json_number(
                 hf__json_member(reply->root, "raftTerm")));
         (void)hf__query_add_finding(query, slow ? WARN : OK, "round trip",

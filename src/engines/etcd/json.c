@@ -253,11 +253,9 @@ struct hf__json hf__json_next(struct hf__json array, size_t *at)
     return value;
 }
 
-int64_t hf__json_number(struct hf__json value)
+uint64_t hf__json_unsigned(struct hf__json value)
 {
-    size_t at = 0;
-    bool below = false;
-    int64_t number = 0;
+    uint64_t number = 0;
 
     if (value.type == HF__JSON_STRING) {
         value.text++;
@@ -265,21 +263,21 @@ int64_t hf__json_number(struct hf__json value)
     } else if (value.type != HF__JSON_NUMBER) {
         return 0;
     }
-    if (value.len > 0 && value.text[0] == '-') {
-        below = true;
-        at++;
-    }
-    if (at == value.len)
-        return 0;
-    for (; at < value.len; at++) {
-        int64_t digit = value.text[at] - '0';
-
-        if (digit < 0 || digit > 9 ||
+    for (size_t at = 0; at < value.len; at++) {
+        if (value.text[at] < '0' || value.text[at] > '9' ||
             __builtin_mul_overflow(number, 10, &number) ||
-            __builtin_add_overflow(number, digit, &number))
+            __builtin_add_overflow(number, (uint64_t)(value.text[at] - '0'),
+                                   &number))
             return 0;
     }
-    return below ? -number : number;
+    return number;
+}
+
+int64_t hf__json_number(struct hf__json value)
+{
+    uint64_t number = hf__json_unsigned(value);
+
+    return number <= INT64_MAX ? (int64_t)number : 0;
 }
 
 bool hf__json_true(struct hf__json value)

@@ -40,7 +40,10 @@ struct hf__json hf__json_member(struct hf__json object, const char *name);
 struct hf__json hf__json_path(struct hf__json object, const char *path);
 /* The next element: begin with *at = 0; NONE after the last. */
 struct hf__json hf__json_next(struct hf__json array, size_t *at);
-/* A whole number, bare or in a string; 0 for everything else. */
+/* A whole number, bare or in a string; 0 for everything else, also for those
+ * below zero or too great. */
+uint64_t hf__json_unsigned(struct hf__json value);
+/* The same of the numbers that fit. Members are known by greater ones. */
 int64_t hf__json_number(struct hf__json value);
 bool hf__json_true(struct hf__json value);
 /* A string for people: escapes undone, what is not ASCII as '?', cut. */

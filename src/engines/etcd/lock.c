@@ -258,36 +258,68 @@ static void busy(struct hf__etcd *etcd, struct hf__ticket *ticket,
     hf__etcd_yield(etcd, ticket, &entry);
 }
 
+/* An answer that etcd cannot have given: nothing of it is believed. */
+static void odd(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "etcd %s: an odd answer",
+                   hf__etcd_peer(etcd));
+    hf__etcd_ticket(etcd, ticket)->doubted = true;
+    refuse(etcd, ticket, &err);
+}
+
+static bool has_revision(struct hf__json kvs, uint64_t revision)
+{
+    struct hf__json kv;
+    size_t at = 0;
+
+    while ((kv = hf__json_next(kvs, &at)).type != HF__JSON_NONE) {
+        if (hf__etcd_entry_read(kv).revision == revision)
+            return true;
+    }
+    return false;
+}
+
+/* The key was put, at @revision of the store. */
+static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                   struct hf__json root, int64_t revision)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__json queue = kvs_of(root, 1);
+
+    mine->revision = revision > 0 ? (uint64_t)revision : 0;
+    if (mine->revision == 0 ||
+        (!tries(ticket) && !has_revision(queue, mine->revision)))
+        odd(etcd, ticket);
+    else if (tries(ticket))
+        hf__etcd_granted(etcd, ticket);
+    else
+        hf__etcd_decide(etcd, ticket, queue, mine->revision);
+}
+
 /* The transaction was carried out. */
 static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
                      struct hf__json root)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    uint64_t now =
-        (uint64_t)hf__json_number(hf__json_path(root, "header.revision"));
-    struct hf__json own;
+    struct hf__json own = first_of(kvs_of(root, 0));
+    struct hf__json holder = first_of(kvs_of(root, 1));
     hf_error err;
 
     if (hf__json_true(hf__json_member(root, "succeeded"))) {
-        mine->revision = now;
-        if (tries(ticket))
-            hf__etcd_granted(etcd, ticket);
-        else
-            hf__etcd_decide(etcd, ticket, kvs_of(root, 1), now);
+        put_at(etcd, ticket, root,
+               hf__json_number(hf__json_path(root, "header.revision")));
         return;
     }
-    own = first_of(kvs_of(root, 0));
-    if (own.type != HF__JSON_NONE) {
-        mine->revision = hf__etcd_entry_read(own).revision;
+    mine->revision = hf__etcd_entry_read(own).revision;
+    if (mine->revision != 0) {
         if (hf__etcd_look(etcd, ticket, &err) != 0)
             refuse(etcd, ticket, &err);
-    } else if (tries(ticket)) {
-        busy(etcd, ticket, first_of(kvs_of(root, 1)));
+    } else if (tries(ticket) && holder.type != HF__JSON_NONE) {
+        busy(etcd, ticket, holder);
     } else {
-        (void)hf__fail(&err, HF_EINTERNAL, "etcd %s: an odd answer",
-                       hf__etcd_peer(etcd));
-        mine->doubted = true;
-        refuse(etcd, ticket, &err);
+        odd(etcd, ticket);
     }
 }
 

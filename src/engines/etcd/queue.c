@@ -40,7 +40,7 @@ int hf__etcd_queue_init(struct hf__etcd *etcd)
         hf__buf_add(&prefix, "/");
     hf__buf_add(&prefix, host->settings->prefix);
     etcd->prefix_len = prefix.len;
-    etcd->prefix = prefix.len > 0 ? hf__buf_steal(&prefix) : hf__strdup("");
+    etcd->prefix = hf__buf_steal(&prefix);
     (void)snprintf(etcd->whoami, sizeof(etcd->whoami), "%s\n%" PRId64 "\n",
                    host->host, host->pid);
     return etcd->prefix ? 0 : HF_ENOMEM;
@@ -174,9 +174,9 @@ static const char *record_text(struct hf__json value,
 
 struct hf__etcd_entry hf__etcd_entry_read(struct hf__json kv)
 {
+    int64_t revision = hf__json_number(hf__json_member(kv, "create_revision"));
     struct hf__etcd_entry entry = {
-        .revision =
-            (uint64_t)hf__json_number(hf__json_member(kv, "create_revision")),
+        .revision = revision > 0 ? (uint64_t)revision : 0,
         .lease = hf__json_number(hf__json_member(kv, "lease")),
         .mode = HF_EXCLUSIVE,
         .key = hf__json_member(kv, "key"),

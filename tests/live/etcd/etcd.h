@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* etcd.h - an etcd cluster for a test, and a word with it. */
+#ifndef HF_LIVE_ETCD_H
+#define HF_LIVE_ETCD_H
+
+#include "proxy.h"
+#include "server.h"
+#include "test.h"
+
+enum { ETCD_MEMBERS = 3 };
+
+struct etcd {
+    struct server *members[ETCD_MEMBERS];
+    int n;
+};
+
+/* @n members that have a leader; stopped when the test is over. */
+struct etcd *etcd_start(int n);
+/* What etcdctl says to @format, valid until the next call. */
+const char *etcd_ctl(struct etcd *etcd, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Which member leads; -1: none. */
+int etcd_leader(struct etcd *etcd);
+/* How many keys there are under "@name/"; all that should not stay for "". */
+int etcd_keys(struct etcd *etcd, const char *name);
+
+/* "etcd://127.0.0.1:P1,…?@query", valid until the end of the test. */
+const char *etcd_url(const int *ports, int n, const char *query);
+/* A client that is closed when the test is over: of all members, or of one
+ * port. */
+hf_client *etcd_open(struct etcd *etcd, const char *query);
+hf_client *etcd_open_port(int port, const char *query);
+/* An acquire that has to succeed within twenty seconds. */
+hf_hold *etcd_acquire(hf_client *client, const char *name);
+int etcd_try(hf_client *client, const char *name, hf_error *err);
+
+#endif

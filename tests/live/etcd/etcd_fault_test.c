@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * etcd_fault_test.c - what networks, administrators and members do to locks.
+ *
+ * Each test has a cluster of its own, and looks at the end whether anything
+ * was left behind on it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "etcd.h"
+#include "event.h"
+#include "proc.h"
+
+#define QUICK "retry.base=5ms&retry.max_interval=100ms&"
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+static hf_hold *acquire_told(hf_client *client, const char *name,
+                             struct event *events)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = events;
+    opts.wait_ms = EVENT_PATIENCE_MS;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+static hf_request *start_waiting(hf_client *client, const char *name)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
+              &err);
+    return request;
+}
+
+/* The request is served; its lock is released again. */
+static void finish_waiting(hf_request *request)
+{
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
+    hf_request_free(request);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+static void await_lost(struct event *events)
+{
+    event_await(events, 1, EVENT_PATIENCE_MS);
+    if (events->values[0] != HF_LOST)
+        event_await(events, 2, EVENT_PATIENCE_MS);
+    ASSERT_EQ(events->values[event_count(events) - 1], HF_LOST);
+}
+
+/* ---- members ------------------------------------------------------------- */
+
+TEST(leader, killed_while_held_keeps_the_lock)
+{
+    struct etcd *etcd = etcd_start(3);
+    hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
+    hf_client *rival = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
+    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_error err;
+
+    server_kill(etcd->members[etcd_leader(etcd)]);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    EVENTUALLY(etcd_try(rival, "jobs", &err) == HF_EBUSY);
+    ASSERT_NE(hf_check(hold), HF_LOST);
+    EVENTUALLY(hf_check_token(rival, "jobs", hf_token(hold), &err) == 0);
+    (void)hf_release(hold, &err);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
+TEST(leader, killed_while_waiting_serves_the_next)
+{
+    struct etcd *etcd = etcd_start(3);
+    hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
+    hf_client *waiter = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
+    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_request *request = start_waiting(waiter, "jobs");
+
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
+    server_kill(etcd->members[etcd_leader(etcd)]);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_EQ(hf_request_pending(request), 1);
+    (void)hf_release(hold, NULL);
+    finish_waiting(request);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
+TEST(follower, stopped_costs_no_lock)
+{
+    struct etcd *etcd = etcd_start(3);
+    int follower = (etcd_leader(etcd) + 1) % 3;
+    hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=500ms");
+    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_error err;
+
+    server_pause(etcd->members[follower]);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    for (int i = 0; i < 3; i++)
+        ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
+    server_resume(etcd->members[follower]);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
+TEST(client, cut_from_one_member_moves_and_keeps_its_hold)
+{
+    struct etcd *etcd = etcd_start(3);
+    struct proxy *proxies[3];
+    int ports[3];
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    int used = 0;
+
+    for (int i = 0; i < 3; i++) {
+        proxies[i] = proxy_start(server_port(etcd->members[i]));
+        ports[i] = proxy_port(proxies[i]);
+    }
+    ASSERT_OK(hf_open(etcd_url(ports, 3, QUICK "ttl=20s"), NULL, &client, &err),
+              &err);
+    hold = etcd_acquire(client, "jobs");
+    while (proxy_connections(proxies[used]) == 0)
+        used = (used + 1) % 3;
+    proxy_refuse(proxies[used], true);
+    proxy_reset(proxies[used]);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_EQ(etcd_keys(etcd, "jobs"), 1);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hf_close(client);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
+/* Two of three members stand still: the third one grants nothing, and a holder
+ * there knows in time. */
+TEST(minority, holders_are_in_jeopardy_and_lost_in_time)
+{
+    struct event events = EVENT_INIT;
+    struct etcd *etcd = etcd_start(3);
+    hf_client *client = etcd_open_port(server_port(etcd->members[0]),
+                                       QUICK "ttl=3s&io_timeout=500ms");
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+
+    server_pause(etcd->members[1]);
+    server_pause(etcd->members[2]);
+    event_await(&events, 2, EVENT_PATIENCE_MS);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    ASSERT_EQ(events.values[1], HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    server_resume(etcd->members[1]);
+    server_resume(etcd->members[2]);
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
+}
+
+/* The holder's only member stands still: the majority grants the lock to
+ * another, after the holder has lost it. */
+TEST(minority, there_are_never_two_holders)
+{
+    struct event events = EVENT_INIT;
+    struct etcd *etcd = etcd_start(3);
+    int ports[2] = {server_port(etcd->members[1]),
+                    server_port(etcd->members[2])};
+    hf_client *client = etcd_open_port(server_port(etcd->members[0]),
+                                       QUICK "ttl=2s&io_timeout=500ms");
+    hf_client *rival;
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_open(etcd_url(ports, 2, QUICK "ttl=2s&io_timeout=1s"), NULL,
+                      &rival, &err),
+              &err);
+    server_pause(etcd->members[0]);
+    next = etcd_acquire(rival, "jobs");
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_GT(hf_token(next), hf_token(hold));
+    await_lost(&events);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_close(rival);
+    server_resume(etcd->members[0]);
+}
+
+/* ---- the network --------------------------------------------------------- */
+
+TEST(answer, lost_after_the_transaction_makes_one_key)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *client = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_OK(hf_release(etcd_acquire(client, "warm"), &err), &err);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    request = start_waiting(client, "jobs");
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
+    hf_request_free(request);
+    ASSERT_EQ(etcd_keys(etcd, "jobs"), 1);
+    ASSERT_OK(hf_check_token(client, "jobs", hf_token(hold), &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(etcd_keys(etcd, ""), 0);
+}
+
+TEST(answer, lost_to_who_gave_up_leaves_no_orphan)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *client = etcd_open_port(proxy_port(proxy), QUICK "ttl=60s");
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(hf_release(etcd_acquire(client, "warm"), &err), &err);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    request = start_waiting(client, "jobs");
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
+    hf_cancel(request);
+    hf_request_free(request);
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
+TEST(answer, of_a_release_that_is_lost_is_made_good)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *client =
+        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=500ms");
+    hf_hold *hold = etcd_acquire(client, "jobs");
+    int rc;
+
+    proxy_hold(proxy, PROXY_TO_SERVER, true);
+    rc = hf_release(hold, NULL);
+    ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE);
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
+TEST(watch, broken_while_the_lock_is_released_misses_nothing)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *holder = etcd_open(etcd, QUICK "ttl=20s");
+    hf_client *waiter = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
+    hf_hold *hold = etcd_acquire(holder, "jobs");
+    hf_request *request = start_waiting(waiter, "jobs");
+    hf_error err;
+
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
+    proxy_refuse(proxy, true);
+    proxy_reset(proxy);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    proxy_refuse(proxy, false);
+    finish_waiting(request);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
+/* ---- the administrator --------------------------------------------------- */
+
+TEST(compaction, while_waiting_changes_nothing)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *holder = etcd_open(etcd, QUICK "ttl=20s");
+    hf_client *waiter = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
+    hf_hold *hold = etcd_acquire(holder, "jobs");
+    hf_request *request = start_waiting(waiter, "jobs");
+    unsigned long long revision = 0;
+    const char *at;
+    hf_error err;
+
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
+    for (int i = 0; i < 5; i++)
+        (void)etcd_ctl(etcd, "put other %d", i);
+    at = strstr(etcd_ctl(etcd, "get other -w json"), "\"revision\":");
+    ASSERT_NOT_NULL(at);
+    revision = strtoull(at + strlen("\"revision\":"), NULL, 10);
+    ASSERT_HAS(etcd_ctl(etcd, "compaction %llu", revision), "compacted");
+    proxy_reset(proxy); /* and the watch begins anew */
+    EVENTUALLY(proxy_connections(proxy) > 0);
+    ASSERT_EQ(hf_request_pending(request), 1);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    finish_waiting(request);
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
+}
+
+/* "~lease/<hex>" is there when the lease is watched. */
+static const char *watched_lease(struct etcd *etcd)
+{
+    const char *key =
+        strstr(etcd_ctl(etcd, "get --prefix --keys-only '~lease/'"), "~lease/");
+
+    return key ? key + strlen("~lease/") : NULL;
+}
+
+TEST(lease, revoked_behind_our_back_is_lost_at_once)
+{
+    struct event events = EVENT_INIT;
+    struct etcd *etcd = etcd_start(1);
+    hf_client *client = etcd_open(etcd, QUICK "ttl=300s");
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+    char hex[32] = "";
+    const char *lease;
+
+    EVENTUALLY((lease = watched_lease(etcd)) != NULL);
+    (void)sscanf(lease, "%31[0-9a-f]", hex);
+    ASSERT_HAS(etcd_ctl(etcd, "lease revoke %s", hex), "revoked");
+    /* The next renewal is 100 s away. */
+    event_await(&events, 1, EVENT_PATIENCE_MS);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), NULL), NULL);
+    ASSERT_EQ(etcd_keys(etcd, ""), 0);
+}
+
+TEST(lease, delayed_by_lock_delay_only_for_the_dead)
+{
+    struct etcd *etcd = etcd_start(1);
+    hf_client *client = etcd_open(etcd, QUICK "ttl=2s&lock_delay=30s");
+    hf_client *rival = etcd_open(etcd, QUICK "ttl=2s");
+    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_error err;
+
+    ASSERT_HAS(etcd_ctl(etcd, "lease list"), "found 1 leases");
+    ASSERT_LE(hf_remaining_ms(hold), 2000);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(etcd_try(rival, "jobs", &err), 0);
+}
+
+static void pausing(struct proc *self, void *arg)
+{
+    hf_client *client = etcd_open(arg, QUICK "ttl=20s&session_timeout=1s");
+    hf_hold *hold = etcd_acquire(client, "jobs");
+
+    proc_tell(self, "holds");
+    (void)proc_hear(self);
+    proc_tell(self, "check %d", hf_check(hold));
+    (void)hf_release(hold, NULL);
+    proc_tell(self, "free");
+}
+
+TEST(session, expired_by_a_pause_is_lost)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proc *proc = proc_start(pausing, etcd);
+
+    (void)proc_expect(proc, "holds");
+    proc_stop(proc);
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
+    proc_say(proc, "go");
+    proc_continue(proc);
+    (void)proc_expect(proc, "check 2");
+    (void)proc_expect(proc, "free");
+}
+
+/* ---- users --------------------------------------------------------------- */
+
+static void enable_users(struct etcd *etcd)
+{
+    (void)etcd_ctl(etcd, "user add root:root");
+    (void)etcd_ctl(etcd, "user grant-role root root");
+    (void)etcd_ctl(etcd, "role add locker");
+    (void)etcd_ctl(etcd, "role grant-permission locker --prefix=true "
+                         "readwrite locks/");
+    (void)etcd_ctl(etcd, "user add locker:s3cret");
+    (void)etcd_ctl(etcd, "user grant-role locker locker");
+    ASSERT_HAS(etcd_ctl(etcd, "auth enable"), "Enabled");
+}
+
+TEST(user, with_a_wrong_password_is_refused)
+{
+    struct etcd *etcd = etcd_start(1);
+    hf_client *client;
+    hf_error err;
+    char url[128];
+
+    enable_users(etcd);
+    (void)snprintf(url, sizeof(url), "etcd://locker:wrong@127.0.0.1:%d/locks",
+                   server_port(etcd->members[0]));
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    ASSERT_TRUE(strstr(err.text, "wrong@") == NULL);
+}
+
+TEST(user, without_rights_for_the_prefix_is_told)
+{
+    struct etcd *etcd = etcd_start(1);
+    hf_client *client;
+    hf_error err;
+    char url[128];
+
+    enable_users(etcd);
+    (void)snprintf(url, sizeof(url), "etcd://locker:s3cret@127.0.0.1:%d/other",
+                   server_port(etcd->members[0]));
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    ASSERT_EQ(etcd_try(client, "jobs", &err), HF_EAUTH);
+    hf_close(client);
+}
+
+TEST(user, whose_token_has_ended_gets_another)
+{
+    struct event events = EVENT_INIT;
+    struct etcd *etcd = etcd_start(1);
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    char url[128];
+
+    enable_users(etcd);
+    (void)snprintf(url, sizeof(url),
+                   "etcd://locker:s3cret@127.0.0.1:%d/locks?ttl=60s",
+                   server_port(etcd->members[0]));
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    hold = acquire_told(client, "jobs", &events);
+    (void)etcd_ctl(etcd, "--user root:root auth disable");
+    ASSERT_HAS(etcd_ctl(etcd, "auth enable"), "Enabled");
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(event_count(&events), 0);
+    hf_close(client);
+}
