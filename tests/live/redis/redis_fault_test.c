@@ -370,6 +370,16 @@ TEST(network, cuts_plain_answers_anywhere)
     cut_everywhere(QUICK "&dialect=plain", PROXY_TO_CLIENT, 1);
 }
 
+TEST(network, cuts_redisson_requests_anywhere)
+{
+    cut_everywhere(QUICK "&dialect=redisson&mode=rw", PROXY_TO_SERVER, 11);
+}
+
+TEST(network, cuts_redisson_answers_anywhere)
+{
+    cut_everywhere(QUICK "&dialect=redisson&mode=fair", PROXY_TO_CLIENT, 1);
+}
+
 static void *acquire_thread(void *arg)
 {
     void **args = arg;
@@ -412,6 +422,13 @@ TEST(network, loses_the_answer_to_an_acquire)
 TEST(network, loses_the_answer_to_a_plain_acquire)
 {
     lose_the_answer(QUICK "&dialect=plain");
+}
+
+TEST(network, loses_the_answer_to_a_redisson_acquire)
+{
+    lose_the_answer(QUICK "&dialect=redisson");
+    lose_the_answer(QUICK "&dialect=redisson&mode=fair");
+    lose_the_answer(QUICK "&dialect=redisson&mode=rw");
 }
 
 TEST(network, loses_the_answer_and_the_caller_gives_up)

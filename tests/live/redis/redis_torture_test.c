@@ -65,7 +65,7 @@ static void torture(const char *query)
 {
     struct server *server = redis_start();
     const char *url = redis_url(server_port(server), query);
-    bool native = !strstr(query, "plain");
+    bool native = !strstr(query, "dialect=");
     long before = heap_in_use();
     long n;
 
@@ -103,4 +103,10 @@ TEST_FORKED(torture, plain)
 {
     heap_install();
     torture(QUICK "&dialect=plain");
+}
+
+TEST_FORKED(torture, redisson)
+{
+    heap_install();
+    torture(QUICK "&dialect=redisson&mode=rw");
 }

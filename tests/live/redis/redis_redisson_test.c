@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis_redisson_test.c - Redisson's locks when something goes wrong.
+ *
+ * The other side is written by hand here, as a Redisson client would leave it;
+ * the real one is in tests/interop.
+ */
+#include "event.h"
+#include "proc.h"
+#include "redis.h"
+
+#define R "dialect=redisson&retry.base=1ms&retry.max_interval=20ms&mode="
+
+static const char *const modes[] = {R "lock", R "fenced", R "fair", R "rw",
+                                    R "permits"};
+
+static hf_request *await_lock(hf_client *client, int mode, int slots)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_error err;
+
+    opts.mode = mode;
+    opts.slots = slots;
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
+        &err);
+    return request;
+}
+
+static hf_hold *get_lock(hf_request *request)
+{
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
+    hf_request_free(request);
+    return hold;
+}
+
+static void give(hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* What stays on purpose: the counter of tokens, the size of a semaphore. */
+static int leftovers(struct server *server)
+{
+    (void)redis_do(server, "DEL redisson_lock_token:{jobs}");
+    if (strcmp(redis_do(server, "GET jobs"), "$1\r\n1\r\n") == 0)
+        (void)redis_do(server, "DEL jobs");
+    return redis_leftovers(server);
+}
+
+TEST(redisson, scripts_are_flushed_and_nothing_happens)
+{
+    struct server *server = redis_start();
+    hf_error err;
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        hf_client *client = redis_open(server_port(server), modes[i]);
+        hf_client *rival = redis_open(server_port(server), modes[i]);
+        hf_request *request;
+        hf_hold *hold;
+
+        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        hold = redis_acquire(client, "jobs");
+        request = await_lock(rival, HF_EXCLUSIVE, 0);
+        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        ASSERT_OK(hf_verify(hold, &err), &err);
+        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        give(hold);
+        give(get_lock(request));
+        ASSERT_EQ(leftovers(server), 0);
+    }
+}
+
+TEST(redisson, everything_is_flushed_and_told_as_lost)
+{
+    struct server *server = redis_start();
+    hf_error err;
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        hf_client *client = redis_open(server_port(server), modes[i]);
+        hf_client *rival = redis_open(server_port(server), modes[i]);
+        hf_hold *hold = redis_acquire(client, "jobs");
+        uint64_t token = hf_token(hold);
+        hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
+
+        (void)redis_do(server, "FLUSHALL");
+        ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
+        ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+        hold = get_lock(request);
+        ASSERT_TRUE(token == 0 || hf_token(hold) > token);
+        give(hold);
+        ASSERT_EQ(leftovers(server), 0);
+    }
+}
+
+/* Nobody publishes: the waiter looks when the lease it was told has ended. */
+TEST(redisson, a_lost_message_costs_no_more_than_the_lease)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), R "lock");
+    hf_request *request;
+
+    (void)redis_do(server,
+                   "HSET jobs 00000000-0000-4000-8000-000000000000:1 1");
+    (void)redis_do(server, "PEXPIRE jobs 700");
+    request = await_lock(client, HF_EXCLUSIVE, 0);
+    EVENTUALLY(
+        strstr(redis_do(server, "PUBSUB NUMSUB redisson_lock__channel:{jobs}"),
+               ":1") != NULL);
+    (void)redis_do(server, "DEL jobs");
+    give(get_lock(request));
+    ASSERT_EQ(leftovers(server), 0);
+}
+
+TEST(redisson, a_waiter_listens_again_on_a_new_connection)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), R "lock");
+    hf_client *rival = redis_open(server_port(server), R "lock");
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
+    const char *ask = "PUBSUB NUMSUB redisson_lock__channel:{jobs}";
+
+    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":1") != NULL);
+    (void)redis_do(server, "CLIENT KILL TYPE pubsub");
+    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":0") != NULL);
+    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":1") != NULL);
+    give(hold);
+    give(get_lock(request));
+    /* Nobody waits, so nobody listens. */
+    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":0") != NULL);
+}
+
+TEST(redisson, memory_runs_out_and_releases_still_work)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), R "rw");
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_error err;
+
+    (void)redis_do(server, "CONFIG SET maxmemory 1");
+    ASSERT_EQ(redis_try(client, "other", &err), HF_ENOSPACE);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    give(hold);
+    (void)redis_do(server, "CONFIG SET maxmemory 0");
+    ASSERT_EQ(leftovers(server), 0);
+}
+
+TEST(redisson, something_else_at_the_key_is_said)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), R "lock");
+    hf_error err;
+
+    (void)redis_do(server, "SET jobs text");
+    ASSERT_EQ(redis_try(client, "jobs", &err), HF_ECONFIG);
+    ASSERT_HAS(err.text, "prefix=");
+}
+
+/* ---- looking ----------------------------------------------------------- */
+
+struct seen {
+    char holder[128];
+    int holders;
+    int waiters;
+    uint32_t place;
+};
+
+static int see(const hf_lock_info *info, void *ctx)
+{
+    struct seen *seen = ctx;
+
+    if (info->role == HF_WAITER) {
+        seen->waiters++;
+        ASSERT_EQ(info->place, ++seen->place);
+        return 0;
+    }
+    seen->holders++;
+    (void)snprintf(seen->holder, sizeof(seen->holder), "%s", info->owner);
+    return 0;
+}
+
+static struct seen look(hf_client *client)
+{
+    struct seen seen = {.holders = 0};
+    hf_error err;
+
+    ASSERT_OK(hf_show(client, "jobs", see, &seen, &err), &err);
+    return seen;
+}
+
+TEST(redisson, an_owner_that_is_shown_can_be_broken)
+{
+    struct server *server = redis_start();
+    hf_error err;
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        hf_client *client = redis_open(server_port(server), modes[i]);
+        hf_client *rival = redis_open(server_port(server), modes[i]);
+        hf_hold *hold = redis_acquire(client, "jobs");
+        struct seen seen = look(rival);
+
+        ASSERT_EQ(seen.holders, 1);
+        ASSERT_EQ(hf_break(rival, "jobs", 0, "0123456789abcdef0123456789abcdef",
+                           &err),
+                  HF_ECONFLICT);
+        ASSERT_OK(hf_break(rival, "jobs", 0, seen.holder, &err), &err);
+        ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
+        (void)hf_release(hold, NULL);
+        ASSERT_EQ(redis_try(rival, "jobs", &err), 0);
+        ASSERT_EQ(look(rival).holders, 0);
+        ASSERT_EQ(leftovers(server), 0);
+    }
+}
+
+TEST(redisson, the_fair_lock_is_first_come_first_served)
+{
+    enum { WAITERS = 4 };
+    struct server *server = redis_start();
+    hf_client *holder = redis_open(server_port(server), R "fair");
+    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_request *requests[WAITERS];
+    hf_error err;
+
+    for (int i = 0; i < WAITERS; i++) {
+        requests[i] = await_lock(redis_open(server_port(server), R "fair"),
+                                 HF_EXCLUSIVE, 0);
+        EVENTUALLY(look(holder).waiters == i + 1);
+    }
+    for (int i = 0; i < WAITERS; i++) {
+        give(hold);
+        hold = get_lock(requests[i]);
+        ASSERT_EQ(look(holder).waiters, WAITERS - i - 1);
+        ASSERT_EQ(redis_try(holder, "jobs", &err), HF_EBUSY);
+    }
+    give(hold);
+    ASSERT_EQ(leftovers(server), 0);
+}
+
+static void wait_until_killed(struct proc *self, void *arg)
+{
+    hf_client *client;
+    hf_error err;
+
+    (void)arg;
+    ASSERT_OK(hf_open(proc_hear(self), NULL, &client, &err), &err);
+    (void)await_lock(client, HF_EXCLUSIVE, 0);
+    (void)proc_hear(self);
+}
+
+TEST(redisson, a_dead_waiter_is_in_the_way_for_one_lease)
+{
+    struct proc *dead = proc_start(wait_until_killed, NULL);
+    struct server *server = redis_start();
+    hf_client *holder = redis_open(server_port(server), R "fair&ttl=800ms");
+    hf_client *next = redis_open(server_port(server), R "fair&ttl=800ms");
+    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_request *request;
+
+    proc_say(dead, redis_url(server_port(server), R "fair&ttl=800ms"));
+    EVENTUALLY(look(holder).waiters == 1);
+    request = await_lock(next, HF_EXCLUSIVE, 0);
+    EVENTUALLY(look(holder).waiters == 2);
+    proc_kill(dead);
+    give(hold);
+    give(get_lock(request));
+    ASSERT_EQ(leftovers(server), 0);
+}
+
+/* ---- semaphores -------------------------------------------------------- */
+
+static void hold_until_killed(struct proc *self, void *arg)
+{
+    hf_client *client;
+    hf_error err;
+
+    (void)arg;
+    ASSERT_OK(hf_open(proc_hear(self), NULL, &client, &err), &err);
+    (void)get_lock(await_lock(client, HF_SLOT, 1));
+    proc_tell(self, "holding");
+    (void)proc_hear(self);
+}
+
+TEST(redisson, the_permits_of_a_dead_holder_come_back)
+{
+    static const char *const kinds[] = {R "semaphore&ttl=600ms",
+                                        R "permits&ttl=600ms"};
+
+    for (int i = 0; i < 2; i++) {
+        struct proc *dead = proc_start(hold_until_killed, NULL);
+        struct server *server = redis_start();
+        hf_client *client;
+        hf_hold *hold;
+
+        proc_say(dead, redis_url(server_port(server), kinds[i]));
+        (void)proc_expect(dead, "holding");
+        proc_kill(dead);
+        client = redis_open(server_port(server), kinds[i]);
+        hold = get_lock(await_lock(client, HF_SLOT, 1));
+        ASSERT_STREQ(redis_do(server, "GET jobs"), "$1\r\n0\r\n");
+        give(hold);
+        ASSERT_STREQ(redis_do(server, "GET jobs"), "$1\r\n1\r\n");
+        ASSERT_EQ(leftovers(server), 0);
+    }
+}
+
+TEST(redisson, a_semaphore_refuses_to_be_exclusive)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), R "semaphore");
+    hf_error err;
+
+    ASSERT_EQ(redis_try(client, "jobs", &err), HF_EUNSUPPORTED);
+    ASSERT_HAS(err.text, "mode=permits");
+    ASSERT_EQ(leftovers(server), 0);
+}
