@@ -21,6 +21,7 @@
 #include "net/stream.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -256,15 +257,38 @@ static void shake(struct hf__stream *stream)
         fail_tls(stream);
 }
 
+static void set_option(const struct hf__stream *stream, int option, int value)
+{
+    (void)setsockopt(stream->io.fd, IPPROTO_TCP, option, &value, sizeof(value));
+}
+
+/* A peer that has gone without a word is noticed by the kernel, within about
+ * @patience_ms and without a message of ours: whoever waits to be pushed a
+ * grant sends nothing meanwhile. */
+static void watch_peer(const struct hf__stream *stream, int64_t patience_ms)
+{
+    int64_t third_s = (patience_ms + 2999) / 3000;
+    int pause_s = third_s < 7200 ? (int)third_s : 7200;
+    int on = 1;
+
+    (void)setsockopt(stream->io.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    if (patience_ms <= 0)
+        return;
+    set_option(stream, TCP_KEEPIDLE, pause_s);
+    set_option(stream, TCP_KEEPINTVL, pause_s);
+    set_option(stream, TCP_KEEPCNT, 2);
+    set_option(stream, TCP_USER_TIMEOUT,
+               patience_ms < INT_MAX ? (int)patience_ms : INT_MAX);
+}
+
 static void connected(struct hf__stream *stream)
 {
-    int on = 1;
     hf_error err;
 
-    if (!stream->peer.path)
-        (void)setsockopt(stream->io.fd, IPPROTO_TCP, TCP_NODELAY, &on,
-                         sizeof(on));
-    (void)setsockopt(stream->io.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    if (!stream->peer.path) {
+        set_option(stream, TCP_NODELAY, 1);
+        watch_peer(stream, stream->peer.patience_ms);
+    }
     if (!stream->peer.tls) {
         open_now(stream);
         return;

@@ -39,6 +39,7 @@ struct hf__stream_peer {
     int port;
     const char *path;            /* of a Unix socket */
     struct hf__tls_context *tls; /* NULL: plain */
+    int64_t patience_ms; /* of a TCP peer that is silent; 0: the system's */
 };
 
 /* The owner fills in the first five, and zeroes the rest. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "engines/redis/redis.h"
+#include "engines/redis/sentinel.h"
 
 enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
 
@@ -129,6 +130,31 @@ static void on_append(struct hf__redis *redis,
         safe ? "" : ": a restart may forget who holds a lock");
 }
 
+/* How many bytes the slowest replica is behind; -1: none is connected. */
+static int64_t farthest_behind(const struct hf__resp_value *info)
+{
+    char offset[24];
+    int64_t written;
+    int64_t behind = -1;
+
+    hf__redis_read_info(info, "master_repl_offset", offset, sizeof(offset));
+    written = strtoll(offset, NULL, 10);
+    for (int i = 0; i < 64; i++) {
+        char key[16];
+        char replica[160];
+        const char *has;
+
+        (void)snprintf(key, sizeof(key), "slave%d", i);
+        hf__redis_read_info(info, key, replica, sizeof(replica));
+        if (replica[0] == '\0')
+            break;
+        has = strstr(replica, "offset=");
+        if (has && written - strtoll(has + 7, NULL, 10) > behind)
+            behind = written - strtoll(has + 7, NULL, 10);
+    }
+    return behind;
+}
+
 static void on_replication(struct hf__redis *redis,
                            const struct hf__redis_call *call,
                            struct hf__resp *reply)
@@ -151,10 +177,49 @@ static void on_replication(struct hf__redis *redis,
         (void)hf__query_add_finding(
             call->query, WARN, "replication",
             "let the resource check tokens (hf_token)",
-            "%s replicas: a failover may lose the last locks", replicas);
+            "%s replicas, at most %lld bytes behind: a failover may lose the "
+            "last locks",
+            replicas, (long long)farthest_behind(&info));
     else
         (void)hf__query_add_finding(call->query, OK, "replication", "",
                                     "no replicas, so no failover");
+}
+
+/* A master that is cut off from its replicas goes on granting, unless this
+ * stops it; the others elect another meanwhile. */
+static void on_alone(struct hf__redis *redis, const struct hf__redis_call *call,
+                     struct hf__resp *reply)
+{
+    char least[16];
+    bool stops;
+
+    if (!redis->sentinels && !redis->moved)
+        return; /* nobody is promoted */
+    if (refused(call->query, "cut off", reply, "allow config|get"))
+        return;
+    hf__redis_read_config(*reply, "min-replicas-to-write", least,
+                          sizeof(least));
+    stops = least[0] != '\0' && strcmp(least, "0") != 0;
+    (void)hf__query_add_finding(
+        call->query, stops ? OK : WARN, "cut off",
+        stops ? "" : "set min-replicas-to-write 1",
+        "min-replicas-to-write %s%s", least,
+        stops ? ""
+              : ": a master that is cut off goes on granting, beside its "
+                "successor");
+}
+
+/* What the last search found. */
+static void tell_sentinels(const struct hf__sentinels *all,
+                           struct hf__query *query)
+{
+    bool enough = all->others + 1 >= 3 && all->quorum > all->others / 2;
+
+    (void)hf__query_add_finding(
+        query, enough ? OK : WARN, "sentinels",
+        enough ? "" : "three or more, and a quorum of more than half of them",
+        "%u of %u answered; %lld know of each other, quorum %lld", all->knew,
+        all->n, (long long)all->others + 1, (long long)all->quorum);
 }
 
 static void on_cluster(struct hf__redis *redis,
@@ -287,6 +352,7 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
         ASK(on_memory, "CONFIG", "GET", "maxmemory*") != 0 ||
         ASK(on_append, "CONFIG", "GET", "append*") != 0 ||
         ASK(on_replication, "INFO", "replication") != 0 ||
+        ASK(on_alone, "CONFIG", "GET", "min-replicas-to-write") != 0 ||
         (redis->moved && ASK(on_cluster, "CLUSTER", "INFO") != 0) ||
         (trial && try_locks(redis, query) != 0) ||
         (redis->no_trial ? ASK(on_last, "PING") : ASK(on_last, "DEL", token)) !=
@@ -299,5 +365,7 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
         return hf__fail_pass(err, &why);
     }
 #undef ASK
+    if (redis->sentinels)
+        tell_sentinels(redis->sentinels, query);
     return 0;
 }

@@ -255,6 +255,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
     redis->timer.fire = timer_fire;
     redis->stream.loop = engine->host->loop;
     redis->stream.io.fd = -1;
+    redis->stream.peer.patience_ms = engine->host->settings->io_timeout_ms;
     rc = choose_dialect(redis, err);
     if (rc == 0)
         rc = read_url(redis, err);

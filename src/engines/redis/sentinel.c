@@ -146,6 +146,8 @@ static void learn(struct hf__sentinels *all, struct hf__resp *reply,
     struct hf__resp_value host = {0};
     int64_t port = 0;
     int64_t epoch = 0;
+    int64_t others = 0;
+    int64_t quorum = 0;
 
     for (uint32_t i = 0; i + 1 < count; i += 2) {
         struct hf__resp_value key = hf__resp_next(reply);
@@ -157,6 +159,10 @@ static void learn(struct hf__sentinels *all, struct hf__resp *reply,
             port = hf__resp_number(&value, 0);
         else if (hf__resp_is(&key, "config-epoch"))
             epoch = hf__resp_number(&value, 0);
+        else if (hf__resp_is(&key, "num-other-sentinels"))
+            others = hf__resp_number(&value, 0);
+        else if (hf__resp_is(&key, "quorum"))
+            quorum = hf__resp_number(&value, 0);
         hf__resp_skip(reply, &value);
     }
     if (host.len == 0 || host.len >= sizeof(all->host) || port < 1 ||
@@ -166,6 +172,8 @@ static void learn(struct hf__sentinels *all, struct hf__resp *reply,
     if (epoch <= all->epoch)
         return;
     all->epoch = epoch;
+    all->others = others;
+    all->quorum = quorum;
     all->port = (int)port;
     memcpy(all->host, host.text, host.len);
     all->host[host.len] = '\0';
@@ -176,8 +184,13 @@ static void on_master(struct hf__sentinel *one, struct hf__resp *reply)
     struct hf__sentinels *all = one->all;
     struct hf__resp_value head = hf__resp_next(reply);
 
-    if (!all->searching || one->told)
+    if (one->told)
         return; /* SUBSCRIBE was refused: then we hear nothing from it */
+    if (!all->searching) {
+        one->told = true;
+        all->knew += head.type == HF__RESP_LIST; /* too late to matter */
+        return;
+    }
     if (head.type == HF__RESP_LIST)
         learn(all, reply, head.count);
     else
@@ -324,6 +337,8 @@ int hf__sentinels_new(struct hf__redis *redis, struct hf__sentinels **ret_all,
                                     ? url->hosts[i].port
                                     : SENTINEL_PORT;
         one->stream.peer.tls = redis->tls;
+        one->stream.peer.patience_ms =
+            redis->base.host->settings->io_timeout_ms;
     }
     rc = read_service(all, url->path, err);
     if (rc != 0) {

@@ -29,8 +29,10 @@ struct hf__sentinels {
     uint32_t knew; /* … and so many of them know the master */
     char host[256];
     int port;
-    int64_t epoch; /* of the configuration with that address */
-    hf_error why;  /* what the last one that failed said */
+    int64_t epoch;  /* of the configuration with that address */
+    int64_t others; /* sentinels that the one with that address knows */
+    int64_t quorum;
+    hf_error why; /* what the last one that failed said */
     struct hf__sentinel one[HF__URL_HOSTS];
 };
 

@@ -268,3 +268,33 @@ TEST(cluster, urls_that_are_wrong_say_what_is_right)
                                          server_port(cluster->nodes[5])));
     ASSERT_OK(redis_try(client, "jobs", &err), &err);
 }
+
+static int note_finding(const hf_finding *finding, void *ctx)
+{
+    char *all = ctx;
+    size_t used = strlen(all);
+
+    (void)snprintf(all + used, 8192 - used, "%s: %s\n", finding->check,
+                   finding->detail);
+    return 0;
+}
+
+TEST(doctor, looks_at_every_part)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    static char findings[8192];
+    hf_error err;
+
+    findings[0] = '\0';
+    ASSERT_OK(hf_doctor(client, note_finding, findings, &err), &err);
+    for (int i = 0; i < CLUSTER_NODES / 2; i++)
+        ASSERT_HAS(findings,
+                   topology_text("cluster: redis 127.0.0.1:%d: state ok, 16384 "
+                                 "of 16384 slots served",
+                                 server_port(cluster->nodes[i])));
+    ASSERT_HAS(findings, "replication: 1 replicas, at most ");
+    ASSERT_HAS(findings, "release: allowed");
+    ASSERT_NULL(strstr(findings, "refused"));
+    ASSERT_EQ(cluster_leftovers(cluster), 0);
+}

@@ -599,6 +599,66 @@ TEST(native, tells_a_broken_holder)
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
+/* When the kernel will look after the client's end of a connection to @port,
+ * in hundredths of a second; -1: never. */
+static long kernel_looks_in(int port)
+{
+    FILE *file = fopen("/proc/net/tcp", "re");
+    long found = -1;
+    char line[256];
+
+    while (file && found < 0 && fgets(line, sizeof(line), file)) {
+        unsigned peer;
+        unsigned state;
+        unsigned timer;
+        unsigned long when;
+
+        if (sscanf(line, " %*d: %*x:%*x %*x:%x %x %*x:%*x %x:%lx", &peer,
+                   &state, &timer, &when) == 4 &&
+            (int)peer == port && state == 1 && timer == 2)
+            found = (long)when;
+    }
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+TEST(connection, is_watched_by_the_kernel_within_io_timeout)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), "io_timeout=6s");
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_error err;
+
+    EVENTUALLY(kernel_looks_in(server_port(server)) >= 0);
+    ASSERT_LE(kernel_looks_in(server_port(server)), 200);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* A client counts, and dies before its script would have tidied up. */
+TEST(client, that_died_after_counting_leaves_no_counter_behind)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), "ttl=600ms");
+    hf_client *other = redis_open(server_port(server), "ttl=600ms");
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(other, "jobs", NULL, NULL, NULL, &request, &err),
+              &err);
+    EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
+    ASSERT_STREQ(redis_do(server, "INCRBY hf:{jobs}:t 1"), ":1\r\n");
+    /* The next beat of anybody there finds it. */
+    EVENTUALLY(redis_do(server, "EXISTS hf:{jobs}:t")[1] == '0');
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 5000, &next, &err), &err);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
 TEST(url, that_is_wrong_says_what_is_right)
 {
     static const struct {
