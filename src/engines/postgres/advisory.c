@@ -36,6 +36,8 @@ enum { QUIET = 8 };
 #define LOOK_NS (3 * HF_MS)
 /* Before a waiter that got no session asks again. */
 #define REST_NS (100 * HF_MS)
+/* Who holds a lock for so long wants to hear when its session ends. */
+#define LISTEN_NS (20 * HF_MS)
 
 enum {
     NOWHERE,
@@ -215,12 +217,23 @@ static void granted(struct hf__postgres_ticket *mine, int64_t sent_ns)
     mine->asking = false;
     mine->queued = false;
     mine->confirmed_ns = sent_ns;
+    mine->since_ns = hf__now();
+    if (!mine->engine->listening)
+        hf__postgres_wake(mine->engine, mine->since_ns + LISTEN_NS);
     hf__up_granted(&mine->engine->base, mine->ticket, &grant);
 }
 
 /* ---- unlocking ----------------------------------------------------------- */
 
 static int unlock(struct hf__postgres_ticket *mine, hf_error *err);
+
+/* Who counts as queued is not failed any more, but asked for again. */
+static void rest(struct hf__postgres_ticket *mine)
+{
+    mine->state = RESTING;
+    mine->watch_ns = hf__now() + REST_NS;
+    hf__postgres_wake(mine->engine, mine->watch_ns);
+}
 
 /* Unlocked: now the report that was waiting for it. */
 static void undone(struct hf__postgres_ticket *mine, bool was_held)
@@ -234,6 +247,10 @@ static void undone(struct hf__postgres_ticket *mine, bool was_held)
     }
     leave_session(mine);
     mine->state = NOWHERE;
+    if (!mine->asking) {
+        rest(mine);
+        return;
+    }
     if (!mine->why) { /* cancelled by nobody we know: ask again */
         hf__session_explain_lost(main_of(mine), &why);
         hf__postgres_unknown(postgres, mine, &why);
@@ -392,6 +409,7 @@ static int ask_session(struct hf__postgres_ticket *mine, bool wait,
         (void)number(lease_ms, text);
         rc = hf__session_add(session, HF__PG_TIMEOUT, values, 1, err);
         session->timeout_ms = lease_ms;
+        hf__postgres_wake(mine->engine, hf__now() + hf__ms_to_ns(lease_ms) / 2);
     }
     (void)number(mine->key, text);
     if (rc == 0)
@@ -417,17 +435,13 @@ static void queued(struct hf__postgres_ticket *mine)
         hf__up_queued(&mine->engine->base, mine->ticket);
 }
 
-/* Who counts as queued is not failed any more, but asked for again. */
 static void no_session(struct hf__postgres_ticket *mine, const hf_error *err)
 {
     mine->state = NOWHERE;
-    if (mine->asking) {
+    if (mine->asking)
         hf__postgres_failed(mine->engine, mine, err);
-        return;
-    }
-    mine->state = RESTING;
-    mine->watch_ns = hf__now() + REST_NS;
-    hf__postgres_wake(mine->engine, mine->watch_ns);
+    else
+        rest(mine);
 }
 
 static void got_session(struct hf__sql_want *want, struct hf__sql_link *link,
@@ -641,24 +655,49 @@ static int64_t relax_main(struct hf__postgres *postgres, int64_t now_ns)
     return HF_NEVER;
 }
 
+/* A session that ends says so to whoever reads: somebody has to, as long as
+ * there is an answer to come. */
+static void listen_on(struct hf__postgres *postgres, bool on)
+{
+    if (on == postgres->listening)
+        return;
+    postgres->listening = on;
+    postgres->base.under_way += on ? 1u : -1u;
+}
+
+/* When @mine has something due next; what is due is done. */
+static int64_t attend(struct hf__postgres_ticket *mine, int64_t now_ns)
+{
+    if (mine->state == HOLDING)
+        return mine->engine->listening ? HF_NEVER : mine->since_ns + LISTEN_NS;
+    if ((mine->state != WAITING && mine->state != RESTING) ||
+        mine->watch_ns == 0)
+        return HF_NEVER;
+    if (mine->watch_ns > now_ns)
+        return mine->watch_ns;
+    look(mine);
+    return HF_NEVER;
+}
+
 static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
 {
     int64_t next_ns = relax_main(postgres, now_ns);
+    bool long_held = false;
 
     for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
         HF_LIST_EACH(&postgres->known[i], link) {
             struct hf__postgres_ticket *mine =
                 HF_CONTAINER_OF(link, struct hf__postgres_ticket, bucket);
+            bool long_one =
+                mine->state == HOLDING && now_ns - mine->since_ns >= LISTEN_NS;
+            int64_t due_ns = long_one ? HF_NEVER : attend(mine, now_ns);
 
-            if ((mine->state != WAITING && mine->state != RESTING) ||
-                mine->watch_ns == 0)
-                continue;
-            if (mine->watch_ns <= now_ns)
-                look(mine);
-            else if (mine->watch_ns < next_ns)
-                next_ns = mine->watch_ns;
+            long_held |= long_one;
+            if (due_ns < next_ns)
+                next_ns = due_ns;
         }
     }
+    listen_on(postgres, long_held);
     return next_ns;
 }
 

@@ -199,6 +199,7 @@ struct hf__postgres_ticket {
     struct hf__session *session; /* where it waits or is held; NULL: nowhere */
     int64_t key;
     uint64_t token;
+    int64_t since_ns;     /* advisory: granted then */
     int64_t confirmed_ns; /* when the last answered request was sent */
     int64_t watch_ns;     /* table: look again then */
     uint8_t state;        /* advisory.c */
@@ -268,6 +269,7 @@ struct hf__postgres {
     uint32_t held_n;
     struct hf__timer timer;
     uint64_t beats; /* table: renewals sent so far */
+    bool listening; /* advisory: to the end of sessions that hold locks */
     bool fenced;    /* there is a sequence */
     bool tables;    /* there are tables */
     bool up;

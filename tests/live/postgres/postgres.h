@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* postgres.h - a PostgreSQL server for a test, and a word with it. */
+#ifndef HF_LIVE_POSTGRES_H
+#define HF_LIVE_POSTGRES_H
+
+#include "proxy.h"
+#include "server.h"
+#include "test.h"
+
+/* A server that trusts everybody but the role "secret", whose password is
+ * asked for; stopped when the test is over. */
+struct server *postgres_start(void);
+/* End it as a crash does, and start it again. */
+void postgres_crash(struct server *server);
+/* Run one statement; what it prints, valid until the next call. */
+const char *postgres_do(struct server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Rows and advisory locks that nobody should have any more. */
+int postgres_leftovers(struct server *server);
+/* "postgresql://postgres@127.0.0.1:PORT/postgres?QUERY", valid until the next
+ * but three. */
+const char *postgres_url(int port, const char *query);
+
+/* A client that is closed when the test is over. */
+hf_client *postgres_open(int port, const char *query);
+/* An acquire that has to succeed within ten seconds. */
+hf_hold *postgres_acquire(hf_client *client, const char *name);
+int postgres_try(hf_client *client, const char *name, hf_error *err);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * postgres_fault_test.c - what servers, administrators and networks do to
+ * locks, in both modes.
+ *
+ * Each test has a server of its own, and looks at the end whether anything was
+ * left behind on it.
+ */
+#include <stdlib.h>
+
+#include "event.h"
+#include "postgres.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms"
+#define TABLE QUICK "&mode=table"
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+static hf_hold *acquire_watched(hf_client *client, const char *name,
+                                struct event *events)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = events;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+static hf_request *start(hf_client *client, const char *name)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
+              &err);
+    return request;
+}
+
+static hf_hold *finish(hf_request *request)
+{
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(request, 15000, &hold, &err), &err);
+    hf_request_free(request);
+    return hold;
+}
+
+static void release(hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* ---- the server ---------------------------------------------------------- */
+
+TEST(server, its_restart_loses_a_session_lock_and_tells)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), QUICK);
+    hf_hold *hold = acquire_watched(client, "jobs", &events);
+    uint64_t token = hf_token(hold);
+
+    postgres_crash(server);
+    event_await(&events, 1, 5000);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    hold = postgres_acquire(client, "jobs");
+    ASSERT_GT(hf_token(hold), token);
+    release(hold);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(server, its_restart_changes_nothing_for_rows)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), TABLE);
+    hf_client *rival = postgres_open(server_port(server), TABLE);
+    hf_hold *hold = postgres_acquire(client, "jobs");
+    hf_error err;
+
+    postgres_crash(server);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    EVENTUALLY(postgres_try(rival, "jobs", &err) == HF_EBUSY);
+    release(hold);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+static void survive_restart(const char *query)
+{
+    struct server *server = postgres_start();
+    hf_client *holder = postgres_open(server_port(server), query);
+    hf_client *waiter = postgres_open(server_port(server), query);
+    hf_hold *hold = postgres_acquire(holder, "jobs");
+    hf_request *request = start(waiter, "jobs");
+    hf_hold *next;
+
+    EVENTUALLY(
+        atoi(postgres_do(server, "SELECT (SELECT count(*) FROM pg_locks WHERE "
+                                 "NOT granted) + (SELECT count(*) FROM "
+                                 "holdfast_place WHERE token IS NULL)")) == 1);
+    postgres_crash(server);
+    (void)hf_release(hold, NULL);
+    next = finish(request);
+    release(next);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(server, a_waiter_survives_its_restart)
+{
+    survive_restart(QUICK);
+}
+
+TEST(server, a_waiting_row_survives_its_restart)
+{
+    survive_restart(TABLE);
+}
+
+/* ---- its administrator --------------------------------------------------- */
+
+TEST(administrator, ends_a_session_and_the_holder_hears_it_at_once)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), QUICK);
+    hf_client *rival = postgres_open(server_port(server), QUICK);
+    hf_hold *hold = acquire_watched(client, "jobs", &events);
+    hf_error err;
+
+    (void)postgres_do(server, "SELECT pg_terminate_backend(pid) FROM pg_locks "
+                              "WHERE locktype = 'advisory' AND granted");
+    event_await(&events, 1, 5000);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    EVENTUALLY(postgres_try(rival, "jobs", &err) == 0);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    release(postgres_acquire(client, "jobs"));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(administrator, cancels_a_wait_and_it_goes_on)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), QUICK);
+    hf_client *waiter = postgres_open(server_port(server), QUICK);
+    hf_hold *hold = postgres_acquire(client, "jobs");
+    hf_request *request = start(waiter, "jobs");
+
+    for (int i = 0; i < 3; i++)
+        EVENTUALLY(
+            strcmp(postgres_do(server, "SELECT pg_cancel_backend(pid) FROM "
+                                       "pg_locks WHERE NOT granted"),
+                   "t\n") == 0);
+    ASSERT_EQ(hf_request_pending(request), 1);
+    release(hold);
+    release(finish(request));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(administrator, gives_a_wrong_password)
+{
+    struct server *server = postgres_start();
+    hf_client *client = NULL;
+    char url[256];
+    hf_error err;
+
+    (void)postgres_do(server, "CREATE ROLE secret LOGIN PASSWORD 'right'");
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://secret:wrong@127.0.0.1:%d/postgres",
+                   server_port(server));
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    ASSERT_NULL(strstr(err.text, "wrong"));
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://postgres@127.0.0.1:%d/nosuch",
+                   server_port(server));
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_ECONFIG, &err);
+}
+
+TEST(administrator, lets_nobody_create_tables)
+{
+    struct server *server = postgres_start();
+    hf_client *client = NULL;
+    char url[256];
+    hf_error err;
+
+    (void)postgres_do(server, "CREATE ROLE poor LOGIN");
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://poor@127.0.0.1:%d/postgres?mode=table",
+                   server_port(server));
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "tables");
+    *strchr(url, '?') = '\0';
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    ASSERT_EQ(hf_capabilities(client) & HF_CAP_FENCED, 0);
+    release(postgres_acquire(client, "jobs"));
+    hf_close(client);
+}
+
+TEST(administrator, drops_a_table_and_nothing_is_held)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), TABLE);
+    hf_error err;
+
+    release(postgres_acquire(client, "jobs"));
+    (void)postgres_do(server, "ALTER TABLE holdfast_place RENAME TO away");
+    ASSERT_RC(postgres_try(client, "jobs", &err), HF_ECONFIG, &err);
+    (void)postgres_do(server, "ALTER TABLE away RENAME TO holdfast_place");
+    ASSERT_RC(postgres_try(client, "jobs", &err), 0, &err);
+    (void)postgres_do(server, "ALTER DATABASE postgres SET "
+                              "default_transaction_read_only = on");
+    client = postgres_open(server_port(server), TABLE "&connect=lazy");
+    ASSERT_RC(postgres_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
+    ASSERT_HAS(err.text, "read-only");
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), QUICK);
+    hf_error err;
+
+    release(postgres_acquire(client, "jobs"));
+    (void)postgres_do(server, "UPDATE holdfast_name SET name = 'twin'");
+    client = postgres_open(server_port(server), QUICK);
+    ASSERT_RC(postgres_try(client, "jobs", &err), HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "twin");
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
+
+static void try_hostile_names(struct server *server, const char *query)
+{
+    static const char *const names[] = {
+        "'; DROP TABLE canary; --",
+        "\"; DROP TABLE canary; --",
+        "$1",
+        "$$; DROP TABLE canary; $$",
+        "\\'; DROP TABLE canary; --",
+        "%s%n",
+        "{1,2}', 'x",
+        "E'\\x27; DROP TABLE canary'",
+    };
+    hf_client *client = postgres_open(server_port(server), query);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_error err;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        uint64_t version = 0;
+        hf_hold *hold;
+
+        opts.owner = names[i];
+        opts.note = names[i];
+        ASSERT_OK(hf_acquire(client, names[i], &opts, &hold, &err), &err);
+        ASSERT_OK(hf_version_commit(client, names[i], 0, &version, &err), &err);
+        release(hold);
+        (void)postgres_do(server, "DELETE FROM holdfast_version");
+    }
+    ASSERT_STREQ(postgres_do(server, "SELECT bird FROM canary"), "sings\n");
+}
+
+TEST(names, that_are_hostile_are_names)
+{
+    struct server *server = postgres_start();
+
+    (void)postgres_do(server, "CREATE TABLE canary AS SELECT 'sings' AS bird");
+    try_hostile_names(server, QUICK);
+    try_hostile_names(server, TABLE);
+    try_hostile_names(server, TABLE "&prefix=%27;");
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
+
+/* ---- the network --------------------------------------------------------- */
+
+static void lose_an_answer(const char *query)
+{
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = postgres_open(proxy_port(proxy), query);
+    hf_client *rival = postgres_open(server_port(server), query);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    release(postgres_acquire(client, "jobs"));
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    opts.wait_ms = 300;
+    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE ||
+                rc == HF_ETIMEOUT);
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    EVENTUALLY(postgres_try(rival, "jobs", &err) == 0);
+    release(postgres_acquire(client, "jobs"));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(network, a_session_lock_whose_answer_was_lost_is_taken_back)
+{
+    lose_an_answer(QUICK "&io_timeout=200ms");
+}
+
+TEST(network, a_row_whose_answer_was_lost_is_taken_back)
+{
+    lose_an_answer(TABLE "&io_timeout=200ms");
+}
+
+static void be_cut_off(const char *query)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = postgres_open(proxy_port(proxy), query);
+    hf_client *rival = postgres_open(server_port(server), query);
+    hf_hold *hold = acquire_watched(client, "jobs", &events);
+    hf_hold *next;
+
+    proxy_hold(proxy, PROXY_TO_SERVER, true);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    next = postgres_acquire(rival, "jobs");
+    ASSERT_EQ(hf_check(hold), HF_LOST); /* before anybody else has it */
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ASSERT_OK(hf_verify(next, NULL), NULL);
+    release(next);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(network, who_is_cut_off_loses_the_session_lock_in_time)
+{
+    be_cut_off(QUICK "&ttl=1s&io_timeout=5s");
+}
+
+TEST(network, who_is_cut_off_loses_the_row_in_time)
+{
+    be_cut_off(TABLE "&ttl=1s&io_timeout=5s");
+}
+
+/* ---- poolers ------------------------------------------------------------- */
+
+TEST(pooler, is_refused)
+{
+    static const char pgbouncer[] =
+        "cd {dir}; umask 022; echo '\"postgres\" \"\"' >users; printf "
+        "'[databases]\\n* = host=127.0.0.1 "
+        "port=%s\\n[pgbouncer]\\nlisten_addr=127.0.0.1\\nlisten_port=%s\\n"
+        "auth_type=trust\\nauth_file=users\\npool_mode=transaction\\nunix_"
+        "socket_dir=\\n"
+        "ignore_startup_parameters=extra_float_digits\\n' \"$HF_PG_PORT\" "
+        "{port} >p.ini; as=; [ \"$(id -u)\" != 0 ] || as='setpriv "
+        "--reuid=postgres --regid=postgres --init-groups --pdeathsig "
+        "SIGKILL'; exec $as pgbouncer p.ini";
+    static const char *const words[] = {"sh", "-c", pgbouncer, NULL};
+    struct server *server = postgres_start();
+    struct server *pooler;
+    hf_client *client;
+    char port[16];
+    hf_error err;
+
+    (void)snprintf(port, sizeof(port), "%d", server_port(server));
+    (void)setenv("HF_PG_PORT", port, 1);
+    pooler = server_start(words);
+    ASSERT_RC(
+        hf_open(postgres_url(server_port(pooler), NULL), NULL, &client, &err),
+        HF_EUNSUPPORTED, &err);
+    ASSERT_HAS(err.text, "pooler");
+}
