@@ -12,8 +12,78 @@
  * them it says who we are, for people. SET NX GET answers with the value that
  * is in the way, so one trip also tells who holds it, or that it is ourselves:
  * an answer that was lost.
+ *
+ * To others a value is a text to compare. Where somebody expects the shape that
+ * a library gives it, or host and process should not be seen, the setting mode
+ * names the shape: then it is 80 random bits and the number of the ticket.
  */
 #include "engines/redis/redis.h"
+
+#include <stdio.h>
+
+/* What the value of a lock looks like: the setting mode. */
+struct hf__plain_shape {
+    const char *mode;
+    uint32_t len;
+    void (*put)(const uint8_t bytes[16], char *to);
+};
+
+static void put_hex(const uint8_t bytes[16], char *to)
+{
+    for (int i = 0; i < 16; i++)
+        (void)snprintf(to + 2 * (size_t)i, 3, "%02x", bytes[i]);
+}
+
+static void put_base64(const uint8_t bytes[16], char *to)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits;
+
+    for (int i = 0; i < 15; i += 3) {
+        bits = (uint32_t)bytes[i] << 16 | (uint32_t)bytes[i + 1] << 8 |
+               bytes[i + 2];
+        for (int shift = 18; shift >= 0; shift -= 6)
+            *to++ = digits[bits >> shift & 63];
+    }
+    *to++ = digits[bytes[15] >> 2];
+    *to++ = digits[(bytes[15] & 3) << 4];
+    *to++ = '=';
+    *to = '=';
+}
+
+/* Version 4, which its random digits become. */
+static void put_uuid(const uint8_t bytes[16], char *to)
+{
+    char hex[33];
+    char text[37];
+
+    put_hex(bytes, hex);
+    (void)snprintf(text, sizeof(text), "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex,
+                   hex + 8, hex + 13, hex + 17, hex + 20);
+    memcpy(to, text, 36);
+}
+
+static const struct hf__plain_shape shapes[] = {
+    {"hex", 32, put_hex},       /* node-redlock, redis-py */
+    {"base64", 24, put_base64}, /* redsync */
+    {"uuid", 36, put_uuid},     /* Spring */
+};
+
+static int open_shape(struct hf__redis *redis, hf_error *err)
+{
+    const char *mode = redis->base.host->settings->mode;
+
+    for (size_t i = 0; i < HF_COUNT_OF(shapes); i++) {
+        if (strcmp(mode, shapes[i].mode) == 0)
+            redis->shape = &shapes[i];
+    }
+    if (redis->shape || mode[0] == '\0' || strcmp(mode, "named") == 0)
+        return 0;
+    return hf__fail(err, HF_ECONFIG,
+                    "mode=%s: dialect=plain has named, hex, base64 and uuid",
+                    mode);
+}
 
 /* The value lies at the end of the record's head, which plain does not use:
  * ticket, colon, texts. */
@@ -28,14 +98,31 @@ static void key(struct hf__redis *redis, const char *name, size_t len)
     hf__buf_append(to, name, len);
 }
 
-static const char *value_of(const struct hf__redis_ticket *mine)
+static const char *value_of(const struct hf__redis *redis,
+                            const struct hf__redis_ticket *mine)
 {
-    return mine->record + VALUE_AT;
+    return mine->record +
+           (redis->shape ? HF__RECORD_TEXTS - redis->shape->len : VALUE_AT);
 }
 
-static size_t value_len(const struct hf__redis_ticket *mine)
+static size_t value_len(const struct hf__redis *redis,
+                        const struct hf__redis_ticket *mine)
 {
-    return mine->record_len - VALUE_AT;
+    return redis->shape ? redis->shape->len : mine->record_len - VALUE_AT;
+}
+
+/* In the shape of others: the identity, and the number of the ticket. */
+static void put_shaped(const struct hf__redis *redis, uint64_t id, char *record)
+{
+    char text[40];
+    uint8_t bytes[16];
+
+    memcpy(bytes, redis->base.host->identity, 10);
+    for (int i = 0; i < 6; i++)
+        bytes[10 + i] = (uint8_t)(id >> (40 - 8 * i));
+    redis->shape->put(bytes, text);
+    memcpy(record + HF__RECORD_TEXTS - redis->shape->len, text,
+           redis->shape->len);
 }
 
 static int know(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -49,6 +136,10 @@ static int know(struct hf__redis *redis, struct hf__ticket *ticket,
     rc = hf__redis_ticket_know(redis, ticket, err);
     if (rc != 0 || !mine->record)
         return rc;
+    if (redis->shape) {
+        put_shaped(redis, ticket->id, mine->record);
+        return 0;
+    }
     memcpy(mine->record + VALUE_AT, mine->record, HF__RECORD_TICKET);
     mine->record[HF__RECORD_TEXTS - 1] = ':';
     return 0;
@@ -124,8 +215,9 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
     value = hf__resp_next(reply);
     if (value.type == HF__RESP_NULL) {
         granted(redis, ticket, call->sent_ns);
-    } else if (value.type == HF__RESP_TEXT && value.len == value_len(mine) &&
-               memcmp(value.text, value_of(mine), value.len) == 0) {
+    } else if (value.type == HF__RESP_TEXT &&
+               value.len == value_len(redis, mine) &&
+               memcmp(value.text, value_of(redis, mine), value.len) == 0) {
         /* Ours already: its lease began when we do not know. */
         if (send_beats(redis, &ticket, 1, &err) != 0)
             unknown(redis, ticket);
@@ -148,7 +240,7 @@ static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
 
     hf__resp_arg(out, "SET", 3);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
-    hf__resp_arg(out, value_of(mine), value_len(mine));
+    hf__resp_arg(out, value_of(redis, mine), value_len(redis, mine));
     hf__resp_arg(out, "NX", 2);
     hf__resp_arg(out, "GET", 3);
     hf__resp_arg(out, "PX", 2);
@@ -183,7 +275,8 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_LEAVE, 1, 1);
 
     hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
-    hf__resp_arg(&redis->stream.out, value_of(mine), value_len(mine));
+    hf__resp_arg(&redis->stream.out, value_of(redis, mine),
+                 value_len(redis, mine));
     return hf__redis_call_end(redis, mark, &call, err);
 }
 
@@ -329,7 +422,7 @@ static int send_beats(struct hf__redis *redis, struct hf__ticket **tickets,
         const struct hf__redis_ticket *mine =
             hf__redis_ticket(redis, tickets[i]);
 
-        hf__resp_arg(out, value_of(mine), value_len(mine));
+        hf__resp_arg(out, value_of(redis, mine), value_len(redis, mine));
         hf__resp_arg_number(out, lease_ms(redis, tickets[i]));
     }
     rc = hf__redis_call_end(redis, mark, &call, err);
@@ -354,6 +447,7 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
 const struct hf__redis_dialect hf__redis_plain = {
     .name = "plain",
     .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS | HF_CAP_BREAK,
+    .open = open_shape,
     .acquire = acquire,
     .leave = leave,
     .renew = renew,

@@ -155,6 +155,9 @@ struct hf__redis {
     /* channels.c */
     struct hf__redis_channel *channels[HF__REDIS_CHANNELS];
 
+    /* plain.c */
+    const struct hf__plain_shape *shape; /* of values; NULL: ours */
+
     /* redisson.c */
     const struct hf__redisson_kind *kind;
     char uuid[37]; /* the identity, as Redisson writes it */

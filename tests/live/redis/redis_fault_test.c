@@ -6,6 +6,7 @@
  * left behind on it.
  */
 #include <pthread.h>
+#include <regex.h>
 #include <unistd.h>
 
 #include "event.h"
@@ -538,6 +539,47 @@ TEST(plain, is_the_lock_that_others_see)
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
+TEST(plain, writes_values_in_the_shape_of_others)
+{
+    static const struct {
+        const char *query;
+        const char *pattern; /* of the whole value */
+    } shapes[] = {
+        {"dialect=plain&mode=hex", "^[0-9a-f]{32}$"},
+        {"dialect=plain&mode=base64", "^[0-9A-Za-z+/]{22}==$"},
+        {"dialect=plain&mode=uuid",
+         "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"},
+    };
+    struct server *server = redis_start();
+
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        hf_client *client = redis_open(server_port(server), shapes[i].query);
+        char value[64];
+        regex_t pattern;
+
+        for (int n = 0; n < 2; n++) {
+            hf_hold *hold = redis_acquire(client, "jobs");
+            char last[64];
+            hf_error err;
+
+            (void)snprintf(last, sizeof(last), "%s", n > 0 ? value : "");
+            ASSERT_EQ(sscanf(redis_do(server, "GET jobs"), "$%*d %63s", value),
+                      1);
+            ASSERT_STRNE(value, last);
+            ASSERT_EQ(
+                regcomp(&pattern, shapes[i].pattern, REG_EXTENDED | REG_NOSUB),
+                0);
+            ASSERT_EQ(regexec(&pattern, value, 0, NULL, 0), 0);
+            regfree(&pattern);
+            ASSERT_OK(hf_verify(hold, &err), &err);
+            ASSERT_EQ(hf_break(client, "jobs", 0, "somebody", &err),
+                      HF_ECONFLICT);
+            ASSERT_OK(hf_release(hold, &err), &err);
+        }
+    }
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
 static void hold_until_killed(struct proc *self, void *arg)
 {
     hf_client *client = redis_open(*(int *)arg, "ttl=200ms&lock_delay=600ms");
@@ -670,6 +712,7 @@ TEST(url, that_is_wrong_says_what_is_right)
         {"redis://a/x", HF_ECONFIG, "number"},
         {"redis://a?dialect=other", HF_ECONFIG, "native, plain and redisson"},
         {"redis://a?dialect=redisson&mode=other", HF_ECONFIG, "fenced, fair"},
+        {"redis://a?dialect=plain&mode=other", HF_ECONFIG, "base64"},
         {"redis://a?mode=fair", HF_ECONFIG, "dialect=native has no modes"},
         {"redis+unix:", HF_ECONFIG, "three slashes"},
         {"redis-sentinel://a", HF_ECONFIG, "mymaster"},
