@@ -249,14 +249,17 @@ static void on_right(struct hf__redis *redis, const struct hf__redis_call *call,
     struct hf__resp_value value;
     const char *what = call->data;
 
-    (void)redis;
     if (!reply)
         goto out;
     value = hf__resp_next(reply);
     if (value.type == HF__RESP_ERROR)
         (void)hf__query_add_finding(
             call->query, BAD, what,
-            "give the ACL user ~hf:* &hf:* and the commands in holdfast(7)",
+            redis->dialect == &hf__redis_native
+                ? "give the ACL user ~hf:* &hf:* and the commands in "
+                  "holdfast(7)"
+                : "give the ACL user the keys, channels and commands in "
+                  "holdfast(7)",
             "refused: %.*s", (int)value.len, value.text);
     else
         (void)hf__query_add_finding(call->query, OK, what, "", "allowed");
@@ -291,45 +294,78 @@ static int ask(struct hf__redis *redis, struct hf__query *query,
     return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
 }
 
-/* Take and leave a lock called @hf__redis_doctor_name, as any client would. */
+/* One script about the lock called hf__redis_doctor_name, as any client would
+ * ask; @words are its arguments. */
 static int try_out(struct hf__redis *redis, struct hf__query *query,
-                   const char *what, int script, const char *record)
+                   const char *what, int script, uint32_t n,
+                   const char *const *words)
 {
     struct hf__redis_call call = {.done = on_right, .query = query};
     struct hf__buf *out = &redis->stream.out;
-    bool leaves = script == HF__REDIS_LEAVE;
     size_t mark;
     int rc;
 
     call.data = hf__strdup(what);
     if (!call.data)
         return HF_ENOMEM;
-    hf__redis_native.key(redis, hf__redis_doctor_name,
-                         strlen(hf__redis_doctor_name));
-    mark = hf__redis_eval_begin(redis, script, 1, leaves ? 2 : 3);
+    redis->dialect->key(redis, hf__redis_doctor_name,
+                        strlen(hf__redis_doctor_name));
+    mark = hf__redis_eval_begin(redis, script, 1, n);
     hf__resp_arg(out, redis->scratch.text, redis->scratch.len);
-    hf__resp_arg(out, record, leaves ? HF__RECORD_TICKET : strlen(record));
-    hf__resp_arg_text(out, leaves ? record : "0");
-    if (!leaves)
-        hf__resp_arg_text(out, "0");
+    for (uint32_t i = 0; i < n; i++)
+        hf__resp_arg_text(out, words[i]);
     rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
     if (rc != 0)
         hf__free(call.data);
     return rc;
 }
 
-static int try_locks(struct hf__redis *redis, struct hf__query *query)
+static int try_native(struct hf__redis *redis, struct hf__query *query)
 {
     char record[HF__RECORD_TEXTS + 32];
+    char ticket[HF__RECORD_TICKET + 1];
     int rc;
 
     /* No ticket of ours has the number 0. */
     (void)snprintf(record, sizeof(record),
                    "%s%012dx%05d%013d%07d%03d%013d>%016d?\n0\ndoctor\n",
                    redis->identity, 0, 0, 1000, 0, 1, 0, 0);
-    rc = try_out(redis, query, "acquire", HF__REDIS_ACQUIRE, record);
-    return rc == 0 ? try_out(redis, query, "release", HF__REDIS_LEAVE, record)
+    (void)snprintf(ticket, sizeof(ticket), "%.*s", (int)HF__RECORD_TICKET,
+                   record);
+    rc = try_out(redis, query, "acquire", HF__REDIS_ACQUIRE, 3,
+                 (const char *[]){record, "0", "0"});
+    return rc == 0 ? try_out(redis, query, "release", HF__REDIS_LEAVE, 2,
+                             (const char *[]){ticket, record})
                    : rc;
+}
+
+/* A semaphore or a counter that is made for this is taken away again. */
+static int try_redisson(struct hf__redis *redis, struct hf__query *query)
+{
+    const struct hf__redisson_kind *kind = redis->kind;
+    const char *mode = kind->permits                      ? "n"
+                       : redis->base.caps & HF_CAP_FENCED ? "f"
+                                                          : "x";
+    const char *owner = kind->permits ? "holdfastdoctor" : redis->uuid;
+    int rc = try_out(redis, query, "acquire", kind->try_script, 5,
+                     (const char *[]){owner, "1000", "0", mode, "1"});
+
+    if (rc == 0)
+        rc = try_out(redis, query, "release", kind->leave_script, 2,
+                     (const char *[]){owner, "0"});
+    return rc == 0
+               ? try_out(redis, query, "clean up", HF__REDISSON_FORGET, 0, NULL)
+               : rc;
+}
+
+static int try_locks(struct hf__redis *redis, struct hf__query *query)
+{
+    if (redis->dialect == &hf__redis_native)
+        return try_native(redis, query);
+    if (redis->kind)
+        return try_redisson(redis, query);
+    return try_out(redis, query, "compare and delete", HF__REDIS_PLAIN_LEAVE, 1,
+                   (const char *[]){redis->identity});
 }
 
 int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
@@ -338,7 +374,7 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
     struct hf__redis *redis = (struct hf__redis *)engine;
     char inbox[48];
     char token[64];
-    bool trial = redis->dialect == &hf__redis_native && !redis->no_trial;
+    bool trial = !redis->no_trial;
 
     if (!redis->up)
         return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);

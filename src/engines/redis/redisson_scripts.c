@@ -324,3 +324,10 @@ const char hf__redisson_look[] =
     "  end\n"
     "end\n"
     "return rows\n";
+
+/* What a name leaves behind: the size of a semaphore that nobody uses, and the
+ * counter of tokens. */
+const char hf__redisson_forget[] =
+    "call('DEL','redisson_lock_token:'..b)\n"
+    "if call('TYPE',k).ok=='string' then call('DEL',k) end\n"
+    "return 1\n";

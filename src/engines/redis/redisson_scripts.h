@@ -20,5 +20,6 @@ extern const char hf__redisson_semaphore_beat[];
 extern const char hf__redisson_downgrade[];
 extern const char hf__redisson_check[];
 extern const char hf__redisson_look[];
+extern const char hf__redisson_forget[];
 
 #endif

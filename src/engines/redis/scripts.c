@@ -585,6 +585,8 @@ static const struct parts parts[HF__REDIS_SCRIPTS] = {
                             hf__redisson_check},
     [HF__REDISSON_LOOK] = {ANY_TIME, hf__redisson_head, false,
                            hf__redisson_look},
+    [HF__REDISSON_FORGET] = {ANY_TIME, hf__redisson_head, false,
+                             hf__redisson_forget},
     [HF__REDISSON_BEAT] = {ANY_TIME, "", false, hf__redisson_beat},
     [HF__REDISSON_PERMIT_BEAT] = {ANY_TIME, "", false,
                                   hf__redisson_permit_beat},

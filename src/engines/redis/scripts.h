@@ -40,6 +40,7 @@ enum hf__redis_script {
     HF__REDIS_PLAIN_BREAK,
     HF__REDISSON_CHECK,
     HF__REDISSON_LOOK,
+    HF__REDISSON_FORGET,
     HF__REDIS_SCRIPTS
 };
 

@@ -320,3 +320,27 @@ TEST(redisson, a_semaphore_refuses_to_be_exclusive)
     ASSERT_HAS(err.text, "mode=permits");
     ASSERT_EQ(leftovers(server), 0);
 }
+
+static int no_failure(const hf_finding *finding, void *ctx)
+{
+    if (strcmp(finding->check, "acquire") == 0 ||
+        strcmp(finding->check, "release") == 0)
+        ++*(int *)ctx;
+    ASSERT_NE(finding->status, HF_FINDING_FAIL);
+    return 0;
+}
+
+TEST(redisson, the_doctor_tries_a_lock_and_leaves_nothing)
+{
+    struct server *server = redis_start();
+    hf_error err;
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        hf_client *client = redis_open(server_port(server), modes[i]);
+        int tried = 0;
+
+        ASSERT_OK(hf_doctor(client, no_failure, &tried, &err), &err);
+        ASSERT_EQ(tried, 2);
+        ASSERT_EQ(redis_leftovers(server), 0);
+    }
+}
