@@ -282,6 +282,17 @@ static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
     ask_all(zk, call->query);
 }
 
+/* A copy of the path in zk->scratch, of the node whose children hold. */
+static char *node_of(struct hf__zk *zk)
+{
+    if (zk->dialect->semaphore)
+        hf__buf_add(&zk->scratch, "/leases");
+    if (!hf__buf_failed(&zk->scratch))
+        return hf__strndup(zk->scratch.text, zk->scratch.len);
+    hf__buf_release(&zk->scratch);
+    return NULL;
+}
+
 /* Look at job->name. */
 static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
 {
@@ -292,7 +303,7 @@ static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
     hf__free(job->dir);
     job->dir = NULL;
     if (hf__zk_path(zk, job->name, strlen(job->name)) == 0)
-        job->dir = hf__strndup(zk->scratch.text, zk->scratch.len);
+        job->dir = node_of(zk);
     if (!job->dir)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     job->held = false;

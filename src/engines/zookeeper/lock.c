@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.c - acquire and release.
+ * lock.c - acquire.
  *
  * ACQUIRE makes an ephemeral, numbered child of the lock's node and lists the
  * children behind it, in one trip. If nobody is in the way it is held. If
@@ -36,56 +36,10 @@ enum { STEPS = 200 };
 
 static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err);
+static void granted(struct hf__zk *zk, struct hf__ticket *ticket);
 static hf__zk_reply_fn on_children;
 
 /* ---- outcomes ---------------------------------------------------------- */
-
-/* The step under way has no outcome: whoever asked is told that much. */
-static void report_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
-                           const hf_error *err)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool asked = mine->asking || mine->leaving;
-
-    mine->asking = false;
-    mine->leaving = false;
-    if (asked)
-        hf__up_unknown(&zk->base, ticket, err);
-}
-
-static void report_lost_answer(struct hf__zk *zk, struct hf__ticket *ticket)
-{
-    hf_error err;
-
-    (void)hf__zk_explain_lost(zk, &err);
-    report_unknown(zk, ticket, &err);
-}
-
-/* Certain: there is no node of it. */
-static void report_left(struct hf__zk *zk, struct hf__ticket *ticket, int rc)
-{
-    hf__zk_ticket_forget(zk, ticket);
-    hf__up_left(&zk->base, ticket, rc);
-}
-
-static void report_failed(struct hf__zk *zk, struct hf__ticket *ticket,
-                          const hf_error *why)
-{
-    hf_error err = *why;
-    bool leaving = hf__zk_ticket(zk, ticket)->leaving;
-
-    hf__zk_ticket_forget(zk, ticket);
-    if (leaving)
-        hf__up_left(&zk->base, ticket, 0);
-    else
-        hf__up_failed(&zk->base, ticket, &err);
-}
-
-void hf__zk_gone(struct hf__zk *zk, struct hf__ticket *ticket, int reason)
-{
-    hf__zk_ticket_forget(zk, ticket);
-    hf__up_lost(&zk->base, ticket, reason);
-}
 
 struct hf__grant hf__zk_grant(const struct hf__zk *zk,
                               const struct hf__ticket *ticket, uint64_t token)
@@ -121,11 +75,12 @@ static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
     mine = hf__zk_ticket(zk, ticket);
     mine->under_way = false;
     if (!reply) {
-        report_lost_answer(zk, ticket);
+        hf__zk_answer_lost(zk, ticket);
         return;
     }
     if (mine->leaving) {
-        report_left(zk, ticket, 0);
+        if (hf__zk_begin_leave(zk, ticket, &err) != 0)
+            hf__zk_unknown(zk, ticket, &err);
         return;
     }
     if (reply->error == HF__ZK_NO_NODE) {
@@ -145,7 +100,7 @@ static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
         rc = make_parent(zk, ticket, len, &err);
     }
     if (rc != 0)
-        report_failed(zk, ticket, &err);
+        hf__zk_failed(zk, ticket, &err);
 }
 
 static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
@@ -195,12 +150,61 @@ static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
     hf__buf_release(&data);
 }
 
+/* It has a slot: the mutex before the slots is for the next one. */
+static void on_passed(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    hf_error err;
+
+    if (!ticket)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    mine->under_way = false;
+    if (!reply) {
+        hf__zk_answer_lost(zk, ticket);
+        return;
+    }
+    hf__zk_semaphore_passed(mine);
+    if (!mine->leaving)
+        granted(zk, ticket);
+    else if (hf__zk_begin_leave(zk, ticket, &err) != 0)
+        hf__zk_unknown(zk, ticket, &err);
+}
+
+/* Nobody is in the way in the line for the mutex. */
+static void enter(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    hf_error err;
+    int rc = hf__zk_semaphore_enter(hf__zk_ticket(zk, ticket));
+
+    if (rc != 0)
+        (void)hf__fail(&err, rc, "out of memory");
+    else
+        rc = begin_ask(zk, ticket, &err);
+    if (rc != 0)
+        hf__zk_unknown(zk, ticket, &err);
+}
+
 static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__grant grant = hf__zk_grant(zk, ticket, mine->czxid);
+    struct hf__zk_call call = {
+        .done = on_passed, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    hf_error err;
 
-    if (mine->waited && ticket->mode == HF_SLOT)
+    if (mine->entering) {
+        enter(zk, ticket);
+        return;
+    }
+    if (mine->mutex) {
+        if (hf__zk_semaphore_pass(zk, ticket, &call, &err) != 0)
+            hf__zk_unknown(zk, ticket, &err);
+        return;
+    }
+    if (mine->waited && ticket->mode == HF_SLOT && !zk->dialect->semaphore)
         mark_slot(zk, ticket, mine);
     mine->asking = false;
     mine->waiting = false;
@@ -319,49 +323,7 @@ static void stand_in_line(struct hf__zk *zk, struct hf__ticket *ticket,
     }
 }
 
-/* ---- leaving ----------------------------------------------------------- */
-
-static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
-                       struct hf__zk_reply *reply)
-{
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
-    struct hf__zk_ticket *mine;
-    hf_error err;
-
-    if (!ticket)
-        return;
-    mine = hf__zk_ticket(zk, ticket);
-    mine->under_way = false;
-    if (!reply) {
-        report_lost_answer(zk, ticket);
-    } else if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
-        (void)hf__zk_explain(zk, reply->error, &err);
-        report_unknown(zk, ticket, &err);
-    } else if (mine->leaving) {
-        bool lost = mine->releasing && reply->error == HF__ZK_NO_NODE;
-
-        report_left(zk, ticket, lost ? HF_ELOST : 0);
-    } else if (mine->refused.code != 0) {
-        report_failed(zk, ticket, &mine->refused);
-    } else {
-        err = mine->refused;
-        hf__zk_ticket_forget(zk, ticket);
-        hf__up_busy(&zk->base, ticket, /* again_ns= */ 0,
-                    err.text[0] ? err.text : NULL);
-    }
-}
-
-static int delete_node(struct hf__zk *zk, struct hf__ticket *ticket,
-                       hf_error *err)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {
-        .done = on_deleted, .ticket = ticket->id, .flags = HF__ZK_WRITES};
-    int rc = hf__zk_delete(zk, mine->path, mine->path_len, &call, err);
-
-    mine->under_way = rc == 0;
-    return rc;
-}
+/* ---- trying ------------------------------------------------------------ */
 
 static void on_holder(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
@@ -392,8 +354,8 @@ static void give_up(struct hf__zk *zk, struct hf__ticket *ticket,
     if (neighbour(zk, mine, holder) == 0)
         (void)hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
                          /* watch= */ false, &call, /* err= */ NULL);
-    if (delete_node(zk, ticket, &err) != 0)
-        report_unknown(zk, ticket, &err);
+    if (hf__zk_delete_node(zk, ticket, &err) != 0)
+        hf__zk_unknown(zk, ticket, &err);
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -444,7 +406,7 @@ static void on_stat(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     hf__zk_ticket(zk, ticket)->under_way = false;
     if (!reply) {
-        report_lost_answer(zk, ticket);
+        hf__zk_answer_lost(zk, ticket);
         return;
     }
     if (reply->error == HF__ZK_OK) {
@@ -452,7 +414,7 @@ static void on_stat(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__zk_ticket(zk, ticket)->czxid = (uint64_t)stat.czxid;
     }
     if (hf__zk_look(zk, ticket, /* watch= */ false, /* flags= */ 0, &err) != 0)
-        report_unknown(zk, ticket, &err);
+        hf__zk_unknown(zk, ticket, &err);
 }
 
 static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -476,14 +438,16 @@ void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
     mine->path_len = 0;
     mine->czxid = 0;
     mine->unsure = false;
-    if (mine->leaving)
-        report_left(zk, ticket, mine->releasing ? HF_ELOST : 0);
-    else if (mine->held)
+    mine->missing = true;
+    if (mine->leaving) {
+        if (hf__zk_begin_leave(zk, ticket, &err) != 0)
+            hf__zk_unknown(zk, ticket, &err);
+    } else if (mine->held)
         hf__zk_gone(zk, ticket, HF__LOST_BROKEN);
     else if (mine->waiting)
         lost_place(zk, ticket);
     else if (begin_ask(zk, ticket, &err) != 0)
-        report_unknown(zk, ticket, &err);
+        hf__zk_unknown(zk, ticket, &err);
 }
 
 /* Is @other a node of our own that is on its way out? */
@@ -517,7 +481,7 @@ static void ask_behind(struct hf__zk *zk, struct hf__ticket *ticket)
     if (rc == 0)
         rc = hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, &err);
     if (rc != 0)
-        report_unknown(zk, ticket, &err);
+        hf__zk_unknown(zk, ticket, &err);
 }
 
 /* One whose downgrade had no outcome was looked for: it is what its node is. */
@@ -549,15 +513,15 @@ static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
                        "%s: a node of ours has a strange "
                        "name",
                        zk->peer);
-        report_unknown(zk, ticket, &err);
+        hf__zk_unknown(zk, ticket, &err);
         return;
     }
     mine->unsure = false;
     if (mine->leaving || mine->czxid == 0) {
-        rc = mine->leaving ? delete_node(zk, ticket, &err)
+        rc = mine->leaving ? hf__zk_delete_node(zk, ticket, &err)
                            : ask_token(zk, ticket, &err);
         if (rc != 0)
-            report_unknown(zk, ticket, &err);
+            hf__zk_unknown(zk, ticket, &err);
         return;
     }
     if (mine->held) {
@@ -572,7 +536,9 @@ static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
     else if (ticket->nowait)
         give_up(zk, ticket, &line->all[0]);
     else
-        stand_in_line(zk, ticket, &line->all[blocker], first, watched);
+        stand_in_line(zk, ticket, &line->all[blocker],
+                      first || (zk->dialect->semaphore && !mine->entering),
+                      watched);
 }
 
 /* We may not, or cannot, read the children. If we asked, our node goes first. */
@@ -585,8 +551,8 @@ static void cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
     (void)hf__zk_explain(zk, error, &err);
     mine->refused = err;
     if (!mine->asking || mine->path_len == 0 ||
-        delete_node(zk, ticket, &err) != 0)
-        report_unknown(zk, ticket, &err);
+        hf__zk_delete_node(zk, ticket, &err) != 0)
+        hf__zk_unknown(zk, ticket, &err);
 }
 
 /* The children of the lock's node: where are we, and what did we want? */
@@ -605,18 +571,18 @@ static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
     mine = hf__zk_ticket(zk, ticket);
     mine->under_way = false;
     if (!reply) {
-        report_lost_answer(zk, ticket);
+        hf__zk_answer_lost(zk, ticket);
         return;
     }
     if (mine->refused.code != 0 && mine->refused.code != HF_ENOTFOUND) {
-        report_failed(zk, ticket, &mine->refused);
+        hf__zk_failed(zk, ticket, &mine->refused);
         return;
     }
     if (mine->refused.code == HF_ENOTFOUND && !mine->leaving) {
         mine->refused.code = 0;
         rc = make_parent(zk, ticket, mine->dir_len, &err);
         if (rc != 0)
-            report_failed(zk, ticket, &err);
+            hf__zk_failed(zk, ticket, &err);
         return;
     }
     if (reply->error == HF__ZK_OK)
@@ -701,50 +667,4 @@ int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
     }
     hf__up_unknown(&zk->base, ticket, err);
     return 0;
-}
-
-static int begin_leave(struct hf__zk *zk, struct hf__ticket *ticket,
-                       hf_error *err)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    int rc;
-
-    if (mine->path_len > 0)
-        return delete_node(zk, ticket, err);
-    if (!mine->unsure) {
-        report_left(zk, ticket, mine->releasing ? HF_ELOST : 0);
-        return 0;
-    }
-    rc = hf__zk_sync(zk, err);
-    return rc != 0 ? rc
-                   : hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS,
-                                 err);
-}
-
-int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
-                 hf_error *err)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    int rc;
-
-    if (!mine->path) {
-        /* Never asked for, or its end has been reported. */
-        hf__up_left(&zk->base, ticket, releasing ? HF_ELOST : 0);
-        return 0;
-    }
-    if (!zk->up)
-        return hf__zk_not_up(zk, err);
-    mine->asking = false;
-    mine->waiting = false;
-    mine->held = false;
-    mine->watched = 0;
-    mine->leaving = true;
-    mine->releasing = releasing;
-    mine->refused.code = 0;
-    if (mine->under_way)
-        return 0; /* its answer goes on from here */
-    rc = begin_leave(zk, ticket, err);
-    if (rc != 0)
-        mine->leaving = false;
-    return rc;
 }

@@ -19,16 +19,18 @@
 #include "engines/zookeeper/zookeeper.h"
 #include "name.h"
 
-/* Room behind the ID for the longest marker, a sign, ten digits. */
-enum { TAIL = 32 };
+/* Room behind the ID for a line of a semaphore, the longest marker, a sign, ten
+ * digits. */
+enum { TAIL = 48 };
 
 /* The first is the standard. */
 const struct hf__zk_dialect hf__zk_dialects[] = {
-    {"curator", "_c_", true, {"lock-", "__READ__", "__SLOT__"}},
-    {"curator-rw", "_c_", true, {"__WRIT__", "__READ__", "__SLOT__"}},
-    {"curator-latch", "_c_", true, {"latch-", NULL, NULL}},
-    {"kazoo", "", false, {"__lock__", "__rlock__", "__SLOT__"}},
-    {NULL, NULL, false, {NULL, NULL, NULL}},
+    {"curator", "_c_", true, {"lock-", "__READ__", "__SLOT__"}, false},
+    {"curator-rw", "_c_", true, {"__WRIT__", "__READ__", "__SLOT__"}, false},
+    {"curator-latch", "_c_", true, {"latch-", NULL, NULL}, false},
+    {"curator-semaphore", "_c_", true, {NULL, NULL, "lease-"}, true},
+    {"kazoo", "", false, {"__lock__", "__rlock__", "__SLOT__"}, false},
+    {NULL, NULL, false, {NULL, NULL, NULL}, false},
 };
 
 enum hf__zk_kind hf__zk_kind_of(int32_t mode)
@@ -132,6 +134,9 @@ int hf__zk_ticket_know(struct hf__zk *zk, struct hf__ticket *ticket,
     if (!mine->path)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     memcpy(mine->path, zk->scratch.text, mine->base_len);
+    mine->name_len = mine->dir_len;
+    if (zk->dialect->semaphore)
+        hf__zk_semaphore_line(mine, /* entering= */ true);
     mine->next = *bucket;
     *bucket = ticket;
     return 0;
@@ -172,6 +177,7 @@ void hf__zk_ticket_forget(struct hf__zk *zk, struct hf__ticket *ticket)
     while (*at != ticket)
         at = &hf__zk_ticket(zk, *at)->next;
     *at = mine->next;
+    hf__free(mine->mutex);
     hf__free(mine->path);
     memset(mine, 0, sizeof(*mine));
 }

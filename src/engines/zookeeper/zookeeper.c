@@ -121,6 +121,8 @@ static int choose_dialect(struct hf__zk *zk, hf_error *err)
         zk->base.caps &= ~(HF_CAP_SHARED | HF_CAP_DOWNGRADE);
     if (!dialect->marker[HF__ZK_SLOT])
         zk->base.caps &= ~HF_CAP_SLOTS;
+    if (dialect->semaphore)
+        zk->base.caps &= ~HF_CAP_LIST; /* who waits for the mutex is not seen */
     return 0;
 }
 
@@ -309,7 +311,7 @@ static void zk_flush(struct hf__engine *engine)
 const struct hf__engine_ops hf__engine_zookeeper = {
     .name = "zookeeper",
     .schemes = "zk zks",
-    .dialects = "curator curator-rw curator-latch kazoo",
+    .dialects = "curator curator-rw curator-latch curator-semaphore kazoo",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SESSION_BOUND |
             HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |

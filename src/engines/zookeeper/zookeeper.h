@@ -5,8 +5,10 @@
  *   zookeeper.c  the engine's table: open, connect, close, the timer
  *   session.c    one connection and one session: greeting, calls, watches
  *   tickets.c    which tickets the server may know; paths and records
- *   lock.c       acquire and release
+ *   lock.c       acquire
+ *   leave.c      release and withdraw
  *   keep.c       renewals, downgrades, watches, the end of a session
+ *   semaphore.c  the two lines of Curator's semaphore
  *   inspect.c    list, check, break     versions.c     doctor.c     acl.c
  *   contend.c    who stands where in line (pure)    jute.c  the wire format
  */
@@ -102,6 +104,7 @@ struct hf__zk_dialect {
     const char *before;    /* before the id in a child's name: "_c_" */
     bool dashes;           /* the id is written as a UUID, with a dash behind */
     const char *marker[3]; /* by enum hf__zk_kind; NULL: not to be had */
+    bool semaphore;        /* of Curator: two lines, semaphore.c */
 };
 
 /* Our bytes of every ticket. */
@@ -113,6 +116,8 @@ struct hf__zk_ticket {
     uint32_t base_len;       /* the part without the number */
     uint32_t path_len;       /* 0: the number is not known */
     uint32_t path_size;
+    uint32_t name_len; /* the part that is the name's node */
+    char *mutex;       /* semaphore.c: our node in the first line */
     uint64_t czxid;
     uint64_t watched; /* hash of the path that we wait for; 0: none */
     uint32_t steps;   /* of this ask; bounded, should the store play tricks */
@@ -120,6 +125,8 @@ struct hf__zk_ticket {
     bool waiting;     /* in line */
     bool waited;      /* … or was: a slot is marked when it is granted */
     bool held;
+    bool entering;    /* semaphore.c: in the first line */
+    bool missing;     /* there was no node to delete */
     bool leaving;     /* withdraw() or release() was called */
     bool releasing;   /* it was release() */
     bool under_way;   /* a step of asking or leaving is at the server */
@@ -264,8 +271,6 @@ uint64_t hf__zk_hash(const struct hf__zk *zk, const char *path, size_t len);
 /* ---- lock.c ------------------------------------------------------------ */
 
 int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err);
-int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
-                 hf_error *err);
 /* List the children of the lock's node, and see what follows for @ticket.
  * @watch: and tell us when they change. */
 int hf__zk_look(struct hf__zk *zk, struct hf__ticket *ticket, bool watch,
@@ -275,10 +280,28 @@ void hf__zk_look_again(struct hf__zk *zk, struct hf__ticket *ticket,
                        bool watch);
 /* There is no node of @ticket, whatever it wanted. */
 void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket);
-/* The lock is lost. */
-void hf__zk_gone(struct hf__zk *zk, struct hf__ticket *ticket, int reason);
 struct hf__grant hf__zk_grant(const struct hf__zk *zk,
                               const struct hf__ticket *ticket, uint64_t token);
+
+/* ---- leave.c ----------------------------------------------------------- */
+
+int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
+                 hf_error *err);
+/* Take the next step of leaving, whatever is known of its nodes. */
+int hf__zk_begin_leave(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err);
+/* Delete its node: it leaves, or was only tried (busy), or is refused. */
+int hf__zk_delete_node(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err);
+/* The step under way has no outcome: whoever asked is told that much. */
+void hf__zk_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
+                    const hf_error *err);
+void hf__zk_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket);
+/* Certain: it cannot be had, and nothing is left of it. */
+void hf__zk_failed(struct hf__zk *zk, struct hf__ticket *ticket,
+                   const hf_error *why);
+/* The lock is lost. */
+void hf__zk_gone(struct hf__zk *zk, struct hf__ticket *ticket, int reason);
 
 /* ---- keep.c ------------------------------------------------------------ */
 
@@ -290,6 +313,19 @@ int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
 void hf__zk_watched(struct hf__zk *zk, struct hf__jute_text path);
 /* The session is no more: nothing of ours is left on the server. */
 void hf__zk_session_gone(struct hf__zk *zk);
+
+/* ---- semaphore.c ------------------------------------------------------- */
+
+/* The node that @mine stands with from now on is in the first line, or in the
+ * second. */
+void hf__zk_semaphore_line(struct hf__zk_ticket *mine, bool entering);
+/* First in the first line: into the second. 0, or HF_ENOMEM. */
+int hf__zk_semaphore_enter(struct hf__zk_ticket *mine);
+/* Leave the first line. */
+int hf__zk_semaphore_pass(struct hf__zk *zk, const struct hf__ticket *ticket,
+                          const struct hf__zk_call *call, hf_error *err);
+/* Nothing of it is in the first line any more. */
+void hf__zk_semaphore_passed(struct hf__zk_ticket *mine);
 
 /* ---- acl.c ------------------------------------------------------------- */
 

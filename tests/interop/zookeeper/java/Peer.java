@@ -7,7 +7,7 @@
 // "THREAD lock KIND PATH WAIT_MS"   → "THREAD ok", "THREAD busy"
 // "THREAD unlock KIND PATH"         → "THREAD ok"
 //
-// KIND is mutex, read, write or latch. Each thread is a thread: to Curator it is
+// KIND is mutex, read, write, latch or semaphoreN (of N leases). Each thread is a thread: to Curator it is
 // an owner. WAIT_MS 0 tries once.
 
 import java.io.BufferedReader;
@@ -23,6 +23,8 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 public final class Peer {
@@ -30,6 +32,7 @@ public final class Peer {
     private static final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
     private static final Map<String, InterProcessReadWriteLock> pairs = new ConcurrentHashMap<>();
     private static final Map<String, LeaderLatch> latches = new ConcurrentHashMap<>();
+    private static final Map<String, Lease> leases = new ConcurrentHashMap<>();
     private static CuratorFramework client;
 
     public static void main(String[] args) throws Exception {
@@ -88,6 +91,15 @@ public final class Peer {
 
     private static boolean lock(String thread, String kind, String path, long waitMs)
         throws Exception {
+        if (kind.startsWith("semaphore")) {
+            int most = Integer.parseInt(kind.substring(9));
+            Lease lease = new InterProcessSemaphoreV2(client, path, most)
+                .acquire(waitMs, TimeUnit.MILLISECONDS);
+            if (lease != null) {
+                leases.put(thread + path, lease);
+            }
+            return lease != null;
+        }
         if (!kind.equals("latch")) {
             return mutex(kind, path).acquire(waitMs, TimeUnit.MILLISECONDS);
         }
@@ -102,7 +114,9 @@ public final class Peer {
     }
 
     private static void unlock(String thread, String kind, String path) throws Exception {
-        if (kind.equals("latch")) {
+        if (kind.startsWith("semaphore")) {
+            leases.remove(thread + path).close();
+        } else if (kind.equals("latch")) {
             latches.remove(thread + path).close();
         } else {
             mutex(kind, path).release();

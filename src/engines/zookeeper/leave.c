@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leave.c - release and withdraw, and what is reported when there is no node of
+ * a ticket, or nobody knows.
+ *
+ * The node is deleted, which lets the next one be told. If it is not known
+ * whether there is one, the list is asked first (lock.c goes on from there). A
+ * slot of Curator's semaphore may have a second node, in the line for its mutex:
+ * it goes after the first.
+ *
+ * Failure: an answer that was lost is unknown; the core asks again, and a node
+ * that is not there any more was deleted.
+ */
+#include "engines/zookeeper/zookeeper.h"
+
+static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err);
+
+/* ---- outcomes ---------------------------------------------------------- */
+
+/* The step under way has no outcome: whoever asked is told that much. */
+void hf__zk_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
+                    const hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    bool asked = mine->asking || mine->leaving;
+
+    mine->asking = false;
+    mine->leaving = false;
+    if (asked)
+        hf__up_unknown(&zk->base, ticket, err);
+}
+
+void hf__zk_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    (void)hf__zk_explain_lost(zk, &err);
+    hf__zk_unknown(zk, ticket, &err);
+}
+
+/* Certain: there is no node of it. */
+static void report_left(struct hf__zk *zk, struct hf__ticket *ticket, int rc)
+{
+    hf__zk_ticket_forget(zk, ticket);
+    hf__up_left(&zk->base, ticket, rc);
+}
+
+void hf__zk_failed(struct hf__zk *zk, struct hf__ticket *ticket,
+                   const hf_error *why)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    hf_error err = *why;
+    bool leaving = mine->leaving;
+
+    if (mine->mutex) {
+        mine->refused = err;
+        if (leave_mutex(zk, ticket, &err) != 0)
+            hf__zk_unknown(zk, ticket, &err);
+        return;
+    }
+    hf__zk_ticket_forget(zk, ticket);
+    if (leaving)
+        hf__up_left(&zk->base, ticket, 0);
+    else
+        hf__up_failed(&zk->base, ticket, &err);
+}
+
+void hf__zk_gone(struct hf__zk *zk, struct hf__ticket *ticket, int reason)
+{
+    hf__zk_ticket_forget(zk, ticket);
+    hf__up_lost(&zk->base, ticket, reason);
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+/* One node of @ticket is gone, that of its mutex or the other one. True if there
+ * is another, which goes now. */
+static bool deleted(struct hf__zk *zk, struct hf__ticket *ticket, bool mutex,
+                    int32_t error)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    hf_error err;
+
+    if (mutex) {
+        hf__zk_semaphore_passed(mine);
+        return false;
+    }
+    mine->path_len = 0;
+    mine->missing = error == HF__ZK_NO_NODE;
+    if (!mine->mutex)
+        return false;
+    if (leave_mutex(zk, ticket, &err) != 0)
+        hf__zk_unknown(zk, ticket, &err);
+    return true;
+}
+
+static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
+                       struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    hf_error err;
+
+    if (!ticket)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    mine->under_way = false;
+    if (!reply) {
+        hf__zk_answer_lost(zk, ticket);
+    } else if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
+        (void)hf__zk_explain(zk, reply->error, &err);
+        hf__zk_unknown(zk, ticket, &err);
+    } else if (deleted(zk, ticket, call->number != 0, reply->error)) {
+        return;
+    } else if (mine->leaving) {
+        report_left(zk, ticket,
+                    mine->releasing && mine->missing ? HF_ELOST : 0);
+    } else if (mine->refused.code != 0) {
+        hf__zk_failed(zk, ticket, &mine->refused);
+    } else {
+        err = mine->refused;
+        hf__zk_ticket_forget(zk, ticket);
+        hf__up_busy(&zk->base, ticket, /* again_ns= */ 0,
+                    err.text[0] ? err.text : NULL);
+    }
+}
+
+static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__zk_call call = {.done = on_deleted,
+                               .ticket = ticket->id,
+                               .number = true,
+                               .flags = HF__ZK_WRITES};
+
+    return hf__zk_semaphore_pass(zk, ticket, &call, err);
+}
+
+int hf__zk_delete_node(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {
+        .done = on_deleted, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    int rc = hf__zk_delete(zk, mine->path, mine->path_len, &call, err);
+
+    mine->under_way = rc == 0;
+    return rc;
+}
+
+int hf__zk_begin_leave(struct hf__zk *zk, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    int rc;
+
+    if (mine->path_len > 0)
+        return hf__zk_delete_node(zk, ticket, err);
+    if (!mine->unsure && mine->mutex)
+        return leave_mutex(zk, ticket, err);
+    if (!mine->unsure) {
+        report_left(zk, ticket, mine->releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    rc = hf__zk_sync(zk, err);
+    return rc != 0 ? rc
+                   : hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS,
+                                 err);
+}
+
+int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
+                 hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    int rc;
+
+    if (!mine->path) {
+        /* Never asked for, or its end has been reported. */
+        hf__up_left(&zk->base, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    if (!zk->up)
+        return hf__zk_not_up(zk, err);
+    mine->asking = false;
+    mine->waiting = false;
+    mine->held = false;
+    mine->watched = 0;
+    mine->leaving = true;
+    mine->releasing = releasing;
+    mine->refused.code = 0;
+    if (mine->under_way)
+        return 0; /* its answer goes on from here */
+    rc = hf__zk_begin_leave(zk, ticket, err);
+    if (rc != 0)
+        mine->leaving = false;
+    return rc;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * semaphore.c - the two lines of Curator's InterProcessSemaphoreV2.
+ *
+ * NAME/locks is a mutex. Only who is first there may make a node in
+ * NAME/leases; it has its slot when there are no more nodes than slots, and
+ * then leaves the mutex to the next one. So at most one waits among the leases,
+ * and it is the last of them.
+ *
+ * To lock.c this is one line after the other: a ticket stands in the first with
+ * a node like that of a lock, and, when nothing is in its way, begins anew in
+ * the second. Its node in the first is remembered until it is deleted.
+ */
+#include <stdio.h>
+
+#include "engines/zookeeper/zookeeper.h"
+
+void hf__zk_semaphore_line(struct hf__zk_ticket *mine, bool entering)
+{
+    const char *dir = entering ? "/locks" : "/leases";
+    const char *marker = entering ? "lock-" : "lease-";
+    size_t id_len = mine->id_len - mine->dir_len;
+    char id[64]; /* with the slash before it */
+    int n;
+
+    memcpy(id, mine->path + mine->dir_len, id_len);
+    n = snprintf(mine->path + mine->name_len, mine->path_size - mine->name_len,
+                 "%s%.*s%s", dir, (int)id_len, id, marker);
+    mine->dir_len = mine->name_len + (uint32_t)strlen(dir);
+    mine->id_len = mine->dir_len + (uint32_t)id_len;
+    mine->base_len = mine->name_len + (uint32_t)n;
+    mine->path_len = 0;
+    mine->czxid = 0;
+    mine->entering = entering;
+}
+
+int hf__zk_semaphore_enter(struct hf__zk_ticket *mine)
+{
+    mine->mutex = hf__strndup(mine->path, mine->path_len);
+    if (!mine->mutex)
+        return HF_ENOMEM;
+    hf__zk_semaphore_line(mine, /* entering= */ false);
+    return 0;
+}
+
+int hf__zk_semaphore_pass(struct hf__zk *zk, const struct hf__ticket *ticket,
+                          const struct hf__zk_call *call, hf_error *err)
+{
+    struct hf__zk_ticket *mine =
+        hf__zk_ticket(zk, (struct hf__ticket *)(uintptr_t)ticket);
+    int rc = hf__zk_delete(zk, mine->mutex, strlen(mine->mutex), call, err);
+
+    mine->under_way = rc == 0;
+    return rc;
+}
+
+void hf__zk_semaphore_passed(struct hf__zk_ticket *mine)
+{
+    hf__free(mine->mutex);
+    mine->mutex = NULL;
+}
