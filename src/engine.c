@@ -119,8 +119,8 @@ bool hf__engine_takes(const char *scheme, const char *key)
     return ops && ops->keys && has_word(ops->keys, key);
 }
 
-static int unknown(hf_error *err, const char *what, const char *word,
-                   const struct hf__engine_ops *const *table)
+static void unknown(hf_error *err, const char *what, const char *word,
+                    const struct hf__engine_ops *const *table)
 {
     struct hf__buf known = {0};
 
@@ -132,7 +132,6 @@ static int unknown(hf_error *err, const char *what, const char *word,
                    "no %s '%s' in this build; there is:%s", what, word,
                    hf__buf_text(&known));
     hf__buf_release(&known);
-    return HF_EUNSUPPORTED;
 }
 
 int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,
@@ -147,8 +146,10 @@ int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,
                             "the engine '%s' is not in this build: %s",
                             absent->name, absent->hint);
     }
-    if (!ops)
-        return unknown(err, "engine for", scheme, engines);
+    if (!ops) {
+        unknown(err, "engine for", scheme, engines);
+        return HF_EUNSUPPORTED;
+    }
     *ret_ops = ops;
     return 0;
 }
@@ -159,8 +160,10 @@ int hf__engine_find_wrapper(const char *word,
 {
     const struct hf__engine_ops *ops = find(wrappers, word);
 
-    if (!ops)
-        return unknown(err, "wrapper", word, wrappers);
+    if (!ops) {
+        unknown(err, "wrapper", word, wrappers);
+        return HF_EUNSUPPORTED;
+    }
     *ret_ops = ops;
     return 0;
 }
