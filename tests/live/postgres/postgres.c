@@ -7,28 +7,61 @@
 #include <stdlib.h>
 
 #include "event.h"
+#include "tempdir.h"
 
 /* It does not run as root: there it becomes the user postgres. */
-static const char script[] =
-    "set -e; umask 022; bin=$(pg_config --bindir 2>/dev/null || :); "
-    "[ -x \"$bin/postgres\" ] || "
-    "bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1); as=; "
-    "if [ \"$(id -u)\" = 0 ]; then as='setpriv --reuid=postgres "
+#define SETTING                                                                \
+    "set -e; umask 022; bin=$(pg_config --bindir 2>/dev/null || :); "          \
+    "[ -x \"$bin/postgres\" ] || "                                             \
+    "bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1); as=; "                  \
+    "[ \"$(id -u)\" != 0 ] || as='setpriv --reuid=postgres "                   \
     "--regid=postgres --init-groups --pdeathsig SIGKILL'; "
-    "chown postgres {dir}; fi; cd {dir}; "
-    "if [ ! -d {dir}/data ]; then "
-    "$as $bin/initdb -D {dir}/data -A trust -U postgres --no-sync; "
-    "$as sed -i '1i host all secret 127.0.0.1/32 scram-sha-256' "
-    "{dir}/data/pg_hba.conf; fi; "
-    "exec $as $bin/postgres -D {dir}/data -p {port} "
-    "-c listen_addresses=127.0.0.1 -c unix_socket_directories={dir} "
-    "-c shared_buffers=32MB -c fsync=off";
+
+static const char make[] =
+    SETTING "cd \"$HF_PG_TEMPLATE\"; chmod 755 .; "
+            "[ -z \"$as\" ] || chown postgres .; "
+            "$as $bin/initdb -D data -A trust -U postgres --no-sync >log 2>&1; "
+            "sed -i '1i host all secret 127.0.0.1/32 scram-sha-256' "
+            "data/pg_hba.conf";
+
+static const char serve[] =
+    SETTING "cd {dir}; [ -d data ] || { rm -rf new; "
+            "cp -rp \"$HF_PG_TEMPLATE/data\" new; mv new data; }; "
+            "[ -z \"$as\" ] || chown postgres . data; "
+            "exec $as $bin/postgres -D {dir}/data -p {port} "
+            "-c listen_addresses=127.0.0.1 -c unix_socket_directories={dir} "
+            "-c shared_buffers=32MB -c fsync=off";
+
+static char template[] = "/tmp/holdfast-postgres-XXXXXX";
+
+static void remove_template(void)
+{
+    tempdir_remove(template);
+}
+
+/* Making a database takes long on a busy machine: once, then it is copied. */
+static void make_template(void)
+{
+    static bool made;
+
+    if (made)
+        return;
+    made = true;
+    if (!mkdtemp(template))
+        FAIL("mkdtemp: %m");
+    (void)atexit(remove_template);
+    (void)setenv("HF_PG_TEMPLATE", template, 1);
+    if (system(make) != 0) /* NOLINT: our own words */
+        FAIL("initdb fails");
+}
 
 struct server *postgres_start(void)
 {
-    static const char *const words[] = {"sh", "-c", script, NULL};
-    struct server *server = server_start(words);
+    static const char *const words[] = {"sh", "-c", serve, NULL};
+    struct server *server;
 
+    make_template();
+    server = server_start(words);
     EVENTUALLY(strcmp(postgres_do(server, "SELECT 1"), "1\n") == 0);
     return server;
 }
