@@ -249,8 +249,12 @@ int hf__query_add_finding(struct hf__query *query, int status,
     return 0;
 }
 
+/* The first byte chooses: native (even), plain (odd), redisson (128 and more,
+ * even). */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *const modes[] = {"lock", "fenced",  "fair",
+                                        "rw",   "permits", "semaphore"};
     static struct hf__loop loop;
     hf_config *config = hf_config_new();
     struct hf__settings settings = {0};
@@ -267,9 +271,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         goto out;
     CHECK(config && hf__config_resolve(config, &settings, NULL) == 0);
-    if (data[0] & 1) {
+    if (data[0] & 129) {
         free(settings.dialect);
-        settings.dialect = strdup("plain");
+        settings.dialect = strdup(data[0] & 1 ? "plain" : "redisson");
+    }
+    if ((data[0] & 129) == 128) {
+        free(settings.mode);
+        settings.mode = strdup(modes[(data[0] >> 1) % HF_COUNT_OF(modes)]);
     }
     CHECK(hf__url_parse("redis+unix:///nowhere/at/all", &url, NULL) == 0);
     host.settings = &settings;
