@@ -148,13 +148,21 @@ static struct nodes start_nodes(void)
     return nodes;
 }
 
+static bool knows_redlock(void)
+{
+    if (getenv("PEER_REDLOCK"))
+        return true;
+    test_not_tested("%s: this peer knows one server only", test_name());
+    return false;
+}
+
 TEST(redlock, excludes_both_ways_on_five_masters)
 {
     struct nodes nodes;
     hf_hold *hold;
 
-    if (!strcmp(getenv("PEER_REDLOCK"), "no"))
-        return test_not_tested("this peer knows one server only");
+    if (!knows_redlock())
+        return;
     nodes = start_nodes();
     hold = peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0);
     (void)peer_ask(nodes.peer, "1 busy", "1 lock jobs 30000 0");
@@ -173,8 +181,8 @@ TEST(redlock, excludes_both_ways_with_two_of_five_stopped)
     struct nodes nodes;
     hf_hold *hold;
 
-    if (!strcmp(getenv("PEER_REDLOCK"), "no"))
-        return test_not_tested("this peer knows one server only");
+    if (!knows_redlock())
+        return;
     nodes = start_nodes();
     peer_give(peer_take(nodes.client, "warm", HF_EXCLUSIVE, 0));
     server_kill(nodes.servers[1]);
