@@ -10,6 +10,9 @@
 #   threads      8 threads, 8 names: at least 0.4 × pairs pipelined 8 deep, and
 #                2 × eight blocking connections
 #   shared-name  8 threads, one name: at least 5 × the rate of pair
+#
+# And the pair through a sentinel that names the same server, and on a cluster
+# of one node that serves all slots: what the ways there cost.
 
 set -euo pipefail
 
@@ -20,29 +23,56 @@ seconds=${2:-1}
 cpu=${BENCH_CPU:-1}
 dir=$(mktemp -d)
 port=$((20000 + RANDOM % 12000))
+cluster_port=$((port + 1))
+sentinel_port=$((port + 2))
+servers=()
+trap 'kill "${servers[@]}"; rm -rf "$dir"' EXIT
 
-taskset -c "$cpu" redis-server --port "$port" --bind 127.0.0.1 --save "" \
-    --appendonly no --dir "$dir" >"$dir/log" 2>&1 </dev/null &
-server=$!
-trap 'kill $server; rm -rf "$dir"' EXIT
-until grep -qi 'ready to accept connections' "$dir/log"; do
-    kill -0 "$server" || { cat "$dir/log" >&2; exit 1; }
+breathe() {
     read -r -t 0.02 <> <(:) || true
-done
+}
 
-raw() { # raw SCENARIO: rate and p50 into files
-    taskset -c "$cpu" "$build/bench/raw_redis" "$1" "$port" "$seconds" |
+start() { # start NAME WORDS ARGUMENT…: until it says WORDS
+    local name=$1 words=$2
+    shift 2
+    mkdir "$dir/$name"
+    taskset -c "$cpu" redis-server "$@" --bind 127.0.0.1 --dir "$dir/$name" \
+        >"$dir/$name.log" 2>&1 </dev/null &
+    servers+=($!)
+    until grep -qi "$words" "$dir/$name.log"; do
+        kill -0 "${servers[-1]}" || { cat "$dir/$name.log" >&2; exit 1; }
+        breathe
+    done
+}
+
+start single 'ready to accept connections' --port "$port" --save "" \
+    --appendonly no
+start cluster 'ready to accept connections' --port "$cluster_port" --save "" \
+    --appendonly no --cluster-enabled yes --cluster-port $((port + 3))
+redis-cli -p "$cluster_port" cluster addslotsrange 0 16383 >/dev/null
+until redis-cli -p "$cluster_port" cluster info | grep -q cluster_state:ok; do
+    breathe
+done
+echo "sentinel monitor bench 127.0.0.1 $port 1" >"$dir/sentinel.conf"
+start sentinel '+monitor master bench' "$dir/sentinel.conf" --sentinel \
+    --port "$sentinel_port"
+
+raw() { # raw SCENARIO [PORT FILE]: rate and p50 into files
+    local name=${3:-$1}
+    taskset -c "$cpu" "$build/bench/raw_redis" "$1" "${2:-$port}" "$seconds" |
         while read -r _ rate p50; do
-            echo "$rate" >>"$dir/raw-$1.rate"
-            echo "$p50" >>"$dir/raw-$1.p50"
+            echo "$rate" >>"$dir/raw-$name.rate"
+            echo "$p50" >>"$dir/raw-$name.p50"
         done
 }
 
-ours() { # ours NAME ARGUMENT…
+url=redis://127.0.0.1:$port
+
+ours() { # ours NAME ARGUMENT…, at $url
     local name=$1
     shift
     taskset -c "$cpu" "$build/holdfast" bench --json --seconds "$seconds" "$@" \
-        "redis://127.0.0.1:$port" >"$dir/json"
+        "$url" >"$dir/json"
     sed -n 's/.*"\(pairs\|handovers\)_per_s":\([0-9.]*\).*/\2/p' "$dir/json" \
         >>"$dir/$name.rate"
     sed -n 's/.*"p50_us":\([0-9.]*\).*/\1/p' "$dir/json" >>"$dir/$name.p50"
@@ -62,6 +92,10 @@ for ((i = 0; i < rounds; i++)); do
     raw blocking
     ours posted --scenario pair --threads 8 -o release=post
     ours shared --scenario shared-name
+    url=redis-sentinel://127.0.0.1:$sentinel_port/bench \
+        ours sentinel --scenario pair
+    raw pair "$cluster_port" cluster
+    url=redis-cluster://127.0.0.1:$cluster_port ours cluster --scenario pair
 done
 
 ratio() { # ratio WHAT OURS RAW UNIT
@@ -78,3 +112,5 @@ ratio "8 threads, of pipelining" threads.rate raw-pipeline.rate "/s "
 ratio "8 threads, release=post, of pipelining" posted.rate raw-pipeline.rate "/s "
 ratio "8 threads, of 8 connections" threads.rate raw-blocking.rate "/s "
 ratio "shared-name, of our pair" shared.rate pair.rate "/s "
+ratio "pair by a sentinel, p50" sentinel.p50 raw-pair.p50 "µs "
+ratio "pair on a cluster, p50" cluster.p50 raw-cluster.p50 "µs "

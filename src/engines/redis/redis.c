@@ -114,6 +114,21 @@ static int64_t check_watches(struct hf__redis *redis, int64_t now_ns)
     return next_ns;
 }
 
+/* Have there been tickets for a while? If not, when would it be. */
+static int64_t check_tickets(struct hf__redis *redis, int64_t now_ns)
+{
+    int64_t due_ns = redis->tickets_since_ns + HF__REDIS_WATCH_NS;
+
+    if (redis->tickets_n == 0 || redis->watching ||
+        !(redis->sentinels || redis->moved))
+        return HF_NEVER;
+    if (now_ns < due_ns)
+        return due_ns;
+    redis->watching = true;
+    hf__redis_count(redis);
+    return HF_NEVER;
+}
+
 static void timer_fire(struct hf__timer *timer)
 {
     struct hf__redis *redis = HF_CONTAINER_OF(timer, struct hf__redis, timer);
@@ -121,6 +136,9 @@ static void timer_fire(struct hf__timer *timer)
     int64_t due_ns = check_calls(redis, now_ns);
     int64_t watch_ns = check_watches(redis, now_ns);
 
+    if (watch_ns < due_ns)
+        due_ns = watch_ns;
+    watch_ns = check_tickets(redis, now_ns);
     if (watch_ns < due_ns)
         due_ns = watch_ns;
     if (due_ns != HF_NEVER)

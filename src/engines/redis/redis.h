@@ -135,7 +135,9 @@ struct hf__redis {
     bool redirected;         /* the answer that is being told was MOVED */
     bool no_trial;           /* doctor: the name to try out is not ours */
     uint32_t *under_way_sum; /* of all nodes; or NULL */
-    char peer[280];          /* for people: "redis db1:6379" */
+    bool watching;           /* somebody listens, whatever is asked */
+    int64_t tickets_since_ns;
+    char peer[280]; /* for people: "redis db1:6379" */
 
     uint64_t sync_last;     /* the last mark that was given */
     uint64_t sync_sent;     /* of the WAIT under way; 0: none */
@@ -206,14 +208,17 @@ void hf__redis_read_info(const struct hf__resp_value *info, const char *key,
 int hf__redis_send_subscribe(struct hf__redis *redis, bool on,
                              const char *channel, size_t len, hf_error *err);
 
-/* Answers to come, so that somebody listens. Where a failover can take the
- * locks away, somebody listens as long as there are any: LOST is told when it
- * happens, not at the next renewal. */
+/* Where a failover can take the locks away, somebody listens as long as there
+ * are any, so that LOST is told when it happens. Not at once, though: a lock
+ * that is taken and released in a moment should not wake a thread. */
+#define HF__REDIS_WATCH_NS (100 * HF_MS)
+/* Answers to come, so that somebody listens. */
 static inline void hf__redis_count(struct hf__redis *redis)
 {
-    bool watchful = redis->sentinels || redis->moved;
-    uint32_t n = redis->calls_n + (watchful && redis->tickets_n > 0);
+    uint32_t n = redis->calls_n;
 
+    redis->watching = redis->watching && redis->tickets_n > 0;
+    n += redis->watching;
     if (redis->under_way_sum)
         *redis->under_way_sum += n - redis->base.under_way;
     redis->base.under_way = n;

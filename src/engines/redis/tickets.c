@@ -101,7 +101,10 @@ static void put_in(struct hf__redis *redis, struct hf__ticket *ticket)
 
     hf__redis_ticket(redis, ticket)->next = *bucket;
     *bucket = ticket;
-    redis->tickets_n++;
+    if (redis->tickets_n++ == 0 && (redis->sentinels || redis->moved)) {
+        redis->tickets_since_ns = ticket->sent_ns;
+        hf__redis_wake(redis, ticket->sent_ns + HF__REDIS_WATCH_NS);
+    }
     hf__redis_count(redis);
 }
 

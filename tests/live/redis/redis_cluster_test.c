@@ -157,6 +157,7 @@ TEST(node, that_dies_gives_its_locks_to_its_replica)
 
     EVENTUALLY(strstr(redis_do(owner, "WAIT 1 1000"), ":1") != NULL);
     server_kill(owner);
+    (void)cluster_await_owner(cluster, key);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_release(hold, &err), &err);
@@ -187,6 +188,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     server_kill(owner);
     for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
         server_resume(cluster->nodes[i]);
+    (void)cluster_await_owner(cluster, key);
     event_await(&events, 1, 15000);
     ASSERT_EQ(events.values[0], HF_LOST);
     next = redis_acquire(client, "jobs");

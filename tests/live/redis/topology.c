@@ -225,6 +225,22 @@ struct server *cluster_owner(const struct cluster *cluster, const char *key)
     FAIL("nobody serves %s", key);
 }
 
+struct server *cluster_await_owner(const struct cluster *cluster,
+                                   const char *key)
+{
+    int64_t until = clock_ms() + READY_MS;
+
+    while (clock_ms() < until) {
+        for (int i = 0; i < CLUSTER_NODES; i++) {
+            if (server_pid(cluster->nodes[i]) != 0 &&
+                redis_do(cluster->nodes[i], "GET %s", key)[0] == '$')
+                return cluster->nodes[i];
+        }
+        event_breathe();
+    }
+    FAIL("nobody is promoted for %s", key);
+}
+
 struct server *cluster_other(const struct cluster *cluster,
                              const struct server *owner)
 {

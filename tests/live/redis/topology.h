@@ -34,6 +34,9 @@ struct cluster *cluster_start(void);
 const char *cluster_url(const struct cluster *cluster, const char *query);
 /* The master that serves the slot of @key. */
 struct server *cluster_owner(const struct cluster *cluster, const char *key);
+/* The same, after its master has died: whoever was promoted. */
+struct server *cluster_await_owner(const struct cluster *cluster,
+                                   const char *key);
 /* Any other master. */
 struct server *cluster_other(const struct cluster *cluster,
                              const struct server *owner);
