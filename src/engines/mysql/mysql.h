@@ -116,6 +116,8 @@ struct hf__mysql_ticket {
     bool in_row;     /* it has, or may have, a row in holdfast_ticket */
     bool trying;     /* the first question has not been answered */
     bool held;       /* a session or transaction holds it */
+    bool lent;       /* the caller has had the transaction */
+    bool unsure;     /* a commit of the caller's was not answered */
     bool exorcising; /* the ghost is being ended */
     struct hf__mysql_session ghost;  /* lost, and may hold it or wait */
     struct hf__mysql_connection *on; /* the session; NULL: none */
@@ -260,6 +262,7 @@ extern const char hf__mysql_for_update_make[];
 extern const char hf__mysql_for_update_try[];
 extern const char hf__mysql_for_update_wait[];
 extern const char hf__mysql_for_update_leave[];
+extern const char hf__mysql_for_update_undo[];
 extern const char hf__mysql_version_read[];
 extern const char hf__mysql_version_commit[];
 

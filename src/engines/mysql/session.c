@@ -116,10 +116,13 @@ static void forget(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
 static void left(struct hf__mysql *mysql, struct hf__ticket *ticket, bool held)
 {
-    bool releasing = hf__mysql_ticket(mysql, ticket)->releasing;
+    const struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    int rc = mine->unsure               ? HF_EUNKNOWN
+             : mine->releasing && !held ? HF_ELOST
+                                        : 0;
 
     forget(mysql, ticket, /* clean= */ true);
-    hf__up_left(&mysql->base, ticket, releasing && !held ? HF_ELOST : 0);
+    hf__up_left(&mysql->base, ticket, rc);
 }
 
 static void unknown(struct hf__mysql *mysql, struct hf__ticket *ticket)
@@ -204,6 +207,7 @@ struct hf__ticket *hf__mysql_session_gone(
         return NULL;
     mine = hf__mysql_ticket(mysql, ticket);
     mine->ghost = connection->session;
+    mine->unsure = mine->leaving && mine->lent; /* was it committed? */
     unbind(mysql, mine);
     return ticket;
 }
@@ -563,12 +567,22 @@ static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!reply || !mine || mine->on != call->connection)
         return;
-    if (is_get_lock(mysql))
-        left(mysql, ticket,
-             reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
-                 hf__mysql_number(row[0]) == 1);
-    else
-        left(mysql, ticket, reply->code == 0);
+    /* get_lock: it was ours. for_update: the transaction that held it was still
+     * open, and has been committed. */
+    left(mysql, ticket,
+         reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
+             hf__mysql_number(row[0]) == 1);
+}
+
+/* What frees the lock: who withdraws wants nothing committed. */
+static const char *leave_text(const struct hf__mysql *mysql,
+                              const struct hf__mysql_ticket *mine)
+{
+    if (!is_get_lock(mysql))
+        return mine->releasing ? hf__mysql_for_update_leave
+                               : hf__mysql_for_update_undo;
+    return mine->on == &mysql->main ? hf__mysql_get_lock_leave
+                                    : hf__mysql_get_lock_leave_pooled;
 }
 
 /* The connection cannot be asked any more, or waits inside the server: it goes,
@@ -583,11 +597,6 @@ static int abandon_session(struct hf__mysql *mysql, struct hf__ticket *ticket,
     unbind(mysql, mine);
     hf__mysql_pooled_drop(connection);
     return exorcise(mysql, ticket, err);
-}
-
-static bool in_transaction(const struct hf__mysql_connection *connection)
-{
-    return (connection->handle->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
 static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -609,18 +618,13 @@ static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
     }
     if (mine->on == &mysql->main && mine->trying)
         return 0; /* on_tried() goes on */
-    if (!mine->held || (lent && !in_transaction(mine->on)))
+    if (!mine->held)
         return abandon_session(mysql, ticket, err);
     if (lent) {
         mine->on->lent = false;
         hf__mysql_connection_resume(mine->on);
     }
-    return send_on(mine->on, ticket,
-                   is_get_lock(mysql) ? mine->on == &mysql->main
-                                            ? hf__mysql_get_lock_leave
-                                            : hf__mysql_get_lock_leave_pooled
-                                      : hf__mysql_for_update_leave,
-                   on_left, 0, err);
+    return send_on(mine->on, ticket, leave_text(mysql, mine), on_left, 0, err);
 }
 
 /* ---- renewing ---------------------------------------------------------- */
@@ -688,6 +692,7 @@ static void on_lent(struct hf__mysql *mysql, struct hf__mysql_call *call,
         return;
     }
     mine->on->lent = true;
+    mine->lent = true;
     hf__mysql_connection_pause(mine->on);
     call->query->connection = mine->on->handle;
     hf__up_renewed(&mysql->base, ticket, &forever);

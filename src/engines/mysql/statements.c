@@ -217,7 +217,10 @@ const char hf__mysql_for_update_make[] =
 const char hf__mysql_for_update_try[] =
     "SET wait_timeout=$I;START TRANSACTION;" ROW " NOWAIT";
 const char hf__mysql_for_update_wait[] = ROW " WAIT 3600";
-const char hf__mysql_for_update_leave[] = "COMMIT;SET wait_timeout=86400";
+/* A deadlock or the caller may have ended the transaction, and the lock. */
+const char hf__mysql_for_update_leave[] =
+    "SELECT @@in_transaction;COMMIT;SET wait_timeout=86400";
+const char hf__mysql_for_update_undo[] = "ROLLBACK;SET wait_timeout=86400";
 
 const char hf__mysql_version_read[] =
     "SELECT version FROM holdfast_version WHERE name=$N";

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* mysql.h - a MariaDB server for a test, and a word with it. */
+#ifndef HF_LIVE_MYSQL_H
+#define HF_LIVE_MYSQL_H
+
+#include "proxy.h"
+#include "server.h"
+#include "test.h"
+
+/* A server with the database "locks"; stopped when the test is over. */
+struct server *mysql_start(void);
+/* Carry out statements as root, in "locks"; the fields of the answer, valid
+ * until the next call. */
+const char *mysql_do(struct server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* "mysql://locker:…@127.0.0.1:PORT/locks?QUERY", valid until the next but
+ * three. */
+const char *mysql_url(int port, const char *query);
+
+/* A client that is closed when the test is over. */
+hf_client *mysql_open(int port, const char *query);
+/* An acquire that has to succeed within ten seconds. */
+hf_hold *mysql_acquire(hf_client *client, const char *name);
+int mysql_try(hf_client *client, const char *name, hf_error *err);
+/* End every session of our user, behind its back. */
+void mysql_kill_all(struct server *server);
+
+#endif

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mysql_fault_test.c - what networks, administrators and applications do to
+ * locks in a database. Each test has a server of its own.
+ */
+#include <mysqld_error.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/dynlib.h"
+#include "event.h"
+#include "mysql.h"
+#include <mysql.h>
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms"
+
+/* The caller's own statements. */
+#define CALLERS(X)                                                             \
+    X(mysql_query)                                                             \
+    X(mysql_errno)                                                             \
+    X(mysql_rollback)                                                          \
+    X(mysql_thread_id)
+static struct {
+    CALLERS(HF__DYNLIB_FIELD)
+} caller;
+
+static MYSQL *lend(hf_hold *hold)
+{
+    static const char *const names[] = {CALLERS(HF__DYNLIB_NAME)};
+    void *connection;
+    hf_error err;
+
+    ASSERT_TRUE(
+        hf__dynlib_load("libmariadb.so.3", names, HF_COUNT_OF(names), &caller));
+    ASSERT_OK(hf_sql_connection(hold, &connection, &err), &err);
+    return connection;
+}
+
+static void tell_state(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
+
+static hf_hold *acquire_told(hf_client *client, const char *name,
+                             struct event *events)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = events;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+static void await_lost(hf_hold *hold, struct event *events)
+{
+    event_await(events, 1, 10000);
+    if (events->values[0] != HF_LOST)
+        event_await(events, 2, 10000);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+/* ---- the server ---------------------------------------------------------- */
+
+TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
+{
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), QUICK);
+    hf_client *rival = mysql_open(server_port(server), QUICK);
+    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
+              &err);
+    EVENTUALLY(atoi(mysql_do(server, "SELECT COUNT(*) FROM holdfast_ticket")) ==
+               1);
+    server_kill(server);
+    server_restart(server);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    hf_request_free(request);
+    ASSERT_OK(hf_release(next, &err), &err);
+    ASSERT_EQ(atoi(mysql_do(server, "SELECT COUNT(*) FROM holdfast_ticket")),
+              0);
+}
+
+static void lose_with_the_server(const char *query)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), query);
+    hf_client *rival = mysql_open(server_port(server), query);
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
+              &err);
+    server_kill(server);
+    server_restart(server);
+    await_lost(hold, &events);
+    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    hf_request_free(request);
+    ASSERT_OK(hf_release(next, &err), &err);
+}
+
+TEST(server, killed_and_restarted_loses_the_locks_of_sessions)
+{
+    lose_with_the_server(QUICK "&mode=get_lock");
+}
+
+TEST(server, killed_and_restarted_loses_the_locks_of_transactions)
+{
+    lose_with_the_server(QUICK "&mode=for_update");
+}
+
+TEST(server, that_stands_still_is_unavailable_and_recovers)
+{
+    struct server *server = mysql_start();
+    hf_client *client =
+        mysql_open(server_port(server), QUICK "&io_timeout=200ms");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    opts.wait_ms = 600;
+    server_pause(server);
+    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
+    server_resume(server);
+    hold = mysql_acquire(client, "jobs");
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* ---- its administrator --------------------------------------------------- */
+
+TEST(administrator, who_kills_sessions_takes_no_lock_of_the_table)
+{
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), QUICK);
+    hf_client *rival = mysql_open(server_port(server), QUICK);
+    hf_hold *hold = mysql_acquire(client, "jobs");
+    uint64_t token = hf_token(hold);
+    hf_error err;
+
+    mysql_kill_all(server);
+    EVENTUALLY(hf_verify(hold, NULL) == 0);
+    EVENTUALLY(mysql_try(rival, "jobs", &err) == HF_EBUSY);
+    ASSERT_EQ(hf_token(hold), token);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+static void lose_with_the_session(const char *query)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), query);
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_client *rival;
+
+    mysql_kill_all(server);
+    await_lost(hold, &events);
+    rival = mysql_open(server_port(server), query);
+    hold = mysql_acquire(rival, "jobs");
+    ASSERT_EQ(hf_release(hold, NULL), 0);
+}
+
+TEST(administrator, who_kills_a_session_is_noticed_as_lost)
+{
+    lose_with_the_session(QUICK "&mode=get_lock");
+}
+
+TEST(administrator, who_kills_a_transaction_is_noticed_as_lost)
+{
+    lose_with_the_session(QUICK "&mode=for_update");
+}
+
+TEST(administrator, who_drops_the_tables_takes_the_locks)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), QUICK "&ttl=1s");
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+    uint64_t token = hf_token(hold);
+    hf_error err;
+
+    (void)mysql_do(server, "DROP TABLE holdfast_lock,holdfast_ticket");
+    await_lost(hold, &events);
+    hold = mysql_acquire(client, "jobs");
+    ASSERT_GT(hf_token(hold), token);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+TEST(administrator, who_makes_the_server_read_only_is_told)
+{
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), QUICK);
+    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+    (void)mysql_do(server, "SET GLOBAL read_only=1");
+    ASSERT_RC(mysql_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
+    ASSERT_HAS(err.text, "read-only");
+    (void)mysql_do(server, "SET GLOBAL read_only=0");
+    ASSERT_EQ(mysql_try(client, "jobs", &err), 0);
+}
+
+TEST(administrator, who_forbids_to_make_tables_is_asked_for_them)
+{
+    struct server *server = mysql_start();
+    hf_client *client;
+    hf_error err;
+
+    (void)mysql_do(server, "REVOKE CREATE ON locks.* FROM locker@127.0.0.1");
+    client = mysql_open(server_port(server), QUICK);
+    ASSERT_RC(mysql_try(client, "jobs", &err), HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "holdfast(7)");
+}
+
+TEST(administrator, a_wrong_password_is_said_at_once)
+{
+    struct server *server = mysql_start();
+    hf_client *client;
+    char url[128];
+    hf_error err;
+
+    (void)snprintf(url, sizeof(url), "mysql://locker:wrong@127.0.0.1:%d/locks",
+                   server_port(server));
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    ASSERT_FALSE(strstr(err.text, "wrong") != NULL);
+    (void)snprintf(url, sizeof(url),
+                   "mysql://locker:s3cret@127.0.0.1:%d/nothing",
+                   server_port(server));
+    ASSERT_EQ(hf_open(url, NULL, &client, &err), HF_EAUTH);
+}
+
+/* ---- the network --------------------------------------------------------- */
+
+/* Our side is silent: the server ends the session by wait_timeout. */
+static void lose_by_silence(const char *query)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = mysql_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = mysql_open(proxy_port(proxy), query);
+    hf_client *rival = mysql_open(server_port(server), query);
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *next;
+    hf_error err;
+
+    proxy_hold(proxy, PROXY_TO_SERVER, true);
+    next = mysql_acquire(rival, "jobs");
+    ASSERT_EQ(hf_check(hold), HF_LOST); /* before another could have it */
+    proxy_pass(proxy);
+    await_lost(hold, &events);
+    ASSERT_OK(hf_release(next, &err), &err);
+}
+
+TEST(network, silence_loses_a_row)
+{
+    lose_by_silence(QUICK "&ttl=1s");
+}
+
+TEST(network, silence_loses_a_session_by_wait_timeout)
+{
+    lose_by_silence(QUICK "&ttl=1s&mode=get_lock");
+}
+
+TEST(network, silence_loses_a_transaction_by_wait_timeout)
+{
+    lose_by_silence(QUICK "&ttl=1s&mode=for_update");
+}
+
+/* The statement is carried out, its answer never comes. */
+static void lose_the_answer(const char *query)
+{
+    struct server *server = mysql_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = mysql_open(proxy_port(proxy), query);
+    hf_client *rival = mysql_open(server_port(server), query);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    ASSERT_EQ(mysql_try(client, "jobs", &err), 0);
+    opts.wait_ms = 300;
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_ETIMEOUT ||
+                rc == HF_EUNAVAILABLE);
+    proxy_pass(proxy);
+    proxy_reset(proxy);
+    EVENTUALLY(mysql_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(mysql_try(client, "jobs", &err) == 0);
+}
+
+TEST(network, a_lost_answer_leaves_no_row_behind)
+{
+    lose_the_answer(QUICK "&io_timeout=1s");
+}
+
+TEST(network, a_lost_answer_leaves_no_session_behind)
+{
+    lose_the_answer(QUICK "&io_timeout=1s&mode=get_lock");
+}
+
+TEST(network, a_lost_answer_leaves_no_transaction_behind)
+{
+    lose_the_answer(QUICK "&io_timeout=1s&mode=for_update");
+}
+
+/* ---- the caller's own statements ----------------------------------------- */
+
+TEST(transaction, is_committed_with_the_release)
+{
+    struct server *server = mysql_start();
+    hf_client *client =
+        mysql_open(server_port(server), QUICK "&mode=for_update&ttl=1s");
+    hf_hold *hold;
+    MYSQL *mine;
+    hf_error err;
+
+    (void)mysql_do(server, "CREATE TABLE stock(n INT);"
+                           "INSERT INTO stock VALUES(1);"
+                           "GRANT ALL ON locks.stock TO locker@127.0.0.1");
+    hold = mysql_acquire(client, "stock");
+    mine = lend(hold);
+    ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=n-1"), 0);
+    ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM stock")), 1);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM stock")), 0);
+}
+
+TEST(transaction, that_was_rolled_back_or_killed_leaves_nothing)
+{
+    struct server *server = mysql_start();
+    hf_client *client =
+        mysql_open(server_port(server), QUICK "&mode=for_update");
+    hf_hold *hold;
+    MYSQL *mine;
+    int rc;
+
+    (void)mysql_do(server, "CREATE TABLE stock(n INT);"
+                           "INSERT INTO stock VALUES(1)");
+    hold = mysql_acquire(client, "stock");
+    mine = lend(hold);
+    ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=0"), 0);
+    ASSERT_EQ(caller.mysql_rollback(mine), 0);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+
+    hold = mysql_acquire(client, "stock");
+    mine = lend(hold);
+    ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=0"), 0);
+    (void)mysql_do(server, "KILL %lu", caller.mysql_thread_id(mine));
+    rc = hf_release(hold, NULL);
+    ASSERT_TRUE(rc == HF_ELOST || rc == HF_EUNKNOWN);
+    EVENTUALLY(mysql_try(client, "stock", NULL) == 0);
+    ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM stock")), 1);
+}
+
+static void *update_second(void *arg)
+{
+    static int code;
+
+    (void)caller.mysql_query(arg, "UPDATE account SET n=n+1 WHERE id=2");
+    code = caller.mysql_query(arg, "UPDATE account SET n=n+1 WHERE id=1");
+    return code == 0 ? NULL : &code;
+}
+
+TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
+{
+    struct server *server = mysql_start();
+    hf_client *client =
+        mysql_open(server_port(server), QUICK "&mode=for_update");
+    hf_hold *one;
+    hf_hold *two;
+    MYSQL *mine;
+    pthread_t thread;
+    void *other_failed;
+    int failed;
+    int first;
+    int second;
+
+    (void)mysql_do(server, "CREATE TABLE account(id INT PRIMARY KEY,n INT)"
+                           " ENGINE=InnoDB;"
+                           "INSERT INTO account VALUES(1,0),(2,0)");
+    one = mysql_acquire(client, "one");
+    two = mysql_acquire(client, "two");
+    mine = lend(one);
+    ASSERT_EQ(caller.mysql_query(mine, "UPDATE account SET n=n+1 WHERE id=1"),
+              0);
+    ASSERT_EQ(pthread_create(&thread, NULL, update_second, lend(two)), 0);
+    EVENTUALLY(atoi(mysql_do(server, "SELECT COUNT(*) FROM "
+                                     "information_schema.innodb_trx WHERE "
+                                     "trx_state='LOCK WAIT'")) == 1);
+    failed = caller.mysql_query(mine, "UPDATE account SET n=n+1 WHERE id=2");
+    (void)pthread_join(thread, &other_failed);
+    ASSERT_TRUE((failed != 0) != (other_failed != NULL));
+    if (failed)
+        ASSERT_EQ(caller.mysql_errno(mine), ER_LOCK_DEADLOCK);
+    first = hf_release(one, NULL);
+    second = hf_release(two, NULL);
+    ASSERT_EQ(first, failed ? HF_ELOST : 0);
+    ASSERT_EQ(second, other_failed ? HF_ELOST : 0);
+    ASSERT_EQ(atoi(mysql_do(server, "SELECT SUM(n) FROM account")), 2);
+}
+
+TEST(transaction, is_not_what_the_other_modes_have)
+{
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), QUICK);
+    hf_hold *hold = mysql_acquire(client, "jobs");
+    void *connection;
+    hf_error err;
+
+    ASSERT_RC(hf_sql_connection(hold, &connection, &err), HF_EUNSUPPORTED,
+              &err);
+    ASSERT_HAS(err.text, "for_update");
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+TEST(names, that_attack_hit_nothing)
+{
+    static const char *const modes[] = {
+        QUICK "&mode=table", QUICK "&mode=get_lock", QUICK "&mode=for_update"};
+    static const char *const names[] = {
+        "'; DROP TABLE canary; -- ",
+        "x'; DELETE FROM canary WHERE '1'='1",
+        "\\'; DROP TABLE canary; #",
+        "\xbf\xc2\xbf'; DROP TABLE canary; -- " + 1,
+        "/*!50000 DROP TABLE canary */",
+        "$N $T $R $L",
+        "%s%n%s%n",
+        "CONCAT('holdfast',1)",
+    };
+    struct server *server = mysql_start();
+
+    (void)mysql_do(server, "CREATE TABLE canary(n INT);"
+                           "INSERT INTO canary VALUES(7);"
+                           "GRANT ALL ON locks.* TO locker@127.0.0.1");
+    for (size_t m = 0; m < HF_COUNT_OF(modes); m++) {
+        hf_client *client = mysql_open(server_port(server), modes[m]);
+        hf_client *rival = mysql_open(server_port(server), modes[m]);
+
+        for (size_t i = 0; i < HF_COUNT_OF(names); i++) {
+            hf_opts opts = HF_OPTS_INIT;
+            hf_hold *hold;
+            hf_error err;
+
+            opts.owner = names[i];
+            opts.note = names[i];
+            if (hf_name_check(names[i], strlen(names[i]), NULL) != 0)
+                continue;
+            ASSERT_OK(hf_acquire(client, names[i], &opts, &hold, &err), &err);
+            ASSERT_EQ(mysql_try(rival, names[i], &err), HF_EBUSY);
+            ASSERT_OK(hf_release(hold, &err), &err);
+        }
+        ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM canary")), 7);
+    }
+}
