@@ -474,8 +474,9 @@ HF_API int hf_elect_stop(hf_election *election, hf_error *err);
  * the caller's own statements: a MYSQL * of libmariadb, a PGconn * of libpq.
  *
  * What is written through it is committed by hf_release(), together with the
- * lock: 0 means that it is in the database, HF_ELOST that nothing of it is. So
- * a lock that was lost cannot do harm, and no token is needed.
+ * lock: 0 means that it is in the database, HF_ELOST that nothing of it is,
+ * HF_EUNKNOWN that the connection broke while it was being committed. So a lock
+ * that was lost cannot do harm, and no token is needed.
  *
  * From this call until hf_release() the connection is the caller's alone, one
  * thread at a time; the library neither reads nor writes it, does not renew,
