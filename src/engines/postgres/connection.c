@@ -141,6 +141,8 @@ static void clear_answer(struct hf__session *session)
 
 static void close_conn(struct hf__session *session, bool forked)
 {
+    if (!forked)
+        hf__session_forget_hosts(session);
     if (!session->conn)
         return;
     if (forked) {
@@ -313,17 +315,17 @@ int hf__session_add(struct hf__session *session,
 /* Room for one more call. */
 static int reserve_call(struct hf__session *session)
 {
-    uint32_t size = session->calls_size == 0 ? 16 : 2 * session->calls_size;
+    uint32_t before = session->calls_size;
+    uint32_t size = before == 0 ? 16 : 2 * before;
     struct hf__session_call *calls;
 
-    if (session->calls_n < session->calls_size)
+    if (session->calls_n < before)
         return 0;
     calls = hf__malloc(size * sizeof(*calls));
     if (!calls)
         return HF_ENOMEM;
-    for (uint32_t i = 0; i < session->calls_n; i++)
-        calls[i] =
-            session->calls[(session->calls_first + i) % session->calls_size];
+    for (uint32_t i = 0; before > 0 && i < session->calls_n; i++)
+        calls[i] = session->calls[(session->calls_first + i) % before];
     hf__free(session->calls);
     session->calls = calls;
     session->calls_size = size;

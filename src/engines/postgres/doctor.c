@@ -137,11 +137,10 @@ static void on_examined(struct hf__session *session,
         hf__session_explain_lost(session, &err);
         rc = err.code;
     } else if (answer->error) {
-        rc = hf__session_explain(session, answer->error, &err);
+        (void)hf__session_explain(session, answer->error, &err);
         (void)hf__query_add_finding(query, HF_FINDING_FAIL, "rights",
                                     "grant what holdfast(7) lists", "%s",
                                     err.text);
-        rc = 0;
     } else {
         finish(postgres, query, answer);
         check_trip(postgres, query, hf__now() - call->sent_ns);

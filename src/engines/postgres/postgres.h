@@ -185,6 +185,7 @@ int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns);
  * hf__session_connecting() or hf__session_fail(). */
 int hf__session_resolve(struct hf__session *session, hf_error *err);
 void hf__session_connecting(struct hf__session *session);
+void hf__session_forget_hosts(struct hf__session *session);
 void hf__session_resolve_stop(struct hf__session *session, bool forked);
 
 /* ---- tickets.c ---------------------------------------------------------- */

@@ -51,6 +51,13 @@ static void put_tls(struct words *words, const struct hf__settings *settings)
     put(words, "sslkey", settings->tls_key);
 }
 
+void hf__session_forget_hosts(struct hf__session *session)
+{
+    hf__buf_release(&session->hosts);
+    hf__buf_release(&session->addresses);
+    hf__buf_release(&session->ports);
+}
+
 static int connect_to(struct hf__session *session, hf_error *err)
 {
     const struct hf__engine_host *host = session->engine->base.host;
@@ -75,9 +82,7 @@ static int connect_to(struct hf__session *session, hf_error *err)
                                                 /* expand_dbname= */ 0);
     if (!session->conn)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    hf__buf_release(&session->hosts);
-    hf__buf_release(&session->addresses);
-    hf__buf_release(&session->ports);
+    hf__session_forget_hosts(session);
     if (hf__pq.PQstatus(session->conn) == CONNECTION_BAD) {
         const char *text = hf__pq.PQerrorMessage(session->conn);
 
@@ -177,9 +182,7 @@ int hf__session_resolve(struct hf__session *session, hf_error *err)
     int rc;
 
     session->host = 0;
-    hf__buf_release(&session->hosts);
-    hf__buf_release(&session->addresses);
-    hf__buf_release(&session->ports);
+    hf__session_forget_hosts(session);
     rc = go_on(session, err);
     if (rc != 0) {
         hf__session_stop(session, /* forked= */ false);

@@ -42,6 +42,7 @@ rm -f "$dir.log"
 start() {
     local port=$1 log=$dir/log
 
+    : >"$log"
     cd "$dir"
     "${as[@]}" "$bin/postgres" -D "$dir/data" -p "$port" \
         -c listen_addresses=127.0.0.1 -c unix_socket_directories="$dir" \
