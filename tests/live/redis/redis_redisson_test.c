@@ -292,8 +292,11 @@ TEST(redisson, the_permits_of_a_dead_holder_come_back)
     static const char *const kinds[] = {R "semaphore&ttl=600ms",
                                         R "permits&ttl=600ms"};
 
+    struct proc *dying[2] = {proc_start(hold_until_killed, NULL),
+                             proc_start(hold_until_killed, NULL)};
+
     for (int i = 0; i < 2; i++) {
-        struct proc *dead = proc_start(hold_until_killed, NULL);
+        struct proc *dead = dying[i];
         struct server *server = redis_start();
         hf_client *client;
         hf_hold *hold;
