@@ -52,16 +52,12 @@ static void put_base64(const uint8_t bytes[16], char *to)
     *to = '=';
 }
 
-/* Version 4, which its random digits become. */
 static void put_uuid(const uint8_t bytes[16], char *to)
 {
     char hex[33];
-    char text[37];
 
     put_hex(bytes, hex);
-    (void)snprintf(text, sizeof(text), "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex,
-                   hex + 8, hex + 13, hex + 17, hex + 20);
-    memcpy(to, text, 36);
+    hf__redis_put_uuid(hex, to);
 }
 
 static const struct hf__plain_shape shapes[] = {

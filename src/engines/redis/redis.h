@@ -312,6 +312,8 @@ void hf__redis_record_holder(const char *record, size_t len, char *to,
 /* 16 digits at @text. */
 uint64_t hf__redis_digits(const char *text, size_t len);
 void hf__redis_put_digits(char *to, uint64_t number, size_t width);
+/* 32 random digits as a UUID, which costs six bits for version and variant. */
+void hf__redis_put_uuid(const char *hex, char to[37]);
 
 /* The one place for a name's memory; may be another name's: compare hash. */
 struct hf__redis_name *hf__redis_name(struct hf__redis *redis, const char *name,

@@ -79,16 +79,6 @@ static const struct hf__redisson_kind kinds[] = {
      .beat_script = HF__REDISSON_SEMAPHORE_BEAT},
 };
 
-/* The identity as a UUID of version 4, which its random digits become. */
-static void make_uuid(struct hf__redis *redis)
-{
-    const char *hex = redis->base.host->identity_hex;
-
-    (void)snprintf(redis->uuid, sizeof(redis->uuid),
-                   "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8, hex + 13,
-                   hex + 17, hex + 20);
-}
-
 static int open_kind(struct hf__redis *redis, hf_error *err)
 {
     const char *mode = redis->base.host->settings->mode;
@@ -104,7 +94,7 @@ static int open_kind(struct hf__redis *redis, hf_error *err)
                         "permits and semaphore",
                         mode);
     redis->base.caps |= redis->kind->caps;
-    make_uuid(redis);
+    hf__redis_put_uuid(redis->base.host->identity_hex, redis->uuid);
     return 0;
 }
 

@@ -40,6 +40,12 @@ uint64_t hf__redis_digits(const char *text, size_t len)
     return number;
 }
 
+void hf__redis_put_uuid(const char *hex, char to[37])
+{
+    (void)snprintf(to, 37, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8,
+                   hex + 13, hex + 17, hex + 20);
+}
+
 /* ---- records ----------------------------------------------------------- */
 
 static void put_hex(char *to, uint64_t number, size_t width)
