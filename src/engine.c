@@ -68,7 +68,7 @@ static const struct absent {
     {"postgres", "postgresql postgres", HINT("libpq-dev")},
 #endif
 #ifndef HF_ENGINE_MEMCACHED
-    {"memcached", "memcached", HINT("libssl-dev")},
+    {"memcached", "memcached memcacheds", HINT("libssl-dev")},
 #endif
     {NULL, "", ""},
 };

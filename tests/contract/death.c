@@ -71,8 +71,8 @@ TEST(death, a_killed_holder_frees_the_lock)
     contract_release(contract_acquire(client, job.name));
     if (contract_can(HF_CAP_DEATH_NOTICE))
         ASSERT_LT(clock_ms() - killed_ms, 100);
-    else
-        ASSERT_LT(clock_ms() - killed_ms, 2000);
+    else /* its lease, counted in whole seconds by some, and a poll */
+        ASSERT_LT(clock_ms() - killed_ms, 5000);
 }
 
 TEST(death, a_waiter_is_woken_by_the_holders_death)

@@ -153,6 +153,7 @@ TEST(memory, flushed_at_a_majority_is_told_as_lost)
         (void)redis_do(servers[i], "FLUSHALL");
     ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
     ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     EVENTUALLY(redlock_votes(servers, "jobs") == 0);
 }
 
@@ -205,6 +206,7 @@ TEST(memory, a_server_restarted_without_it_does_not_vote_for_a_second_holder)
                strstr(err.text, "restarted"));
     next = redis_acquire(island.two, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     ASSERT_OK(hf_release(next, &err), &err);
 }
 

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memcached.c - the engine for one Memcached server: memcached://host:11211
+ *
+ * The table of the engine, the URL taken apart, and the timer of what is
+ * overdue. One server only: clients with a list of servers choose by the key
+ * and by who is alive, so two of them may lock one name on two servers.
+ *
+ * Failure: a call that is not answered within io_timeout ends the connection:
+ * whatever becomes of it, nothing after it can be known either.
+ */
+#include "engines/memcached/memcached.h"
+
+#include <stdio.h>
+
+#include "net/tls.h"
+
+static struct hf__memcached *memcached_of(struct hf__engine *engine)
+{
+    return (struct hf__memcached *)engine;
+}
+
+/* ---- the timer ----------------------------------------------------------- */
+
+void hf__memcached_wake(struct hf__memcached *memcached, int64_t due_ns)
+{
+    const struct hf__engine_host *host = memcached->base.host;
+
+    if (hf__timer_running(&memcached->timer) &&
+        memcached->timer.due_ns <= due_ns)
+        return;
+    host->timer(host, &memcached->timer, due_ns);
+}
+
+static void timer_fire(struct hf__timer *timer)
+{
+    struct hf__memcached *memcached =
+        HF_CONTAINER_OF(timer, struct hf__memcached, timer);
+    const struct hf__settings *settings = memcached->base.host->settings;
+    bool up = memcached->up;
+    int64_t most_ms =
+        up ? settings->io_timeout_ms : settings->connect_timeout_ms;
+    int64_t since_ns = memcached->connect_ns;
+    int64_t due_ns;
+    hf_error err;
+
+    if (memcached->stream.state == HF__STREAM_IDLE ||
+        (up && memcached->calls_n == 0))
+        return;
+    if (up)
+        since_ns = memcached->calls[memcached->calls_first].sent_ns;
+    due_ns = since_ns + hf__ms_to_ns(most_ms);
+    if (hf__now() < due_ns) {
+        hf__memcached_wake(memcached, due_ns);
+        return;
+    }
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: no %s within %lld ms",
+                   memcached->peer, up ? "answer" : "connection",
+                   (long long)most_ms);
+    hf__memcached_fail(memcached, &err);
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+static int read_tls(struct hf__memcached *memcached, hf_error *err)
+{
+    const struct hf__settings *settings = memcached->base.host->settings;
+    struct hf__tls_options options = {
+        .ca = settings->tls_ca,
+        .cert = settings->tls_cert,
+        .key = settings->tls_key,
+        .verify = settings->tls_verify != 0,
+    };
+    int rc = hf__tls_context_new(&options, &memcached->tls, err);
+
+    memcached->stream.peer.tls = memcached->tls;
+    return rc;
+}
+
+static int check(const struct hf__url *url, const struct hf__settings *settings,
+                 hf_error *err)
+{
+    if (url->n_hosts > 1)
+        return hf__fail(err, HF_ECONFIG,
+                        "%s:// is one server: with a list, clients that see "
+                        "another one alive would lock elsewhere",
+                        url->scheme);
+    if (url->user || url->password || settings->password[0] != '\0')
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "%s:// knows no users and passwords", url->scheme);
+    if (url->path[0] != '\0' && strcmp(url->path, "/") != 0)
+        return hf__fail(err, HF_ECONFIG, "%s:// has no path", url->scheme);
+    if (settings->dialect[0] != '\0' && strcmp(settings->dialect, "native") &&
+        strcmp(settings->dialect, "tooz") != 0)
+        return hf__fail(err, HF_ECONFIG,
+                        "dialect=%s: memcached has native and tooz",
+                        settings->dialect);
+    return 0;
+}
+
+static int memcached_open(struct hf__engine *engine, hf_error *err)
+{
+    struct hf__memcached *memcached = memcached_of(engine);
+    const struct hf__url *url = engine->host->url;
+    struct hf__stream_peer *peer = &memcached->stream.peer;
+    int rc = check(url, engine->host->settings, err);
+
+    memcached->timer.fire = timer_fire;
+    memcached->stream.loop = engine->host->loop;
+    memcached->stream.io.fd = -1;
+    memcached->epoch = 1;
+    if (rc != 0)
+        return rc;
+    memcached->tooz = strcmp(engine->host->settings->dialect, "tooz") == 0;
+    peer->host = url->n_hosts == 1 ? url->hosts[0].host : "127.0.0.1";
+    peer->port = url->n_hosts == 1 && url->hosts[0].port != 0
+                     ? url->hosts[0].port
+                     : 11211;
+    (void)snprintf(memcached->peer, sizeof(memcached->peer),
+                   "memcached %.250s:%d", peer->host, peer->port);
+    return strcmp(url->scheme, "memcacheds") == 0 ? read_tls(memcached, err)
+                                                  : 0;
+}
+
+static int memcached_connect(struct hf__engine *engine, hf_error *err)
+{
+    return hf__memcached_connect(memcached_of(engine), err);
+}
+
+static void memcached_close(struct hf__engine *engine, bool forked)
+{
+    struct hf__memcached *memcached = memcached_of(engine);
+
+    hf__memcached_disconnect(memcached, forked);
+    if (forked)
+        return;
+    hf__timer_stop(engine->host->loop, &memcached->timer);
+    hf__free(memcached->calls);
+    memcached->calls = NULL;
+    memcached->calls_n = 0;
+    engine->under_way = 0;
+    hf__tls_context_free(memcached->tls);
+    memcached->tls = NULL;
+}
+
+static void memcached_flush(struct hf__engine *engine)
+{
+    hf__stream_flush(&memcached_of(engine)->stream);
+}
+
+const struct hf__engine_ops hf__engine_memcached = {
+    .name = "memcached",
+    .schemes = "memcached memcacheds",
+    .dialects = "native tooz",
+    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED,
+    .flags = HF__RESERVES_TOKENS, /* none is as good as a range of them */
+    .size = sizeof(struct hf__memcached),
+    .ticket_size = sizeof(struct hf__memcached_ticket),
+    .open = memcached_open,
+    .connect = memcached_connect,
+    .close = memcached_close,
+    .acquire = hf__memcached_acquire,
+    .withdraw = hf__memcached_withdraw,
+    .release = hf__memcached_release,
+    .renew = hf__memcached_renew,
+    .doctor = hf__memcached_doctor,
+    .flush = memcached_flush,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* memcached.c - a Memcached server for a test, and a word with it. */
+#include "memcached.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct server *memcached_start(const char *megabytes, const char *option)
+{
+    const char *const words[] = {
+        "memcached", "-u", "nobody", "-l", "127.0.0.1", "-p",   "{port}", "-U",
+        "0",         "-t", "2",      "-m", megabytes,   option, NULL,
+    };
+    const char **kept = malloc(sizeof(words)); /* for a restart */
+
+    ASSERT_NOT_NULL(kept);
+    memcpy(kept, words, sizeof(words));
+    test_defer(free, kept);
+    return server_start(kept);
+}
+
+static int dial(int port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+        FAIL("connect: %s", strerror(errno));
+    return fd;
+}
+
+/* Has a line that begins with @last come to its end? */
+static bool is_over(const char *answer, const char *last)
+{
+    const char *line = answer;
+
+    while (line && *line) {
+        const char *end = strchr(line, '\n');
+
+        if (end && strncmp(line, last, strlen(last)) == 0)
+            return true;
+        line = end ? end + 1 : NULL;
+    }
+    return false;
+}
+
+const char *memcached_do(struct server *server, const char *last,
+                         const char *format, ...)
+{
+    static char answer[1 << 16];
+    int fd = dial(server_port(server));
+    size_t used = 0;
+    va_list args;
+
+    va_start(args, format);
+    if (vdprintf(fd, format, args) < 0 || dprintf(fd, "\r\n") < 0)
+        FAIL("write: %s", strerror(errno));
+    va_end(args);
+    answer[0] = '\0';
+    while (!is_over(answer, last)) {
+        ssize_t n = read(fd, answer + used, sizeof(answer) - 1 - used);
+
+        if (n <= 0)
+            FAIL("no line '%s' in: %s", last, answer);
+        used += (size_t)n;
+        answer[used] = '\0';
+    }
+    close(fd);
+    return answer;
+}
+
+bool memcached_has(struct server *server, const char *key)
+{
+    return strncmp(memcached_do(server, "", "mg %s", key), "HD", 2) == 0;
+}
+
+static void close_client(void *arg)
+{
+    hf_close(arg);
+}
+
+hf_client *memcached_open(int port, const char *query)
+{
+    hf_client *client;
+    hf_error err;
+    char url[512];
+
+    (void)snprintf(url, sizeof(url), "memcached://127.0.0.1:%d?%s", port,
+                   query);
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    test_defer(close_client, client);
+    return client;
+}
+
+hf_hold *memcached_acquire(hf_client *client, const char *name)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.wait_ms = 10000;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+int memcached_try(hf_client *client, const char *name, hf_error *err)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    int rc;
+
+    opts.wait_ms = 0;
+    rc = hf_acquire(client, name, &opts, &hold, err);
+    if (rc == 0)
+        ASSERT_OK(hf_release(hold, err), err);
+    return rc;
+}
