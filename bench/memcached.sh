@@ -18,7 +18,7 @@ port=$((20000 + RANDOM % 12000))
 taskset -c "$cpu" memcached -u nobody -l 127.0.0.1 -p "$port" -U 0 -m 64 -t 1 \
     >"$dir/log" 2>&1 </dev/null &
 server=$!
-trap 'kill $server; rm -rf "$dir"' EXIT
+trap 'kill $server; wait; rm -rf "$dir"' EXIT
 "$build/holdfast" run -u "memcached://127.0.0.1:$port" warm -- true
 
 for ((i = 0; i < rounds; i++)); do

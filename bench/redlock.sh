@@ -15,7 +15,7 @@ cpu=${BENCH_CPU:-1}
 dir=$(mktemp -d)
 servers=()
 ports=()
-trap 'kill "${servers[@]}"; rm -rf "$dir"' EXIT
+trap 'kill "${servers[@]}"; wait; rm -rf "$dir"' EXIT
 
 first=$((20000 + RANDOM % 12000))
 for i in 1 2 3 4 5; do

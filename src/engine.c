@@ -70,7 +70,7 @@ static const struct absent {
 #ifndef HF_ENGINE_MEMCACHED
     {"memcached", "memcached memcacheds", HINT("libssl-dev")},
 #endif
-    {NULL, "", ""},
+    {NULL, "", HINT("")}, /* the end, also where all are there */
 };
 
 static const struct hf__engine_ops *const wrappers[] = {

@@ -14,8 +14,8 @@
 struct server *memcached_start(const char *megabytes, const char *option)
 {
     const char *const words[] = {
-        "memcached", "-u", "nobody", "-l", "127.0.0.1", "-p",   "{port}", "-U",
-        "0",         "-t", "2",      "-m", megabytes,   option, NULL,
+        "memcached", "-u", "root", "-l", "127.0.0.1", "-p",   "{port}", "-U",
+        "0",         "-t", "2",    "-m", megabytes,   option, NULL,
     };
     const char **kept = malloc(sizeof(words)); /* for a restart */
 

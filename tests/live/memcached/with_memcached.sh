@@ -29,8 +29,6 @@ make_certificate() {
         cat "$dir/openssl.log" >&2
         exit 1
     }
-    chmod 755 "$dir"
-    chmod 644 "$dir/key" "$dir/crt"
 }
 
 # Is the process that we started the one that listens?
@@ -45,14 +43,17 @@ listens() {
 }
 
 start() {
-    local port=$1 options=(-u nobody -l 127.0.0.1 -p "$1" -U 0 -m 64 -t 2)
+    local port=$1 options=(-u root -l 127.0.0.1 -p "$1" -U 0 -m 64 -t 2)
 
     url=memcached://127.0.0.1:$port
     if [ "$kind" = tls ]; then
         options+=(-Z -o "ssl_chain_cert=$dir/crt,ssl_key=$dir/key")
         url=memcacheds://127.0.0.1:$port
     fi
-    memcached "${options[@]}" >"$dir/log" 2>&1 </dev/null &
+    # Whatever happens to us, it does not stay behind: a change of its user
+    # would undo that.
+    setpriv --pdeathsig KILL memcached "${options[@]}" >"$dir/log" 2>&1 \
+        </dev/null &
     server=$!
     until listens "$port"; do
         kill -0 "$server" 2>/dev/null || return 1
