@@ -5,6 +5,8 @@
  * Two clients open, contend, look, downgrade, release and close. Any call may
  * fail; none may crash, keep memory, or leave something on the server.
  */
+#include <stdlib.h>
+
 #include "event.h"
 #include "heap.h"
 #include "redis.h"
@@ -61,11 +63,9 @@ static void contend(hf_client *client, hf_client *rival, bool native)
     hf_request_free(request);
 }
 
-static void torture(const char *query)
+static void torture_at(struct server *server, const char *url)
 {
-    struct server *server = redis_start();
-    const char *url = redis_url(server_port(server), query);
-    bool native = !strstr(query, "dialect=");
+    bool native = !strstr(url, "dialect=");
     long before = heap_in_use();
     long n;
 
@@ -91,6 +91,38 @@ static void torture(const char *query)
     test_note("%ld allocations", n - 1);
 }
 
+static void torture(const char *query)
+{
+    struct server *server = redis_start();
+
+    torture_at(server, redis_url(server_port(server), query));
+}
+
+/* A cluster of one node. */
+static struct server *start_cluster(void)
+{
+    static const char *const words[] = {
+        "redis-server", "--port",         "{port}", "--bind",
+        "127.0.0.1",    "--save",         "",       "--appendonly",
+        "no",           "--dir",          "{dir}",  "--cluster-enabled",
+        "yes",          "--cluster-port", "0",      NULL};
+    const char **filled =
+        calloc(sizeof(words) / sizeof(words[0]) + 1, sizeof(*filled));
+    char *port = NULL;
+    struct server *server;
+
+    if (!filled || asprintf(&port, "%d", server_free_port()) < 0)
+        FAIL("out of memory");
+    test_defer(free, filled);
+    test_defer(free, port);
+    memcpy(filled, words, sizeof(words));
+    filled[14] = port;
+    server = server_start(filled);
+    ASSERT_EQ(redis_do(server, "CLUSTER ADDSLOTSRANGE 0 16383")[0], '+');
+    EVENTUALLY(strstr(redis_do(server, "CLUSTER INFO"), "state:ok") != NULL);
+    return server;
+}
+
 #define QUICK "retry.base=1ms&retry.max_interval=20ms&io_timeout=500ms&ttl=1s"
 
 TEST_FORKED(torture, native)
@@ -109,4 +141,16 @@ TEST_FORKED(torture, redisson)
 {
     heap_install();
     torture(QUICK "&dialect=redisson&mode=rw");
+}
+
+TEST_FORKED(torture, cluster)
+{
+    struct server *server;
+    char url[256];
+
+    heap_install();
+    server = start_cluster();
+    (void)snprintf(url, sizeof(url), "redis-cluster://127.0.0.1:%d?" QUICK,
+                   server_port(server));
+    torture_at(server, url);
 }
