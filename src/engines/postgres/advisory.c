@@ -33,7 +33,7 @@ enum { QUIET = 8 };
 /* A key is claimed again after this time, so that its record stays. */
 #define CLAIM_NS (INT64_C(3600) * HF_SECOND)
 /* A wait that is not over by then is looked at: does it stand in line? */
-#define LOOK_NS (3 * HF_MS)
+#define LOOK_NS (20 * HF_MS)
 /* Before a waiter that got no session asks again. */
 #define REST_NS (100 * HF_MS)
 /* Who holds a lock for so long wants to hear when its session ends. */
@@ -96,22 +96,27 @@ static void leave_session(struct hf__postgres_ticket *mine)
     }
 }
 
-/* No lock of another lease, and not this one already. */
-static bool fits_main(struct hf__postgres_ticket *mine)
+/* Does the main session have, or ask for, the key of @mine already? */
+static bool main_has_key(struct hf__postgres_ticket *mine)
 {
-    struct hf__postgres *postgres = mine->engine;
     struct hf__list *bucket =
-        &postgres->held[(uint64_t)mine->key % HF__PG_BUCKETS];
+        &mine->engine->held[(uint64_t)mine->key % HF__PG_BUCKETS];
 
-    if (postgres->held_n > 0 &&
-        postgres->main.timeout_ms != lease_of(mine->ticket))
-        return false;
     HF_LIST_EACH(bucket, link) {
         if (HF_CONTAINER_OF(link, struct hf__postgres_ticket, link)->key ==
             mine->key)
-            return false;
+            return true;
     }
-    return true;
+    return false;
+}
+
+/* No lock of another lease is on the main session. */
+static bool fits_main(const struct hf__postgres_ticket *mine)
+{
+    const struct hf__postgres *postgres = mine->engine;
+
+    return postgres->held_n == 0 ||
+           postgres->main.timeout_ms == lease_of(mine->ticket);
 }
 
 /* ---- ghosts -------------------------------------------------------------- */
@@ -486,9 +491,13 @@ static void want_session(struct hf__postgres_ticket *mine, bool refused)
 static void ask(struct hf__postgres_ticket *mine)
 {
     struct hf__postgres_name *name = hf__postgres_name(mine->engine, mine->key);
+    bool ours = main_has_key(mine);
 
-    if (!fits_main(mine) || (name->contended > 0 && !mine->ticket->nowait)) {
-        want_session(mine, /* refused= */ false);
+    if (ours || !fits_main(mine) ||
+        (name->contended > 0 && !mine->ticket->nowait)) {
+        /* What we have exclusively ourselves is not free. */
+        want_session(mine, ours && mine->ticket->mode == HF_EXCLUSIVE &&
+                               !mine->ticket->nowait);
         return;
     }
     on_main(mine);
