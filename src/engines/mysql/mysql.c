@@ -280,5 +280,6 @@ const struct hf__engine_ops hf__engine_mysql = {
     .break_lock = hf__mysql_break_lock,
     .version_read = hf__mysql_version_read_op,
     .version_commit = hf__mysql_version_commit_op,
+    .doctor = hf__mysql_examine,
     .connection = hf__mysql_connection_op,
 };

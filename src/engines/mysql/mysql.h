@@ -10,7 +10,7 @@
  *   table.c       mode=table
  *   session.c     mode=get_lock, mode=for_update
  *   pooled.c      the connections that these need beside the main one
- *   inspect.c     list, check, break, versions
+ *   inspect.c     list, check, break, versions        doctor.c
  */
 #ifndef HF_MYSQL_MYSQL_H
 #define HF_MYSQL_MYSQL_H
@@ -251,6 +251,7 @@ extern const char hf__mysql_renew_exclusive[];
 extern const char hf__mysql_renew_row[];
 extern const char hf__mysql_downgrade[];
 extern const char hf__mysql_list[];
+extern const char hf__mysql_doctor[];
 extern const char hf__mysql_show[];
 extern const char hf__mysql_check[];
 extern const char hf__mysql_break[];
@@ -321,5 +322,9 @@ hf__engine_query_fn hf__mysql_check_token;
 hf__engine_query_fn hf__mysql_break_lock;
 hf__engine_query_fn hf__mysql_version_read_op;
 hf__engine_query_fn hf__mysql_version_commit_op;
+
+/* ---- doctor.c ---------------------------------------------------------- */
+
+hf__engine_query_fn hf__mysql_examine;
 
 #endif

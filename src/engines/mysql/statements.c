@@ -222,6 +222,19 @@ const char hf__mysql_for_update_leave[] =
     "SELECT @@in_transaction;COMMIT;SET wait_timeout=86400";
 const char hf__mysql_for_update_undo[] = "ROLLBACK;SET wait_timeout=86400";
 
+/* Every right that a lock needs, and nothing stays. */
+const char hf__mysql_doctor[] =
+    "BEGIN NOT ATOMIC DECLARE v INT;"
+    "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"
+    "START TRANSACTION;"
+    "INSERT INTO holdfast_row VALUES($N) ON DUPLICATE KEY UPDATE name=name;"
+    "SELECT 1 INTO v FROM holdfast_row WHERE name=$N FOR UPDATE;"
+    "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
+    "VALUES($N,0,'',0,0,'') ON DUPLICATE KEY UPDATE name=name;"
+    "UPDATE holdfast_lock SET since=0 WHERE name=$N;"
+    "DELETE FROM holdfast_ticket WHERE name=$N;ROLLBACK;"
+    "DO GET_LOCK(" DIGEST ",0),RELEASE_LOCK(" DIGEST ");END";
+
 const char hf__mysql_version_read[] =
     "SELECT version FROM holdfast_version WHERE name=$N";
 const char hf__mysql_version_commit[] =

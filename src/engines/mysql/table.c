@@ -170,11 +170,9 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (mine->waiting && (!reply || reply->code != 0)) {
         /* In line still, as far as we know: look again. */
         plan_poll(mysql, ticket, 8);
-    } else if (!reply) {
-        unknown(mysql, ticket);
-    } else if (reply->code != 0) {
+    } else if (reply && reply->code != 0) {
         not_granted(mysql, ticket, reply);
-    } else if (!hf__mysql_row(reply, &row, &lengths)) {
+    } else if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
         unknown(mysql, ticket);
     } else if (hf__mysql_number(row[0]) == 1) {
         granted(mysql, ticket, hf__mysql_number(row[1]), call->sent_ns);
@@ -229,11 +227,9 @@ static void on_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!mine || !mine->asking || hf__mysql_remake(call, reply))
         return;
-    if (!reply) {
-        unknown(mysql, ticket);
-    } else if (reply->code != 0) {
+    if (reply && reply->code != 0) {
         not_granted(mysql, ticket, reply);
-    } else if (!hf__mysql_row(reply, &row, &lengths)) {
+    } else if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
         unknown(mysql, ticket);
     } else if (hf__mysql_number(row[0]) == 1) {
         granted(mysql, ticket, hf__mysql_number(row[1]), call->sent_ns);

@@ -432,6 +432,33 @@ TEST(transaction, is_not_what_the_other_modes_have)
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
+/* ---- the doctor ----------------------------------------------------------- */
+
+static int note_bad(const hf_finding *finding, void *ctx)
+{
+    if (finding->status == HF_FINDING_FAIL)
+        (void)snprintf(ctx, 64, "%s", finding->check);
+    return 0;
+}
+
+TEST(doctor, finds_a_server_that_cannot_keep_locks)
+{
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), QUICK);
+    char bad[64] = "";
+    hf_error err;
+
+    ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
+    ASSERT_STREQ(bad, "");
+    (void)mysql_do(server, "ALTER TABLE holdfast_row ENGINE=Aria");
+    ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
+    ASSERT_STREQ(bad, "tables");
+    (void)mysql_do(server, "REVOKE DELETE ON locks.* FROM locker@127.0.0.1");
+    client = mysql_open(server_port(server), QUICK);
+    ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
+    ASSERT_STREQ(bad, "rights");
+}
+
 /* ---- names --------------------------------------------------------------- */
 
 TEST(names, that_attack_hit_nothing)

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doctor.c - is this server fit to keep locks?
+ *
+ * One statement asks for everything that the server says of itself. The rights
+ * that locks need are tried out: by the first statement of the mode, on a name
+ * of our own, which is freed again.
+ */
+#include "engines/mysql/mysql.h"
+
+enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
+
+enum {
+    VERSION,
+    READ_ONLY,
+    WSREP,
+    REPLICATED,
+    FLUSH,
+    IDLE_TRANSACTION,
+    CLOCK,
+    ENGINE
+};
+static const char question[] =
+    "SELECT VERSION(),@@read_only,"
+    "(SELECT COALESCE(MAX(VARIABLE_VALUE),'OFF') FROM "
+    "information_schema.global_variables WHERE VARIABLE_NAME='WSREP_ON'),"
+    "@@log_bin,@@innodb_flush_log_at_trx_commit,@@idle_transaction_timeout,"
+    "CAST(UNIX_TIMESTAMP(SYSDATE(6))*1000000 AS UNSIGNED),"
+    "(SELECT MAX(ENGINE) FROM information_schema.tables WHERE "
+    "TABLE_SCHEMA=DATABASE() AND TABLE_NAME LIKE 'holdfast\\_%' AND "
+    "ENGINE<>'InnoDB')";
+
+static void on_tried_out(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                         struct hf__mysql_reply *reply)
+{
+    hf_error err;
+
+    if (hf__mysql_remake(call, reply))
+        return;
+    if (!reply) {
+        (void)hf__mysql_explain_lost(mysql, &err);
+        hf__up_answer(&mysql->base, call->query, err.code, &err);
+        return;
+    }
+    if (reply->code != 0)
+        (void)hf__query_add_finding(
+            call->query, BAD, "rights",
+            "grant SELECT, INSERT, UPDATE, DELETE and CREATE on the database",
+            "a lock cannot be taken: %s", reply->text);
+    else
+        (void)hf__query_add_finding(call->query, OK, "rights", "",
+                                    "a lock can be taken and freed");
+    hf__up_answer(&mysql->base, call->query, 0, /* err= */ NULL);
+}
+
+static void find_clock(const struct hf__mysql *mysql, struct hf__query *query,
+                       const char *field, int64_t trip_us)
+{
+    int64_t off_ms =
+        ((int64_t)hf__mysql_number(field) - hf__world->wall_us()) / 1000;
+    int64_t ttl_ms = mysql->base.host->settings->ttl_ms;
+    bool slow = trip_us > ttl_ms * 1000 / 20;
+
+    (void)hf__query_add_finding(query, slow ? WARN : OK, "trip",
+                                slow ? "a longer ttl" : "",
+                                "%lld µs there and back, ttl %lld ms",
+                                (long long)trip_us, (long long)ttl_ms);
+    if (off_ms < -1000 || off_ms > 1000)
+        (void)hf__query_add_finding(
+            query, WARN, "clock", "keep the clocks together (NTP)",
+            "the server's clock differs from ours by %lld ms; only the "
+            "server's counts",
+            (long long)off_ms);
+    else
+        (void)hf__query_add_finding(query, OK, "clock", "",
+                                    "within a second of ours");
+}
+
+static void find_copies(const struct hf__mysql *mysql, struct hf__query *query,
+                        MYSQL_ROW row)
+{
+    bool galera = row[WSREP] && strcmp(row[WSREP], "ON") == 0;
+    bool table = mysql->mode == &hf__mysql_table;
+
+    if (galera)
+        (void)hf__query_add_finding(
+            query, table ? WARN : BAD, "cluster",
+            "let all clients use the same node", "Galera: %s",
+            table ? "two nodes may take one row at once; one of them fails "
+                    "when it commits"
+                  : "sessions and rows are locked on one node alone");
+    else if (hf__mysql_number(row[REPLICATED]) != 0)
+        (void)hf__query_add_finding(
+            query, WARN, "replication", "check tokens at the resource",
+            "a failover to a replica that lags loses locks");
+    else
+        (void)hf__query_add_finding(query, OK, "replication", "",
+                                    "none: there is nothing to fail over to");
+}
+
+static void find(const struct hf__mysql *mysql, struct hf__query *query,
+                 MYSQL_ROW row, int64_t trip_us)
+{
+    bool maria = row[VERSION] && strstr(row[VERSION], "MariaDB") != NULL;
+    uint64_t idle_s = hf__mysql_number(row[IDLE_TRANSACTION]);
+
+    (void)hf__query_add_finding(query, maria ? OK : WARN, "server",
+                                maria ? "" : "use MariaDB", "%s, %s",
+                                mysql->peer, row[VERSION] ? row[VERSION] : "?");
+    if (hf__mysql_number(row[READ_ONLY]) != 0)
+        (void)hf__query_add_finding(query, BAD, "writable",
+                                    "connect to the primary server",
+                                    "the server is read-only");
+    find_copies(mysql, query, row);
+    if (mysql->mode == &hf__mysql_table && hf__mysql_number(row[FLUSH]) != 1)
+        (void)hf__query_add_finding(
+            query, WARN, "durability", "innodb_flush_log_at_trx_commit=1",
+            "a crash of the machine loses the locks of the last second");
+    if (mysql->mode == &hf__mysql_for_update && idle_s != 0)
+        (void)hf__query_add_finding(
+            query, WARN, "idle_transaction_timeout",
+            "0, or longer than any hold that is lent",
+            "the server ends transactions that are silent for %llu s",
+            (unsigned long long)idle_s);
+    if (row[ENGINE])
+        (void)hf__query_add_finding(query, BAD, "tables",
+                                    "ALTER TABLE … ENGINE=InnoDB",
+                                    "a table of ours is %s", row[ENGINE]);
+    find_clock(mysql, query, row[CLOCK], trip_us);
+}
+
+/* Take and free what only a doctor is called. */
+static int try_out(struct hf__mysql *mysql, struct hf__query *query,
+                   hf_error *err)
+{
+    struct hf__mysql_values values = {.name = "holdfast-doctor"};
+    struct hf__mysql_call *call = hf__mysql_call_new(on_tried_out, err);
+
+    if (!call)
+        return HF_ENOMEM;
+    call->query = query;
+    hf__mysql_statement(mysql, &call->sql, hf__mysql_doctor, &values);
+    return hf__mysql_call_send(&mysql->main, call, err);
+}
+
+static void on_asked(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                     struct hf__mysql_reply *reply)
+{
+    int64_t trip_us = (hf__now() - call->sent_ns) / 1000;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+    hf_error err;
+
+    if (!reply) {
+        (void)hf__mysql_explain_lost(mysql, &err);
+        hf__up_answer(&mysql->base, call->query, err.code, &err);
+        return;
+    }
+    if (hf__mysql_row(reply, &row, &lengths))
+        find(mysql, call->query, row, trip_us);
+    else
+        (void)hf__query_add_finding(call->query, WARN, "server", "",
+                                    "cannot be asked: %s", reply->text);
+    if (try_out(mysql, call->query, &err) != 0)
+        hf__up_answer(&mysql->base, call->query, err.code, &err);
+}
+
+int hf__mysql_examine(struct hf__engine *engine, struct hf__query *query,
+                      hf_error *err)
+{
+    struct hf__mysql *mysql = (struct hf__mysql *)engine;
+    struct hf__mysql_call *call;
+    int rc = hf__mysql_is_up(mysql, err);
+
+    if (rc != 0)
+        return rc;
+    call = hf__mysql_call_new(on_asked, err);
+    if (!call)
+        return HF_ENOMEM;
+    call->query = query;
+    hf__buf_add(&call->sql, question);
+    return hf__mysql_call_send(&mysql->main, call, err);
+}
