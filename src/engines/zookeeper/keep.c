@@ -28,8 +28,8 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
     if (!ticket || !reply)
         return;
     mine = hf__zk_ticket(zk, ticket);
-    if (!mine->held && !mine->waiting)
-        return;
+    if ((!mine->held && !mine->waiting) || mine->renamed != call->number)
+        return; /* or it is about a node that we have replaced meanwhile */
     if (reply->error == HF__ZK_NO_NODE) {
         hf__zk_not_there(zk, ticket);
     } else if (reply->error == HF__ZK_OK) {
@@ -45,8 +45,10 @@ static int ask_node(struct hf__zk *zk, struct hf__ticket *ticket,
                     uint32_t flags, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {
-        .done = on_exists, .ticket = ticket->id, .flags = flags};
+    struct hf__zk_call call = {.done = on_exists,
+                               .ticket = ticket->id,
+                               .number = mine->renamed,
+                               .flags = flags};
 
     if (!mine->path || (!mine->held && !mine->waiting))
         return 0;
@@ -108,6 +110,7 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
     if (!ticket || !hf__zk_ticket(zk, ticket)->held)
         return;
     mine = hf__zk_ticket(zk, ticket);
+    mine->renamed++;
     if (!reply) {
         mine->unsure = true; /* the old node or the new one is there */
         mine->path_len = 0;
@@ -127,7 +130,6 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
         mine->unsure = true;
         mine->path_len = 0;
     }
-    mine->watched = 0;
     ticket->mode = HF_SHARED;
     grant = hf__zk_grant(zk, ticket, mine->czxid);
     hf__up_renewed(&zk->base, ticket, &grant);
@@ -143,6 +145,7 @@ int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__buf *out = &zk->stream.out;
     struct hf__buf data = {0};
     size_t mark;
+    int rc;
 
     if (!zk->dialect->marker[HF__ZK_READ])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
@@ -164,7 +167,12 @@ int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
     put_multi(out, -1, /* done= */ true);
     out->failed |= hf__buf_failed(&data);
     hf__buf_release(&data);
-    return hf__zk_end(zk, mark, &call, err);
+    rc = hf__zk_end(zk, mark, &call, err);
+    if (rc == 0) {
+        mine->renamed++; /* what is known of the old node is not news */
+        mine->watched = 0;
+    }
+    return rc;
 }
 
 /* ---- what happens to us ------------------------------------------------ */

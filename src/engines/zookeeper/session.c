@@ -508,10 +508,11 @@ static void answer(struct hf__zk *zk, int32_t xid, struct hf__zk_reply *reply)
 {
     struct hf__zk_call call;
 
-    if (!take_call(zk, &call) || call.xid != xid) {
+    if (zk->calls_n == 0 || zk->calls[zk->calls_first].xid != xid) {
         protocol_error(zk, "an answer to no question");
         return;
     }
+    (void)take_call(zk, &call);
     if (reply->error == HF__ZK_SESSION_EXPIRED) {
         /* Told to whoever asked as a lost answer; the connection ends here. */
         call.done(zk, &call, /* reply= */ NULL);

@@ -119,6 +119,7 @@ struct hf__zk_ticket {
     uint32_t name_len; /* the part that is the name's node */
     char *mutex;       /* semaphore.c: our node in the first line */
     uint64_t czxid;
+    int32_t renamed;  /* how often our node got another name */
     uint64_t watched; /* hash of the path that we wait for; 0: none */
     uint32_t steps;   /* of this ask; bounded, should the store play tricks */
     bool asking;      /* an acquire has not been reported yet */

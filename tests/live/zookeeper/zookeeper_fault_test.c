@@ -324,6 +324,28 @@ TEST(connection, that_garbles_what_it_carries_does_no_harm_beyond_its_session)
     assert_nothing_left(client, "garbled");
 }
 
+/* Who has asked about his node is told when it goes, also when he did it. */
+TEST(session, that_downgrades_does_not_take_it_for_a_loss)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    client = zk_open(ensemble_url(QUICK));
+    for (int i = 0; i < 10; i++) {
+        hold = acquire_told(client, "downgraded", &events);
+        ASSERT_OK(hf_verify(hold, &err), &err); /* watches its node */
+        ASSERT_OK(hf_downgrade(hold, &err), &err);
+        ASSERT_OK(hf_verify(hold, &err), &err);
+        ASSERT_EQ(hf_check(hold), HF_HELD);
+        ASSERT_OK(hf_release(hold, &err), &err);
+        assert_nothing_left(client, "downgraded");
+    }
+    ASSERT_EQ(event_count(&events), 0);
+}
+
 /* ---- sessions ----------------------------------------------------------- */
 
 static void hold_it(struct proc *self, void *arg)
