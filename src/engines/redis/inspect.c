@@ -365,12 +365,12 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
 {
     struct hf__query *query = call->query;
     struct hf__resp_value value;
+    struct hf__resp_value left;
     hf_lock_info row = {.role = HF_HOLDER,
                         .name = query->name,
                         .host = "",
                         .note = "",
                         .since_ms = -1,
-                        .lease_ms = -1,
                         .alive = 2};
     char record[HF__RECORD_TEXTS + HF__REDIS_TEXTS];
     char copy[HF__REDIS_TEXTS];
@@ -382,6 +382,13 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     value = hf__resp_next(reply);
+    if (value.type != HF__RESP_LIST) {
+        hf__redis_answer_refused(redis, query, &value);
+        return;
+    }
+    value = hf__resp_next(reply);
+    left = hf__resp_next(reply);
+    row.lease_ms = hf__resp_number(&left, -1);
     if (value.type == HF__RESP_TEXT) {
         size_t len =
             value.len < HF__REDIS_TEXTS - 1 ? value.len : HF__REDIS_TEXTS - 1;
@@ -412,8 +419,7 @@ static int plain_show(struct hf__redis *redis, struct hf__query *query,
 
     if (rc != 0)
         return rc;
-    mark = hf__redis_call_begin(redis, 2);
-    hf__resp_arg_text(&redis->stream.out, "GET");
+    mark = hf__redis_eval_begin(redis, HF__REDIS_PLAIN_LOOK, 1, 0);
     add_key(redis);
     return hf__redis_call_end(redis, mark, &call, err);
 }

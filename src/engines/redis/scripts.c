@@ -532,6 +532,10 @@ static const char commit[] =
     "call('SET',KEYS[1],fmt('%.0f',new))\n"
     "return {1,fmt('%.0f',new)}\n";
 
+/* KEYS: the key. Answers {value or nothing, what is left of its lease}. */
+static const char plain_look[] =
+    "return {redis.call('GET',KEYS[1]),redis.call('PTTL',KEYS[1])}\n";
+
 /* KEYS: the key. ARGV: the owner, or the whole value. */
 static const char plain_break[] =
     "local v=redis.call('GET',KEYS[1])\n"
@@ -558,6 +562,7 @@ static const struct parts parts[HF__REDIS_SCRIPTS] = {
     [HF__REDIS_CHECK] = {ANY_TIME, "", true, check},
     [HF__REDIS_BREAK] = {ANY_TIME, "", true, break_lock},
     [HF__REDIS_COMMIT] = {NOT_WHEN_FULL, "", false, commit},
+    [HF__REDIS_PLAIN_LOOK] = {ANY_TIME, "", false, plain_look},
     [HF__REDIS_PLAIN_BREAK] = {ANY_TIME, "", false, plain_break},
     [HF__REDISSON_LOCK_TRY] = {NOT_WHEN_FULL, hf__redisson_head, false,
                                hf__redisson_lock_try},

@@ -37,6 +37,7 @@ enum hf__redis_script {
     HF__REDIS_CHECK,
     HF__REDIS_BREAK,
     HF__REDIS_COMMIT,
+    HF__REDIS_PLAIN_LOOK,
     HF__REDIS_PLAIN_BREAK,
     HF__REDISSON_CHECK,
     HF__REDISSON_LOOK,

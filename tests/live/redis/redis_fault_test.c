@@ -539,6 +539,31 @@ TEST(plain, is_the_lock_that_others_see)
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
+static int see_foreign(const hf_lock_info *info, void *ctx)
+{
+    ASSERT_STREQ(info->owner, "other");
+    ASSERT_TRUE(info->lease_ms > 0 && info->lease_ms <= 60000);
+    ++*(int *)ctx;
+    return 0;
+}
+
+TEST(plain, shows_whose_lock_it_is_and_for_how_long)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), "dialect=plain");
+    int rows = 0;
+    hf_error err;
+
+    ASSERT_OK(hf_show(client, "jobs", see_foreign, &rows, &err), &err);
+    ASSERT_EQ(rows, 0);
+    (void)redis_do(server, "SET jobs other PX 60000");
+    ASSERT_OK(hf_show(client, "jobs", see_foreign, &rows, &err), &err);
+    ASSERT_EQ(rows, 1);
+    (void)redis_do(server, "DEL jobs");
+    (void)redis_do(server, "HSET jobs mode read");
+    ASSERT_EQ(hf_show(client, "jobs", see_foreign, &rows, &err), HF_ECONFIG);
+}
+
 TEST(plain, writes_values_in_the_shape_of_others)
 {
     static const struct {
