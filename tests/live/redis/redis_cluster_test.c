@@ -155,7 +155,7 @@ TEST(node, that_dies_gives_its_locks_to_its_replica)
     hf_hold *next;
     hf_error err;
 
-    EVENTUALLY(strstr(redis_do(owner, "WAIT 1 1000"), ":1") != NULL);
+    EVENTUALLY(topology_in_step(owner));
     server_kill(owner);
     (void)cluster_await_owner(cluster, key);
     EVENTUALLY(hf_verify(hold, NULL) == 0);

@@ -43,11 +43,6 @@ static hf_request *stand_in_line(hf_client *client, struct server *master)
     return request;
 }
 
-static void await_replicas(struct server *master)
-{
-    EVENTUALLY(strstr(redis_do(master, "WAIT 2 1000"), ":2") != NULL);
-}
-
 static bool is_lost(hf_hold *hold)
 {
     return hf_check(hold) == HF_LOST;
@@ -62,7 +57,7 @@ TEST(failover, a_lock_that_was_copied_is_kept)
     struct server *master;
     hf_error err;
 
-    await_replicas(set->servers[0]);
+    EVENTUALLY(topology_in_step(set->servers[0]));
     server_kill(set->servers[0]);
     master = sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
@@ -118,7 +113,7 @@ TEST(failover, waiters_are_served_and_the_token_grows)
     hf_error err;
     uint64_t token = hf_token(hold);
 
-    await_replicas(set->servers[0]);
+    EVENTUALLY(topology_in_step(set->servers[0]));
     server_kill(set->servers[0]);
     (void)sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(is_lost(hold) || hf_verify(hold, NULL) == 0);
@@ -137,7 +132,7 @@ TEST(failover, on_request_keeps_the_lock)
     hf_hold *hold = redis_acquire(client, "jobs");
     hf_error err;
 
-    await_replicas(set->servers[0]);
+    EVENTUALLY(topology_in_step(set->servers[0]));
     EVENTUALLY(redis_do(set->sentinels[0], "SENTINEL FAILOVER m1")[0] == '+');
     (void)sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
@@ -157,7 +152,7 @@ TEST(failover, a_master_that_becomes_a_replica_is_left)
     for (int i = 0; i < SET_SENTINELS; i++)
         server_kill(set->sentinels[i]);
     hold = redis_acquire(client, "jobs");
-    await_replicas(set->servers[0]);
+    EVENTUALLY(topology_in_step(set->servers[0]));
     ASSERT_EQ(redis_do(set->servers[0], "REPLICAOF 127.0.0.1 %d",
                        server_port(set->servers[1]))[0],
               '+');

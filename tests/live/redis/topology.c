@@ -87,6 +87,22 @@ static void await(struct server *server, const char *command, const char *text)
     }
 }
 
+bool topology_in_step(struct server *master)
+{
+    const char *info = redis_do(master, "INFO replication");
+    const char *written = strstr(info, "master_repl_offset:");
+    const char *has = strstr(info, ",offset=");
+
+    if (!written || !has)
+        return false;
+    for (; has; has = strstr(has + 1, ",offset=")) {
+        if (strtoll(has + strlen(",offset="), NULL, 10) <
+            strtoll(written + strlen("master_repl_offset:"), NULL, 10))
+            return false;
+    }
+    return true;
+}
+
 /* ---- sentinels --------------------------------------------------------- */
 
 static struct server *start_sentinel(int port)

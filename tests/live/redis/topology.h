@@ -51,6 +51,9 @@ void cluster_move_end(const struct cluster *cluster, struct server *to,
 /* How many keys there are on any master that should not be. */
 int cluster_leftovers(const struct cluster *cluster);
 
+/* Do all replicas of @master have what it has? A WAIT would tell only of what
+ * its own connection wrote. */
+bool topology_in_step(struct server *master);
 /* A client that is closed when the test is over. */
 hf_client *topology_open(const char *url);
 /* A formatted text, kept until the test is over. */
