@@ -67,6 +67,8 @@ static void load_curl(void)
         curl.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
+enum { MOST_RUNS = 8 }; /* of libcurl in a row */
+
 /* ---- sockets ----------------------------------------------------------- */
 
 struct http_socket {
@@ -330,10 +332,13 @@ void hf__http_flush(struct hf__http *http)
 
     if (!http->due)
         return;
-    http->due = false;
-    (void)curl.curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0,
-                                        &running);
-    if (anything_new(http)) /* to be told by the loop */
+    /* While it runs it may find that it wants to run again. */
+    for (int i = 0; i < MOST_RUNS && http->due; i++) {
+        http->due = false;
+        (void)curl.curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0,
+                                            &running);
+    }
+    if (http->due || anything_new(http)) /* to be told by the loop */
         http->host->timer(http->host, &http->timer, hf__now());
 }
 

@@ -530,7 +530,9 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!etcd->up)
         return hf__etcd_not_up(etcd, err);
     hf__etcd_stop_waiting(etcd, ticket);
+    let_go(etcd, mine); /* a beat that is under way finds no key: no loss */
     mine->doubted |= mine->asking; /* it may overtake, or be overtaken */
+    mine->beating = false;
     mine->asking = false;
     mine->waiting = false;
     mine->leaving = true;

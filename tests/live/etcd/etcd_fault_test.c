@@ -5,7 +5,7 @@
  * Each test has a cluster of its own, and looks at the end whether anything
  * was left behind on it.
  */
-#include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -346,6 +346,35 @@ TEST(lease, delayed_by_lock_delay_only_for_the_dead)
     ASSERT_LE(hf_remaining_ms(hold), 2000);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(etcd_try(rival, "jobs", &err), 0);
+}
+
+static void *take_turns(void *arg)
+{
+    int64_t until = clock_ms() + 3000;
+
+    while (clock_ms() < until) {
+        hf_hold *hold = etcd_acquire(arg, "jobs");
+        hf_error err;
+
+        (void)hf_verify(hold, NULL);
+        ASSERT_OK(hf_release(hold, &err), &err);
+    }
+    return NULL;
+}
+
+/* Renewals of the lease look at the keys of all its tickets, also of one that
+ * is just being released. */
+TEST(renewal, that_meets_a_release_is_no_loss)
+{
+    struct etcd *etcd = etcd_start(1);
+    hf_client *client = etcd_open(etcd, QUICK "ttl=300ms");
+    pthread_t threads[4];
+
+    for (size_t i = 0; i < 4; i++)
+        ASSERT_EQ(pthread_create(&threads[i], NULL, take_turns, client), 0);
+    for (size_t i = 0; i < 4; i++)
+        (void)pthread_join(threads[i], NULL);
+    ASSERT_EQ(etcd_keys(etcd, ""), 0);
 }
 
 static void pausing(struct proc *self, void *arg)
