@@ -127,11 +127,10 @@ static void on_keepalive(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (reply->code == HF__ETCD_OK && still_ours(lease, id)) {
         if (hf__json_number(hf__json_member(result, "ID")) != id)
             return; /* of no lease of ours: in silence */
-        if (ttl_s <= 0) {
+        if (ttl_s > 0)
+            confirmed(etcd, lease, ttl_s, reply);
+        else
             hf__etcd_lease_ended(etcd, lease);
-            return;
-        }
-        confirmed(etcd, lease, ttl_s, reply);
     }
     hf__etcd_lease_ready(etcd, lease, reply);
 }

@@ -604,8 +604,9 @@ static bool is_beating(struct hf__etcd_ticket *mine, const void *lease)
 static void send_checks(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                         int64_t sent_ns);
 
-void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                          const struct hf__etcd_reply *reply)
+/* Those who waited for the lease are asked for, or refused with @reply. */
+static void serve_parked(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                         const struct hf__etcd_reply *reply)
 {
     struct hf__ticket *ticket;
 
@@ -619,6 +620,29 @@ void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
         if (rc != 0)
             refuse(etcd, ticket, &err);
     }
+}
+
+/* What was kept alive has ended meanwhile. A key without a lease would stay
+ * for ever: nothing is asked for before there is another. */
+static void ask_for_another(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
+{
+    struct hf__etcd_reply reply = {.code = HF__ETCD_LOST};
+
+    if (hf__etcd_ticket_seek(etcd, is_parked, lease) &&
+        hf__etcd_lease_beat(etcd, lease, &reply.err) != 0)
+        serve_parked(etcd, lease, &reply);
+}
+
+void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                          const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket;
+
+    if (reply->code == HF__ETCD_OK && lease->id == 0) {
+        ask_for_another(etcd, lease);
+        return;
+    }
+    serve_parked(etcd, lease, reply);
     if (reply->code == HF__ETCD_OK) {
         send_checks(etcd, lease, reply->sent_ns);
         return;

@@ -334,6 +334,18 @@ TEST(lease, revoked_behind_our_back_is_lost_at_once)
     ASSERT_EQ(etcd_keys(etcd, ""), 0);
 }
 
+TEST(lease, that_ended_while_idle_is_replaced)
+{
+    struct etcd *etcd = etcd_start(1);
+    hf_client *client = etcd_open(etcd, QUICK "ttl=1s");
+    hf_error err;
+
+    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
+    EVENTUALLY(strstr(etcd_ctl(etcd, "lease list"), "found 0 leases") != NULL);
+    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
+    ASSERT_EQ(etcd_keys(etcd, ""), 0);
+}
+
 TEST(lease, delayed_by_lock_delay_only_for_the_dead)
 {
     struct etcd *etcd = etcd_start(1);
