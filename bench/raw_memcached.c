@@ -76,18 +76,22 @@ static int by_size(const void *a, const void *b)
 int main(int argc, char **argv)
 {
     static const char delete[] = "delete raw\r\n";
-    uint32_t *samples = malloc(SAMPLES * sizeof(*samples));
+    uint32_t *samples;
     char add[256];
     int add_len = snprintf(add, sizeof(add), "add raw 0 31 80\r\n%080d\r\n", 0);
     uint64_t began;
     uint64_t until_ns;
     size_t n = 0;
+    size_t middle;
     int fd;
 
-    if (argc != 3 || !samples) {
+    if (argc != 3) {
         fprintf(stderr, "usage: raw_memcached PORT SECONDS\n");
         return 64;
     }
+    samples = malloc(SAMPLES * sizeof(*samples));
+    if (!samples)
+        die("malloc");
     fd = dial(atoi(argv[1]));
     began = now_ns();
     until_ns = began + (uint64_t)(atof(argv[2]) * 1e9);
@@ -100,9 +104,10 @@ int main(int argc, char **argv)
         samples[n++] = (uint32_t)(ended - began);
         began = ended;
     }
+    middle = n / 2;
     qsort(samples, n, sizeof(*samples), by_size);
     printf("pair %.0f %.2f\n", (double)n / atof(argv[2]),
-           (double)samples[n / 2] / 1e3);
+           n ? (double)samples[middle] / 1e3 : 0.0);
     free(samples);
     return 0;
 }

@@ -95,6 +95,7 @@ static void run(const char *digest, double seconds)
     uint64_t began = now_ns();
     uint64_t until_ns = began + (uint64_t)(seconds * 1e9);
     size_t n = 0;
+    size_t middle;
 
     if (!samples)
         die("malloc");
@@ -107,9 +108,10 @@ static void run(const char *digest, double seconds)
         samples[n++] = (uint32_t)(ended - began);
         began = ended;
     }
+    middle = n / 2;
     qsort(samples, n, sizeof(*samples), by_size);
     printf("pair %.0f %.2f\n", (double)n / seconds,
-           (double)samples[n / 2] / 1e3);
+           n ? (double)samples[middle] / 1e3 : 0.0);
     free(samples);
 }
 

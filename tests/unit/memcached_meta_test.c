@@ -28,6 +28,10 @@ TEST(meta, words)
     ASSERT_EQ(meta.kind, HF__META_NF);
     ASSERT_EQ(parse("EN\r\n", &meta), HF__META_WHOLE);
     ASSERT_EQ(meta.kind, HF__META_EN);
+    ASSERT_EQ(parse("STORED\r\n", &meta), HF__META_WHOLE);
+    ASSERT_EQ(meta.kind, HF__META_HD);
+    ASSERT_EQ(parse("NOT_STORED\r\n", &meta), HF__META_WHOLE);
+    ASSERT_EQ(meta.kind, HF__META_NS);
     ASSERT_EQ(parse("HD c18446744073709551615\r\n", &meta), HF__META_WHOLE);
     ASSERT_EQ(meta.cas, UINT64_MAX);
 }

@@ -2,11 +2,14 @@
 /*
  * lock.c - a lock is an item that only its owner can touch.
  *
- *   acquire   add (ms … ME), with a value that no other ticket has
- *   renew     set, if the item's number is still ours (ms … C)
+ *   acquire   add, with a value that no other ticket has
+ *   renew     replace, if the item's number is still ours (cas)
  *   release   delete, if the item's number is still ours (md … C)
- *   look      what is there, and its number (mg … v c): after an add that was
- *             refused, and whenever we do not know the number
+ *   look      what is there, and its number (mg … v c): behind each of the
+ *             first two, in the same write, and whenever the number is unknown
+ *
+ * Not by the newer command ms: a server without memory for it (-M) deletes the
+ * item that is there, whoever's it is. The older ones leave it alone.
  *
  * Every item has a number that grows with each change, so "still ours" and
  * the change are one step at the server. Numbers start again when the server
@@ -82,6 +85,18 @@ static int make_key(const struct hf__memcached *memcached,
     return 0;
 }
 
+/* What no other ticket of any client has. */
+static void put_ticket(const struct hf__memcached *memcached,
+                       const struct hf__ticket *ticket, char to[TICKET_LEN])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t id = ticket->id;
+
+    memcpy(to, memcached->base.host->identity_hex, 32);
+    for (int i = TICKET_LEN - 1; i >= 32; i--, id >>= 4)
+        to[i] = digits[id & 15];
+}
+
 /* Ticket, colon, host, process, owner, note, name in lines; its length. */
 static size_t make_value(const struct hf__memcached *memcached,
                          const struct hf__ticket *ticket, char to[VALUE_MAX])
@@ -89,8 +104,7 @@ static size_t make_value(const struct hf__memcached *memcached,
     const struct hf__engine_host *host = memcached->base.host;
     char name[NAME_MAX + 1];
 
-    (void)snprintf(to, VALUE_MAX, "%s%012" PRIx64, host->identity_hex,
-                   ticket->id);
+    put_ticket(memcached, ticket, to);
     if (memcached->tooz)
         return TICKET_LEN;
     (void)full_name(memcached, ticket, name);
@@ -104,11 +118,11 @@ static bool is_ours(const struct hf__memcached *memcached,
                     const struct hf__ticket *ticket,
                     const struct hf__meta *meta)
 {
-    char value[VALUE_MAX];
+    char ours[TICKET_LEN];
 
-    (void)make_value(memcached, ticket, value);
+    put_ticket(memcached, ticket, ours);
     return meta->value_len >= TICKET_LEN &&
-           memcmp(meta->value, value, TICKET_LEN) == 0;
+           memcmp(meta->value, ours, TICKET_LEN) == 0;
 }
 
 /* The part of a value behind @lines line ends, up to the next one. */
@@ -173,15 +187,12 @@ static int64_t lease_s(const struct hf__memcached *memcached,
     return (lease_ms + 999) / 1000 + 1;
 }
 
-static void on_added(struct hf__memcached *memcached,
-                     const struct hf__memcached_call *call,
-                     const struct hf__meta *meta);
+static void on_stored(struct hf__memcached *memcached,
+                      const struct hf__memcached_call *call,
+                      const struct hf__meta *meta);
 static void on_looked(struct hf__memcached *memcached,
                       const struct hf__memcached_call *call,
                       const struct hf__meta *meta);
-static void on_touched(struct hf__memcached *memcached,
-                       const struct hf__memcached_call *call,
-                       const struct hf__meta *meta);
 static void on_deleted(struct hf__memcached *memcached,
                        const struct hf__memcached_call *call,
                        const struct hf__meta *meta);
@@ -198,7 +209,19 @@ static int send_it(struct hf__memcached *memcached, size_t mark,
     return rc;
 }
 
-/* Store our value: add it, or replace the item with the number @cas. */
+static int send_look(struct hf__memcached *memcached, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    size_t mark = memcached->stream.out.len;
+    char key[KEY_MAX + 1];
+
+    (void)make_key(memcached, ticket, key, /* err= */ NULL);
+    hf__buf_printf(&memcached->stream.out, "mg %s v c\r\n", key);
+    return send_it(memcached, mark, on_looked, ticket, err);
+}
+
+/* Store our value, and look what is there then: add it, or replace the item
+ * with the number @cas. */
 static int send_store(struct hf__memcached *memcached,
                       struct hf__ticket *ticket, uint64_t cas, hf_error *err)
 {
@@ -211,28 +234,15 @@ static int send_store(struct hf__memcached *memcached,
 
     if (rc != 0)
         return rc;
-    hf__buf_printf(out, "ms %s %zu T%" PRId64 " c", key, len,
-                   lease_s(memcached, ticket));
-    if (memcached->tooz)
-        hf__buf_add(out, " F1");
+    hf__buf_printf(out, "%s %s %d %" PRId64 " %zu", cas ? "cas" : "add", key,
+                   memcached->tooz ? 1 : 0, lease_s(memcached, ticket), len);
     if (cas)
-        hf__buf_printf(out, " C%" PRIu64 "\r\n", cas);
-    else
-        hf__buf_add(out, " ME\r\n");
+        hf__buf_printf(out, " %" PRIu64, cas);
+    hf__buf_add(out, "\r\n");
     hf__buf_append(out, value, len);
     hf__buf_add(out, "\r\n");
-    return send_it(memcached, mark, cas ? on_touched : on_added, ticket, err);
-}
-
-static int send_look(struct hf__memcached *memcached, struct hf__ticket *ticket,
-                     hf_error *err)
-{
-    size_t mark = memcached->stream.out.len;
-    char key[KEY_MAX + 1];
-
-    (void)make_key(memcached, ticket, key, /* err= */ NULL);
-    hf__buf_printf(&memcached->stream.out, "mg %s v c\r\n", key);
-    return send_it(memcached, mark, on_looked, ticket, err);
+    rc = send_it(memcached, mark, on_stored, ticket, err);
+    return rc == 0 ? send_look(memcached, ticket, err) : rc;
 }
 
 static int send_delete(struct hf__memcached *memcached,
@@ -253,13 +263,6 @@ static uint64_t known_cas(const struct hf__memcached *memcached,
     const struct hf__memcached_ticket *m = mine(memcached, ticket);
 
     return m->epoch == memcached->epoch ? m->cas : 0;
-}
-
-static void learn_cas(struct hf__memcached *memcached,
-                      struct hf__ticket *ticket, uint64_t cas)
-{
-    mine(memcached, ticket)->cas = cas;
-    mine(memcached, ticket)->epoch = memcached->epoch;
 }
 
 /* ---- reporting ----------------------------------------------------------- */
@@ -315,17 +318,13 @@ static void collided(struct hf__memcached *memcached, struct hf__ticket *ticket)
     hf__up_failed(&memcached->base, ticket, &err);
 }
 
-static void failed(struct hf__memcached *memcached, struct hf__ticket *ticket,
-                   const struct hf__meta *meta)
+static void failed(struct hf__memcached *memcached, struct hf__ticket *ticket)
 {
-    static const char full[] = "SERVER_ERROR out of memory";
-    bool is_full = meta->text_len >= sizeof(full) - 1 &&
-                   memcmp(meta->text, full, sizeof(full) - 1) == 0;
     hf_error err;
 
-    (void)hf__fail(
-        &err, is_full ? HF_ENOSPACE : HF_EINTERNAL, "%s: %.*s", memcached->peer,
-        (int)(meta->text_len < 120 ? meta->text_len : 120), meta->text);
+    (void)hf__fail(&err, HF_ENOSPACE,
+                   "%s: no memory for another lock: raise -m, or free some",
+                   memcached->peer);
     forget(memcached, ticket);
     hf__up_failed(&memcached->base, ticket, &err);
 }
@@ -363,38 +362,39 @@ static void left(struct hf__memcached *memcached, struct hf__ticket *ticket,
 
 /* ---- answers ------------------------------------------------------------- */
 
-static void on_added(struct hf__memcached *memcached,
-                     const struct hf__memcached_call *call,
-                     const struct hf__meta *meta)
+/* The look behind it decides. */
+static void on_stored(struct hf__memcached *memcached,
+                      const struct hf__memcached_call *call,
+                      const struct hf__meta *meta)
 {
-    struct hf__ticket *ticket = call->ticket;
+    struct hf__memcached_ticket *m =
+        call->ticket ? mine(memcached, call->ticket) : NULL;
 
-    if (!ticket)
+    if (!m)
         return;
-    mine(memcached, ticket)->calls--;
-    if (meta && meta->kind == HF__META_HD)
-        learn_cas(memcached, ticket, meta->cas);
-    if (!mine(memcached, ticket)->asking)
-        return; /* it leaves, and is looked up behind this */
-    if (!meta)
-        unknown(memcached, ticket);
-    else if (meta->kind == HF__META_HD)
-        granted(memcached, ticket, call->sent_ns);
-    else if (meta->kind == HF__META_ERROR)
-        failed(memcached, ticket, meta);
-    else if (meta->kind != HF__META_NS ||
-             send_look(memcached, ticket, /* err= */ NULL) != 0)
-        unknown(memcached, ticket);
+    m->calls--;
+    m->stored_ns = meta && meta->kind == HF__META_HD ? call->sent_ns : 0;
+    m->full = meta && meta->kind == HF__META_ERROR;
 }
 
-/* It is ours, with this number. */
+/* It is ours, with this number: stored just now, or by a request whose answer
+ * was lost, or it is to be renewed or deleted. */
 static int go_on(struct hf__memcached *memcached, struct hf__ticket *ticket,
-                 uint64_t cas)
+                 uint64_t cas, int64_t stored_ns)
 {
-    learn_cas(memcached, ticket, cas);
-    return mine(memcached, ticket)->leaving
-               ? send_delete(memcached, ticket, cas, /* err= */ NULL)
-               : send_store(memcached, ticket, cas, /* err= */ NULL);
+    struct hf__memcached_ticket *m = mine(memcached, ticket);
+
+    m->cas = cas;
+    m->epoch = memcached->epoch;
+    if (m->leaving)
+        return send_delete(memcached, ticket, cas, /* err= */ NULL);
+    if (stored_ns != 0)
+        granted(memcached, ticket, stored_ns);
+    else if (m->full)
+        return HF_ENOSPACE;
+    else
+        return send_store(memcached, ticket, cas, /* err= */ NULL);
+    return 0;
 }
 
 /* It is not there, or (@meta) another's. */
@@ -409,6 +409,8 @@ static void not_ours(struct hf__memcached *memcached, struct hf__ticket *ticket,
         lost(memcached, ticket);
     else if (meta && is_other_name(memcached, ticket, meta))
         collided(memcached, ticket);
+    else if (!meta && m->full)
+        failed(memcached, ticket);
     else
         busy(memcached, ticket, meta);
 }
@@ -418,43 +420,24 @@ static void on_looked(struct hf__memcached *memcached,
                       const struct hf__meta *meta)
 {
     struct hf__ticket *ticket = call->ticket;
-
-    if (!ticket)
-        return;
-    mine(memcached, ticket)->calls--;
-    if (meta && meta->kind == HF__META_EN) {
-        not_ours(memcached, ticket, /* meta= */ NULL);
-    } else if (!meta || meta->kind != HF__META_VA || meta->cas == 0) {
-        no_answer(memcached, ticket);
-    } else if (!is_ours(memcached, ticket, meta)) {
-        not_ours(memcached, ticket, meta);
-    } else if (go_on(memcached, ticket, meta->cas) != 0) {
-        no_answer(memcached, ticket);
-    }
-}
-
-static void on_touched(struct hf__memcached *memcached,
-                       const struct hf__memcached_call *call,
-                       const struct hf__meta *meta)
-{
-    struct hf__ticket *ticket = call->ticket;
     struct hf__memcached_ticket *m = ticket ? mine(memcached, ticket) : NULL;
+    int64_t stored_ns;
 
     if (!ticket)
         return;
     m->calls--;
-    if (meta && meta->kind == HF__META_HD)
-        learn_cas(memcached, ticket, meta->cas);
-    else
-        m->cas = 0;
-    if (m->leaving)
-        return; /* and is looked up behind this */
-    if (!meta || meta->kind == HF__META_ERROR)
-        no_answer(memcached, ticket);
-    else if (meta->kind == HF__META_HD)
-        granted(memcached, ticket, call->sent_ns);
-    else
+    stored_ns = m->stored_ns;
+    m->stored_ns = 0;
+    if (m->leaving && m->calls > 0)
+        return; /* the last one decides */
+    if (meta && meta->kind == HF__META_EN)
         not_ours(memcached, ticket, /* meta= */ NULL);
+    else if (meta && meta->kind == HF__META_VA && meta->cas != 0 &&
+             !is_ours(memcached, ticket, meta))
+        not_ours(memcached, ticket, meta);
+    else if (!meta || meta->kind != HF__META_VA || meta->cas == 0 ||
+             go_on(memcached, ticket, meta->cas, stored_ns) != 0)
+        no_answer(memcached, ticket);
 }
 
 static void on_deleted(struct hf__memcached *memcached,
@@ -496,11 +479,11 @@ int hf__memcached_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     rc = send_store(memcached, ticket, /* cas= */ 0, err);
     if (rc == 0)
         return 0;
-    if (!known) {
+    if (!known && m->calls == 0) {
         forget(memcached, ticket);
         return rc;
     }
-    unknown(memcached, ticket); /* it may be there, of an earlier attempt */
+    unknown(memcached, ticket); /* it may be there, or soon */
     return 0;
 }
 
@@ -545,10 +528,12 @@ int hf__memcached_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     if (!memcached->up)
         return not_up(memcached, err);
     for (size_t i = 0; i < n; i++) {
+        struct hf__memcached_ticket *m = mine(memcached, tickets[i]);
         uint64_t cas = known_cas(memcached, tickets[i]);
         int rc;
 
-        if (cas == 0 || mine(memcached, tickets[i])->calls > 0)
+        m->full = false; /* is found out anew */
+        if (cas == 0 || m->calls > 0)
             rc = send_look(memcached, tickets[i], err);
         else
             rc = send_store(memcached, tickets[i], cas, err);

@@ -90,7 +90,8 @@ static int check(const struct hf__url *url, const struct hf__settings *settings,
                         "%s:// knows no users and passwords", url->scheme);
     if (url->path[0] != '\0' && strcmp(url->path, "/") != 0)
         return hf__fail(err, HF_ECONFIG, "%s:// has no path", url->scheme);
-    if (settings->dialect[0] != '\0' && strcmp(settings->dialect, "native") &&
+    if (settings->dialect[0] != '\0' &&
+        strcmp(settings->dialect, "native") != 0 &&
         strcmp(settings->dialect, "tooz") != 0)
         return hf__fail(err, HF_ECONFIG,
                         "dialect=%s: memcached has native and tooz",

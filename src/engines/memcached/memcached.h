@@ -4,7 +4,7 @@
  *
  *   memcached.c   the engine's table: open, connect, close, the timer
  *   connection.c  one connection: greeting, calls and their answers in order
- *   lock.c        tickets: add, look, touch, delete
+ *   lock.c        tickets: add, look, replace, delete
  *   meta.c        the protocol          doctor.c
  */
 #ifndef HF_MEMCACHED_MEMCACHED_H
@@ -35,10 +35,12 @@ struct hf__memcached_ticket {
     uint64_t cas;   /* the item's number; counts only on the connection … */
     uint32_t epoch; /* … on which it was told */
     uint32_t calls; /* under way */
-    bool known;     /* the server may have something of it */
-    bool asking;    /* an acquire has not been reported yet */
-    bool leaving;   /* withdraw() or release() was called */
-    bool releasing; /* it was release() */
+    int64_t stored_ns; /* when the store was sent that has just succeeded */
+    bool full;         /* … or was refused for want of memory */
+    bool known;        /* the server may have something of it */
+    bool asking;       /* an acquire has not been reported yet */
+    bool leaving;      /* withdraw() or release() was called */
+    bool releasing;    /* it was release() */
 };
 
 struct hf__memcached {

@@ -2,8 +2,8 @@
 /*
  * meta.c - what a Memcached server answers.
  *
- * An answer is a line of words; the value of VA follows it, with its length in
- * the second word. Of the flags only the number of the item (c) is of interest.
+ * An answer is a line of words, of the meta commands or the older ones; the
+ * value of VA follows it, with its length in the second word. Of the flags only the number of the item (c) is of interest.
  *
  * Failure: a line without end, a word that is none, a length beyond the limit, a
  * value without its line end: BAD, and the connection cannot be trusted any
@@ -16,6 +16,10 @@ static const struct {
     enum hf__meta_kind kind;
 } words[] = {
     {"HD", HF__META_HD},
+    {"STORED", HF__META_HD},
+    {"NOT_STORED", HF__META_NS},
+    {"EXISTS", HF__META_EX},
+    {"NOT_FOUND", HF__META_NF},
     {"NS", HF__META_NS},
     {"EX", HF__META_EX},
     {"NF", HF__META_NF},

@@ -14,7 +14,7 @@ enum {
 };
 
 enum hf__meta_kind {
-    HF__META_HD,      /* done */
+    HF__META_HD,      /* done; also STORED */
     HF__META_NS,      /* not stored: it is there already */
     HF__META_EX,      /* the number has changed */
     HF__META_NF,      /* not there */

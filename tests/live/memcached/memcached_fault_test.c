@@ -59,12 +59,18 @@ TEST(server, that_is_full_and_keeps_what_it_has_refuses)
 {
     struct server *server = memcached_start("2", "-M");
     hf_client *client = memcached_open(server_port(server), QUICK "&ttl=1h");
+    hf_client *rival = memcached_open(server_port(server), QUICK);
     hf_hold *hold = memcached_acquire(client, "jobs");
     hf_error err;
 
     for (int i = 0; i < 60000;)
         i = fill(server, i);
     ASSERT_EQ(memcached_try(client, "another", &err), HF_ENOSPACE);
+    /* Who asks for what is held does not throw it away. */
+    ASSERT_EQ(memcached_try(rival, "jobs", &err), HF_EBUSY);
+    ASSERT_TRUE(memcached_has(server, "hf:jobs"));
+    (void)hf_verify(hold, NULL); /* there may be no memory to renew it */
+    ASSERT_TRUE(memcached_has(server, "hf:jobs"));
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 

@@ -233,8 +233,9 @@ TEST(memory, a_server_restarted_with_it_keeps_its_vote)
 /* A server whose clock is what the file says. */
 static struct server *start_with_clock(void)
 {
+    static const char preload[] = "LD_PRELOAD=" CLOCK_SHIM;
     static const char *const words[] = {"env",
-                                        "LD_PRELOAD=" CLOCK_SHIM,
+                                        preload,
                                         "CLOCK_SHIM={dir}/clock",
                                         "redis-server",
                                         "--port",
