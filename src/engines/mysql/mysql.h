@@ -245,6 +245,7 @@ void hf__mysql_put_hex(struct hf__buf *to, const void *bytes, size_t len);
 extern const char hf__mysql_make_tables[];
 extern const char hf__mysql_acquire_fast[];
 extern const char hf__mysql_acquire_slow[];
+extern const char hf__mysql_look[];
 extern const char hf__mysql_leave_fast[];
 extern const char hf__mysql_leave_slow[];
 extern const char hf__mysql_renew_exclusive[];

@@ -143,9 +143,20 @@ const char hf__mysql_acquire_slow[] = BLOCK
     "SELECT v_ok,v_given,v_place+1,IF(v_record='',(SELECT record FROM "
     "holdfast_ticket WHERE name=$N AND role=1 LIMIT 1),v_record);END";
 
+/* From who is in line, without locking anything: how many are before us, could
+ * it be free, how long we count as alive. */
+const char hf__mysql_look[] =
+    "SELECT (SELECT COUNT(*) FROM holdfast_ticket w WHERE w.name=$N AND "
+    "w.role=0 AND w.until>" NOW " AND w.seq<m.seq AND "
+    "NOT (w.mode=1 AND m.mode=1)),"
+    "l.ticket='' OR l.until<=" NOW ",m.until>" NOW "+$A/2 "
+    "FROM holdfast_ticket m JOIN holdfast_lock l ON l.name=m.name "
+    "WHERE m.name=$N AND m.ticket=$T";
+
+/* The exclusive holder goes; whoever waits sees that it is free. */
 const char hf__mysql_leave_fast[] =
     "UPDATE holdfast_lock SET ticket='',until=0,record='' "
-    "WHERE name=$N AND ticket=$T AND queue=0";
+    "WHERE name=$N AND ticket=$T";
 
 const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
     "SELECT role INTO v_ok FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
@@ -167,12 +178,12 @@ const char hf__mysql_downgrade[] = BLOCK LOCK_ROW
     "END IF;" STORE_ROW "SELECT v_ok;END";
 
 /* name, role, mode, slots, token, what is left, how long since, record */
+#define SINCE "IF(since>" NOW ",0," NOW "-since)" /* begun after we asked */
 #define LIST(where)                                                            \
-    "SELECT name,1,0,0,token," /* the exclusive holder */                      \
-    "until-" NOW "," NOW "-since,record,0 FROM holdfast_lock "                 \
-    "WHERE ticket<>'' AND until>" NOW " AND " where                            \
-    " UNION ALL SELECT name,role,mode,slots,token,until-" NOW "," NOW          \
-    "-since,record,seq FROM holdfast_ticket WHERE until>" NOW " AND " where    \
+    "SELECT name,1,0,0,token,until-" NOW "," SINCE ",record,0 FROM "           \
+    "holdfast_lock WHERE ticket<>'' AND until>" NOW " AND " where              \
+    " UNION ALL SELECT name,role,mode,slots,token,until-" NOW "," SINCE        \
+    ",record,seq FROM holdfast_ticket WHERE until>" NOW " AND " where          \
     " ORDER BY 1,2 DESC,9"
 const char hf__mysql_list[] = LIST("LEFT(name,$Z)=$N");
 const char hf__mysql_show[] = LIST("name=$N");

@@ -18,7 +18,7 @@
 #include "engines/sql/record.h"
 
 /* How often the first in line looks, and the most that others pause. */
-static const int64_t poll_first_ns = 4 * HF_MS;
+static const int64_t poll_first_ns = 2 * HF_MS;
 static const int64_t poll_most_ns = 500 * HF_MS;
 static const int64_t collision_pause_ns = 2 * HF_MS;
 
@@ -190,6 +190,33 @@ static int ask_slow(struct hf__mysql *mysql, struct hf__ticket *ticket,
     return send_for(mysql, ticket, hf__mysql_acquire_slow, on_slow, err);
 }
 
+/* Ask for it only if it may be ours, or to be remembered. */
+static void on_looked(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                      struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+    unsigned long *lengths;
+    MYSQL_ROW row;
+
+    if (!mine || mine->leaving || !mine->waiting)
+        return;
+    mine->polling = false;
+    if (!reply) {
+        plan_poll(mysql, ticket, 8);
+    } else if (hf__mysql_row(reply, &row, &lengths) &&
+               hf__mysql_number(row[2]) == 1 &&
+               (hf__mysql_number(row[0]) > 0 ||
+                hf__mysql_number(row[1]) == 0)) {
+        plan_poll(mysql, ticket, hf__mysql_number(row[0]) + 1);
+    } else if (ask_slow(mysql, ticket, NULL) == 0) {
+        mine->polling = true;
+    } else {
+        plan_poll(mysql, ticket, 8);
+    }
+}
+
 static int64_t poll_line(struct hf__mysql *mysql, int64_t now_ns)
 {
     int64_t next_ns = HF_NEVER;
@@ -203,7 +230,7 @@ static int64_t poll_line(struct hf__mysql *mysql, int64_t now_ns)
             if (mine->poll_ns == 0 || mine->polling)
                 continue;
             if (mine->poll_ns <= now_ns && hf__mysql_is_up(mysql, NULL) == 0 &&
-                ask_slow(mysql, ticket, NULL) == 0)
+                send_for(mysql, ticket, hf__mysql_look, on_looked, NULL) == 0)
                 mine->polling = true;
             else if (mine->poll_ns <= now_ns)
                 mine->poll_ns = now_ns + poll_most_ns;
