@@ -495,7 +495,7 @@ static void put_session_name(struct hf__buf *to,
 static void know_session(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_session *session = &connection->session;
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t size = sizeof(address);
 
     session->id = connection->handle->thread_id;

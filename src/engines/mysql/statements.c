@@ -332,6 +332,45 @@ static void put_number(struct hf__buf *to, uint64_t number)
     hf__buf_printf(to, "%" PRIu64, number);
 }
 
+/* A letter for something of the ticket; false if it stands for something
+ * else. */
+static bool put_of_ticket(struct hf__mysql *mysql, struct hf__buf *to,
+                          char letter, const struct hf__ticket *ticket)
+{
+    const struct hf__settings *settings = mysql->base.host->settings;
+
+    switch (letter) {
+    case 'T':
+        put_ticket(mysql, to, ticket);
+        return true;
+    case 'R':
+        put_record(mysql, to, ticket);
+        return true;
+    case 'L':
+        put_number(to,
+                   (uint64_t)(ticket->ttl_ms + settings->lock_delay_ms) * 1000);
+        return true;
+    case 'M':
+        put_number(to, (uint64_t)ticket->mode);
+        return true;
+    case 'S':
+        put_number(to, (uint64_t)ticket->slots);
+        return true;
+    case 'I':
+        put_number(to, (uint64_t)(ticket->ttl_ms + 999) / 1000);
+        return true;
+    case 'F':
+        hf__buf_add(to, ticket->mode == HF_SHARED ? "LOCK IN SHARE MODE"
+                                                  : "FOR UPDATE");
+        return true;
+    case 'W':
+        put_number(to, !ticket->nowait);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void put_value(struct hf__mysql *mysql, struct hf__buf *to, char letter,
                       const struct hf__mysql_values *values)
 {
@@ -339,6 +378,8 @@ static void put_value(struct hf__mysql *mysql, struct hf__buf *to, char letter,
     const struct hf__ticket *ticket = values->ticket;
     const char *name = ticket ? ticket->name : values->name;
 
+    if (ticket && put_of_ticket(mysql, to, letter, ticket))
+        return;
     switch (letter) {
     case 'N':
         put_name(mysql, to, name);
@@ -346,41 +387,16 @@ static void put_value(struct hf__mysql *mysql, struct hf__buf *to, char letter,
     case 'Z':
         put_number(to, strlen(settings->prefix) + strlen(name));
         break;
-    case 'T':
-        if (ticket)
-            put_ticket(mysql, to, ticket);
-        break;
-    case 'R':
-        put_record(mysql, to, ticket);
-        break;
     case 'O':
         hf__mysql_put_hex(to, values->owner, strlen(values->owner));
-        break;
-    case 'L':
-        put_number(to,
-                   (uint64_t)(ticket->ttl_ms + settings->lock_delay_ms) * 1000);
         break;
     case 'A':
         put_number(to, HF__MYSQL_LIFE_US);
         break;
-    case 'M':
-        put_number(to, (uint64_t)ticket->mode);
-        break;
-    case 'S':
-        put_number(to, (uint64_t)ticket->slots);
-        break;
-    case 'I':
-        put_number(to, (uint64_t)(ticket->ttl_ms + 999) / 1000);
-        break;
-    case 'F':
-        hf__buf_add(to, ticket->mode == HF_SHARED ? "LOCK IN SHARE MODE"
-                                                  : "FOR UPDATE");
-        break;
-    case 'W':
-        put_number(to, !ticket->nowait);
-        break;
-    default: /* K */
+    case 'K':
         put_number(to, values->token);
+        break;
+    default: /* of a ticket, and there is none */
         break;
     }
 }

@@ -256,15 +256,18 @@ static void on_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
         return;
     if (reply && reply->code != 0) {
         not_granted(mysql, ticket, reply);
-    } else if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
-        unknown(mysql, ticket);
-    } else if (hf__mysql_number(row[0]) == 1) {
-        granted(mysql, ticket, hf__mysql_number(row[1]), call->sent_ns);
-    } else if (ticket->nowait && hf__mysql_number(row[2]) == 0) {
-        busy(mysql, ticket, row[3], lengths[3]);
-    } else if (ask_slow(mysql, ticket, NULL) != 0) {
-        unknown(mysql, ticket);
+        return;
     }
+    if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
+        unknown(mysql, ticket);
+        return;
+    }
+    if (hf__mysql_number(row[0]) == 1)
+        granted(mysql, ticket, hf__mysql_number(row[1]), call->sent_ns);
+    else if (ticket->nowait && hf__mysql_number(row[2]) == 0)
+        busy(mysql, ticket, row[3], lengths[3]);
+    else if (ask_slow(mysql, ticket, NULL) != 0)
+        unknown(mysql, ticket);
 }
 
 static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,

@@ -594,7 +594,7 @@ static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
     }
     place = hf__zk_line_find(&line, mine->path + mine->dir_len + 1,
                              mine->id_len - mine->dir_len - 1);
-    if (place == line.n)
+    if (!line.all || place == line.n)
         hf__zk_not_there(zk, ticket);
     else
         is_there(zk, ticket, &line, place, call->number != 0);
