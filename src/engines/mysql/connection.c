@@ -495,14 +495,19 @@ static void put_session_name(struct hf__buf *to,
 static void know_session(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_session *session = &connection->session;
-    struct sockaddr_storage address = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_storage room;
+    } address = {.in = {0}};
     socklen_t size = sizeof(address);
+    int fd = (int)hf__mariadb.mysql_get_socket(connection->handle);
 
     session->id = connection->handle->thread_id;
     session->port = 0;
-    if (getsockname(hf__mariadb.mysql_get_socket(connection->handle),
-                    (struct sockaddr *)&address, &size) == 0)
-        session->port = ntohs(((struct sockaddr_in *)&address)->sin_port);
+    if (getsockname(fd, &address.any, &size) == 0 &&
+        address.any.sa_family != AF_UNIX) /* of IPv6 at the same place */
+        session->port = ntohs(address.in.sin_port);
 }
 
 static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,

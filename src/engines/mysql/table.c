@@ -203,18 +203,15 @@ static void on_looked(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (!mine || mine->leaving || !mine->waiting)
         return;
     mine->polling = false;
-    if (!reply) {
-        plan_poll(mysql, ticket, 8);
-    } else if (hf__mysql_row(reply, &row, &lengths) &&
-               hf__mysql_number(row[2]) == 1 &&
-               (hf__mysql_number(row[0]) > 0 ||
-                hf__mysql_number(row[1]) == 0)) {
+    if (reply && hf__mysql_row(reply, &row, &lengths) &&
+        hf__mysql_number(row[2]) == 1 &&
+        (hf__mysql_number(row[0]) > 0 || hf__mysql_number(row[1]) == 0)) {
         plan_poll(mysql, ticket, hf__mysql_number(row[0]) + 1);
-    } else if (ask_slow(mysql, ticket, NULL) == 0) {
-        mine->polling = true;
-    } else {
-        plan_poll(mysql, ticket, 8);
+        return;
     }
+    mine->polling = reply && ask_slow(mysql, ticket, NULL) == 0;
+    if (!mine->polling)
+        plan_poll(mysql, ticket, 8);
 }
 
 static int64_t poll_line(struct hf__mysql *mysql, int64_t now_ns)
