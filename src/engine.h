@@ -93,7 +93,8 @@ typedef void hf__engine_close_fn(struct hf__engine *engine, bool forked);
  *                     may be dead or stopped, the engine makes a grant count
  *                     only when this side has accepted it
  *   hf__up_busy()     held by another, and not in line. With ticket->nowait
- *                     never queued; without HF_CAP_PUSH always so
+ *                     never queued; without HF_CAP_PUSH always so,
+ *                     unless the engine asks again by itself, in line
  *   hf__up_failed()   certain: not held, nothing left behind
  *   hf__up_unknown()  sent, and the answer was lost
  *

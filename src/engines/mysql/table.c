@@ -486,9 +486,9 @@ static void regained(struct hf__mysql *mysql)
 const struct hf__mysql_mode hf__mysql_table = {
     .name = "table",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
-            HF_CAP_SURVIVES_RESTART | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
-            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN,
+            HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART |
+            HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
+            HF_CAP_CHECK_TOKEN,
     .acquire = acquire,
     .leave = leave,
     .renew = renew,
