@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "base/base.h"
+
 static void run(struct proc *self, void *arg)
 {
     proc_become(self, arg);
@@ -18,6 +20,7 @@ struct proc *peer_start(const char *const *argv)
     return peer;
 }
 
+HF_PRINTF(2, 0)
 static void tell(struct proc *peer, const char *format, va_list args)
 {
     char line[512];
