@@ -183,17 +183,18 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx,
     return hf__io_start(http->host->loop, &socket->io, events[what]);
 }
 
-/* libcurl's word for when it wants to run. */
+/* libcurl's word for when it wants to run. It changes with every call; a timer
+ * that fires too early does no harm, but moving it wakes a thread. */
 static int on_timer(CURLM *multi, long ms, void *ctx)
 {
     struct hf__http *http = ctx;
+    int64_t due_ns = hf__now() + ms * HF_MS;
 
     (void)multi;
-    http->due = ms == 0;
-    if (ms > 0)
-        http->host->timer(http->host, &http->timer, hf__now() + ms * HF_MS);
-    else
-        hf__timer_stop(http->host->loop, &http->timer);
+    http->due |= ms == 0;
+    if (ms > 0 &&
+        (!hf__timer_running(&http->timer) || http->timer.due_ns > due_ns))
+        http->host->timer(http->host, &http->timer, due_ns);
     return 0;
 }
 

@@ -8,7 +8,9 @@
  * waits for any key of the queue, since whoever leaves may make room.
  *
  * A watch begins one revision after what was looked at, so nothing is missed
- * between. It is one HTTP answer that does not end: the gateway reads all of a
+ * between. But etcd tells what happened before the watch was made only up to
+ * 100 ms later (syncWatchersLoop): if the store has moved on meanwhile, we look
+ * at once. It is one HTTP answer that does not end: the gateway reads all of a
  * request before it answers, so a stream cannot take further watches in. After
  * any event, an end of the stream, or a compaction that has overtaken it, we
  * look again; the look decides, never the event. There are at most
@@ -158,6 +160,9 @@ static void on_line(struct hf__http_call *http, const char *line, size_t len)
 
     if (!ticket)
         return;
+    if (hf__json_true(hf__json_member(result, "created")) &&
+        hf__json_unsigned(hf__json_path(result, "header.revision")) > call->n)
+        (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
     if (hf__json_member(result, "events").type != HF__JSON_NONE ||
         hf__json_true(hf__json_member(result, "canceled")))
         look_again(etcd, ticket);
@@ -210,6 +215,7 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
     }
     call->stream = true;
     call->ticket = ticket->id;
+    call->n = revision;
     call->http.line = on_line;
     hf__buf_add(&call->http.body, "{\"create_request\":{");
     if (entry) {
