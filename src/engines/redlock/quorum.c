@@ -56,11 +56,13 @@ enum hf__redlock_verdict hf__redlock_leave_verdict(
 int64_t hf__redlock_quarantine_ns(int64_t uptime_s, int64_t seen_ns,
                                   int64_t longest_ms)
 {
-    int64_t up_ns = uptime_s > 0 ? (uptime_s - 1) * HF_SECOND : 0;
+    int64_t up_ns = seen_ns; /* no longer than it was seen */
     int64_t left_ns;
 
-    if (uptime_s >= HF_DURATION_MAX / 1000 || up_ns > seen_ns)
-        up_ns = seen_ns;
+    if (uptime_s <= 0)
+        up_ns = 0;
+    else if (uptime_s - 1 < seen_ns / HF_SECOND)
+        up_ns = (uptime_s - 1) * HF_SECOND;
     left_ns = hf__ms_to_ns(longest_ms) - up_ns;
     return left_ns > 0 ? left_ns : 0;
 }
