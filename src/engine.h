@@ -290,7 +290,9 @@ static inline void hf__up_lost(struct hf__engine *engine,
 {
     engine->up->lost(engine->up_owner, ticket, reason);
 }
-/* withdraw or release is done. After this the engine forgets the ticket. */
+/* withdraw or release is done. After this the engine forgets the ticket. @rc:
+ * 0, HF_ELOST, or HF_EUNKNOWN where the caller's own transaction ended with
+ * it and nobody knows how. */
 static inline void hf__up_left(struct hf__engine *engine,
                                struct hf__ticket *ticket, int rc)
 {
