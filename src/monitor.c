@@ -521,6 +521,9 @@ void hf__monitor_stop_background(hf_client *client)
     (void)pthread_mutex_unlock(&client->monitor);
     hf__world->ring(&client->alarm);
     hf__world->thread_join(client->background);
+    /* The teller's thread may still be telling, and would ring it. */
+    (void)pthread_mutex_lock(&client->monitor);
     client->background = NULL;
     hf__alarm_release(&client->alarm);
+    (void)pthread_mutex_unlock(&client->monitor);
 }
