@@ -274,8 +274,9 @@ struct pair {
 static void *take_pairs(void *arg)
 {
     struct pair *pair = arg;
+    int64_t until = clock_ms() + 1000;
 
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100 && (i < 10 || clock_ms() < until); i++) {
         hf_hold *hold;
         hf_error err;
 
