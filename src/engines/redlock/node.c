@@ -310,14 +310,24 @@ int hf__redlock_node_look(struct hf__redlock_node *node)
     return ask(node, on_clock, 1, words);
 }
 
+/* What its last error says behind its name, which the caller has said. */
+static const char *nameless(const struct hf__redlock_node *node)
+{
+    const char *text = node->err.text;
+
+    for (const char *at = strstr(text, node->name); at;
+         at = strstr(text, node->name))
+        text = at + strlen(node->name);
+    return text + strspn(text, ": ");
+}
+
 void hf__redlock_node_excuse(const struct hf__redlock_node *node, char *to,
                              size_t size)
 {
     int64_t left_ns = node->quarantine_ns - hf__now();
 
     if (node->err.code != 0 && node->err.code != HF_EUNAVAILABLE)
-        (void)snprintf(to, size, "%.60s",
-                       node->err.text + strcspn(node->err.text, " ") + 1);
+        (void)snprintf(to, size, "%.70s", nameless(node));
     else if (!node->up)
         (void)snprintf(to, size, "away");
     else if (left_ns > 0)

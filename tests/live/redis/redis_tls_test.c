@@ -2,53 +2,15 @@
 /*
  * redis_tls_test.c - whom we believe, and who believes us.
  *
- * The certificates are made for each test by openssl(1): an authority, and a
- * server's and a client's certificate of it.
+ * The certificates are made for each test: an authority, and a server's and a
+ * client's certificate of it.
  */
 #include <stdarg.h>
-#include <stdlib.h>
-#include <unistd.h>
 
+#include "certificates.h"
 #include "redis.h"
-#include "tempdir.h"
 
 static const char *dir;
-
-__attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
-{
-    char command[1024];
-    char whole[1400];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(command, sizeof(command), format, args);
-    va_end(args);
-    (void)snprintf(whole, sizeof(whole), "cd %s && { %s; } >>log 2>&1", dir,
-                   command);
-    if (system(whole) != 0)
-        FAIL("this fails: %s", command);
-}
-
-#define NEW_KEY "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
-
-static void make_authority(const char *name)
-{
-    run("openssl req -x509 " NEW_KEY " -keyout %s.key -out %s.crt -days 2 "
-        "-subj '/CN=%s'",
-        name, name, name);
-}
-
-/* @days -1: expired yesterday. */
-static void make_certificate(const char *name, const char *authority,
-                             const char *san, int days)
-{
-    run("openssl req " NEW_KEY " -keyout %s.key -out %s.csr -subj '/CN=%s' && "
-        "echo subjectAltName=%s >%s.san && "
-        "openssl x509 -req -in %s.csr -CA %s.crt -CAkey %s.key "
-        "-CAcreateserial -days %d -extfile %s.san -out %s.crt",
-        name, name, name, san, name, name, authority, authority, days, name,
-        name);
-}
 
 /* A server that shows @name.crt; @clients: it wants to see ours. */
 static struct server *start(const char *name, bool clients)
@@ -85,8 +47,7 @@ static struct server *start(const char *name, bool clients)
 
 static void set_up(void)
 {
-    dir = tempdir_new();
-    make_authority("good");
+    dir = certificates_new();
 }
 
 /* What opening says, to @host, with keys and values. */
@@ -127,7 +88,7 @@ TEST(tls, works_with_a_good_certificate)
     hf_error err;
 
     set_up();
-    make_certificate("server", "good", "IP:127.0.0.1,DNS:localhost", 2);
+    certificates_make(dir, "server", "good", "IP:127.0.0.1,DNS:localhost", 2);
     server = start("server", false);
     ASSERT_OK(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt", NULL),
               &err);
@@ -141,8 +102,8 @@ TEST(tls, refuses_an_unknown_authority_unless_told_not_to)
     hf_error err;
 
     set_up();
-    make_authority("bad");
-    make_certificate("server", "good", "IP:127.0.0.1", 2);
+    certificates_authority(dir, "bad");
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
     server = start("server", false);
     ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "bad.crt", NULL),
               HF_EAUTH, &err);
@@ -158,7 +119,7 @@ TEST(tls, refuses_an_expired_certificate)
     hf_error err;
 
     set_up();
-    make_certificate("server", "good", "IP:127.0.0.1", -1);
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", -1);
     server = start("server", false);
     ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt", NULL),
               HF_EAUTH, &err);
@@ -171,7 +132,7 @@ TEST(tls, refuses_a_certificate_of_another_host)
     hf_error err;
 
     set_up();
-    make_certificate("server", "good", "IP:127.0.0.2,DNS:other", 2);
+    certificates_make(dir, "server", "good", "IP:127.0.0.2,DNS:other", 2);
     server = start("server", false);
     ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt", NULL),
               HF_EAUTH, &err);
@@ -184,8 +145,8 @@ TEST(tls, shows_our_certificate_and_says_when_it_is_wanted)
     hf_error err;
 
     set_up();
-    make_certificate("server", "good", "IP:127.0.0.1", 2);
-    make_certificate("client", "good", "DNS:client", 2);
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
+    certificates_make(dir, "client", "good", "DNS:client", 2);
     server = start("server", true);
     ASSERT_OK(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
                         "tls.cert", "client.crt", "tls.key", "client.key",

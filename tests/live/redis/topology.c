@@ -7,7 +7,7 @@
 
 #include "event.h"
 
-enum { WORDS_MAX = 40, READY_MS = 20000 };
+enum { WORDS_MAX = 64, READY_MS = 60000 };
 
 static void *kept(size_t size)
 {
@@ -49,8 +49,18 @@ hf_client *topology_open(const char *url)
     return client;
 }
 
+static size_t put_words(const char **to, const char *const *words)
+{
+    size_t n = 0;
+
+    for (; words[n]; n++)
+        to[n] = words[n];
+    return n;
+}
+
 /* A server with @more words; they end with NULL. */
-static struct server *start(const char *const *more)
+static struct server *start(const struct topology_tls *tls,
+                            const char *const *more)
 {
     static const char *const common[] = {"redis-server",
                                          "--port",
@@ -64,15 +74,66 @@ static struct server *start(const char *const *more)
                                          "--appendonly",
                                          "no",
                                          "--repl-diskless-sync-delay",
-                                         "0"};
+                                         "0",
+                                         NULL};
     const char **words = kept(WORDS_MAX * sizeof(*words));
-    size_t n = 0;
+    size_t n = put_words(words, common);
 
-    for (; n < sizeof(common) / sizeof(common[0]); n++)
-        words[n] = common[n];
-    while (*more)
-        words[n++] = *more++;
+    n += put_words(words + n, more);
+    if (tls->port != 0) {
+        const char *const secure[] = {"--tls-port",
+                                      topology_text("%d", tls->port),
+                                      "--tls-cert-file",
+                                      topology_text("%s/server.crt", tls->dir),
+                                      "--tls-key-file",
+                                      topology_text("%s/server.key", tls->dir),
+                                      "--tls-ca-cert-file",
+                                      topology_text("%s/good.crt", tls->dir),
+                                      "--tls-auth-clients",
+                                      "no",
+                                      "--tls-replication",
+                                      "yes",
+                                      "--tls-cluster",
+                                      "yes",
+                                      NULL};
+
+        (void)put_words(words + n, secure);
+    }
     return server_start(words);
+}
+
+static struct topology_tls tls_at(const char *dir)
+{
+    struct topology_tls tls = {dir, dir ? server_free_port() : 0};
+
+    return tls;
+}
+
+/* What holdfast(7) asks for. */
+static void make_user(struct server *server)
+{
+    const char *said = redis_do(
+        server,
+        "ACL SETUSER locker on >s3cret ~hf:* &hf:* -@all +hello +auth +ping "
+        "+info +select +script|load +evalsha +eval +client|kill +subscribe "
+        "+publish +time +get +set +del +incrby +pttl +pexpire +rpush +lpush "
+        "+lpop +lrem +lindex +lrange +hset +hget +hdel +zadd +zrem +zcard "
+        "+zscore +zrange +zrangebyscore +scan +pubsub|numsub +exists "
+        "+cluster|slots");
+
+    if (said[0] != '+')
+        FAIL("%s", said);
+}
+
+void topology_expire(struct server *server, const char *dir)
+{
+    const char *said = redis_do(server,
+                                "CONFIG SET tls-cert-file %s/expired.crt "
+                                "tls-key-file %s/expired.key",
+                                dir, dir);
+
+    if (said[0] != '+')
+        FAIL("%s", said);
 }
 
 static void await(struct server *server, const char *command, const char *text)
@@ -105,51 +166,86 @@ bool topology_in_step(struct server *master)
 
 /* ---- sentinels --------------------------------------------------------- */
 
-static struct server *start_sentinel(int port)
+/* Its configuration is a file that it writes to itself. */
+static struct server *start_sentinel(int master, const struct topology_tls *tls)
 {
     const char **words = kept(WORDS_MAX * sizeof(*words));
+    const char *secure =
+        tls->port == 0
+            ? ""
+            : topology_text("'tls-port %d' 'tls-cert-file %s/server.crt' "
+                            "'tls-key-file %s/server.key' "
+                            "'tls-ca-cert-file %s/good.crt' "
+                            "'tls-auth-clients no' 'tls-replication yes' ",
+                            tls->port, tls->dir, tls->dir, tls->dir);
 
     words[0] = "sh";
     words[1] = "-c";
-    words[2] = topology_text(
-        "[ -e {dir}/s.conf ] || printf '%%s\\n' 'port {port}' "
-        "'bind 127.0.0.1' 'dir {dir}' 'sentinel monitor m1 127.0.0.1 %d 2' "
-        "'sentinel down-after-milliseconds m1 700' "
-        "'sentinel failover-timeout m1 4000' >{dir}/s.conf; "
-        "exec redis-server {dir}/s.conf --sentinel",
-        port);
+    words[2] =
+        topology_text("[ -e {dir}/s.conf ] || printf '%%s\\n' 'port {port}' "
+                      "'bind 127.0.0.1' 'dir {dir}' %s"
+                      "'sentinel monitor m1 127.0.0.1 %d 2' "
+                      "'sentinel down-after-milliseconds m1 700' "
+                      "'sentinel failover-timeout m1 4000' >{dir}/s.conf; "
+                      "exec redis-server {dir}/s.conf --sentinel",
+                      secure, master);
     return server_start(words);
 }
 
-struct sentinel_set *sentinel_set_start(void)
+struct sentinel_set *sentinel_set_start_tls(const char *dir)
 {
     static const char *const none[] = {NULL};
     struct sentinel_set *set = kept(sizeof(*set));
     const char *replica[] = {"--replicaof", NULL, NULL};
+    struct topology_tls tls = tls_at(dir);
     int port;
 
-    set->servers[0] = start(none);
-    port = server_port(set->servers[0]);
+    set->servers[0] = start(&tls, none);
+    port = dir ? tls.port : server_port(set->servers[0]);
     replica[1] = topology_text("127.0.0.1 %d", port);
-    for (int i = 1; i < SET_SERVERS; i++)
-        set->servers[i] = start(replica);
-    for (int i = 0; i < SET_SENTINELS; i++)
-        set->sentinels[i] = start_sentinel(port);
+    for (int i = 1; i < SET_SERVERS; i++) {
+        tls = tls_at(dir);
+        set->servers[i] = start(&tls, replica);
+    }
+    for (int i = 0; i < SET_SENTINELS; i++) {
+        tls = tls_at(dir);
+        set->sentinels[i] = start_sentinel(port, &tls);
+        set->ports[i] = dir ? tls.port : server_port(set->sentinels[i]);
+    }
     for (int i = 1; i < SET_SERVERS; i++)
         await(set->servers[i], "INFO replication", "master_link_status:up");
     for (int i = 0; i < SET_SENTINELS; i++) {
         await(set->sentinels[i], "SENTINEL CKQUORUM m1", "OK 3");
         await(set->sentinels[i], "INFO sentinel", "slaves=2");
     }
+    for (int i = 0; dir && i < SET_SERVERS; i++)
+        make_user(set->servers[i]);
     return set;
+}
+
+struct sentinel_set *sentinel_set_start(void)
+{
+    return sentinel_set_start_tls(/* dir= */ NULL);
+}
+
+static const char *sentinel_url(const struct sentinel_set *set,
+                                const char *head, const char *query)
+{
+    return topology_text("%s127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/m1?%s", head,
+                         set->ports[0], set->ports[1], set->ports[2],
+                         query ? query : "");
 }
 
 const char *sentinel_set_url(const struct sentinel_set *set, const char *query)
 {
-    return topology_text(
-        "redis-sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/m1?%s",
-        server_port(set->sentinels[0]), server_port(set->sentinels[1]),
-        server_port(set->sentinels[2]), query ? query : "");
+    return sentinel_url(set, "redis-sentinel://", query);
+}
+
+const char *sentinel_set_tls_url(const struct sentinel_set *set,
+                                 const char *credentials, const char *query)
+{
+    return sentinel_url(
+        set, topology_text("rediss-sentinel://%s@", credentials), query);
 }
 
 struct server *sentinel_set_master(const struct sentinel_set *set)
@@ -183,10 +279,13 @@ struct server *sentinel_set_await(const struct sentinel_set *set,
 
 /* ---- cluster ----------------------------------------------------------- */
 
-struct cluster *cluster_start(void)
+struct cluster *cluster_start_tls(const char *dir)
 {
     struct cluster *cluster = kept(sizeof(*cluster));
-    char *command = topology_text("redis-cli --cluster create");
+    char *command = dir ? topology_text("redis-cli --tls --cacert %s/good.crt "
+                                        "--cluster create",
+                                        dir)
+                        : topology_text("redis-cli --cluster create");
 
     for (int i = 0; i < CLUSTER_NODES; i++) {
         const char *more[] = {"--cluster-enabled",
@@ -201,9 +300,11 @@ struct cluster *cluster_start(void)
                               "yes",
                               NULL};
 
-        cluster->nodes[i] = start(more);
-        command = topology_text("%s 127.0.0.1:%d", command,
-                                server_port(cluster->nodes[i]));
+        struct topology_tls tls = tls_at(dir);
+
+        cluster->nodes[i] = start(&tls, more);
+        cluster->ports[i] = dir ? tls.port : server_port(cluster->nodes[i]);
+        command = topology_text("%s 127.0.0.1:%d", command, cluster->ports[i]);
     }
     command = topology_text("%s --cluster-replicas 1 --cluster-yes >%s/create",
                             command, server_dir(cluster->nodes[0]));
@@ -216,15 +317,30 @@ struct cluster *cluster_start(void)
                   "master_link_status:up");
         else
             await(cluster->nodes[i], "INFO replication", "state=online");
+        if (dir)
+            make_user(cluster->nodes[i]);
     }
     return cluster;
+}
+
+struct cluster *cluster_start(void)
+{
+    return cluster_start_tls(/* dir= */ NULL);
 }
 
 const char *cluster_url(const struct cluster *cluster, const char *query)
 {
     return topology_text("redis-cluster://127.0.0.1:%d,127.0.0.1:%d?%s",
-                         server_port(cluster->nodes[0]),
-                         server_port(cluster->nodes[1]), query ? query : "");
+                         cluster->ports[0], cluster->ports[1],
+                         query ? query : "");
+}
+
+const char *cluster_tls_url(const struct cluster *cluster,
+                            const char *credentials, const char *query)
+{
+    return topology_text("rediss-cluster://%s@127.0.0.1:%d,127.0.0.1:%d?%s",
+                         credentials, cluster->ports[0], cluster->ports[1],
+                         query ? query : "");
 }
 
 struct server *cluster_owner(const struct cluster *cluster, const char *key)

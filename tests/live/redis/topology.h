@@ -8,16 +8,30 @@
 
 enum { SET_SERVERS = 3, SET_SENTINELS = 3, CLUSTER_NODES = 6 };
 
+/* How a server speaks TLS besides: with dir/server.crt. Port 0: not at all. */
+struct topology_tls {
+    const char *dir;
+    int port;
+};
+
 /* A master (the first server), two replicas, three sentinels. They agree when
  * this returns, and the replicas are in step. */
 struct sentinel_set {
     struct server *servers[SET_SERVERS];
     struct server *sentinels[SET_SENTINELS];
+    int ports[SET_SENTINELS]; /* for clients */
 };
 
 struct sentinel_set *sentinel_set_start(void);
+/* The same by TLS, among each other as well. @dir: of certificates.h, with
+ * "server". The user locker, password s3cret, has no more rights than
+ * holdfast(7) asks for. */
+struct sentinel_set *sentinel_set_start_tls(const char *dir);
 /* "redis-sentinel://…/m1?QUERY", kept until the test is over. */
 const char *sentinel_set_url(const struct sentinel_set *set, const char *query);
+/* "rediss-sentinel://CREDENTIALS@…". */
+const char *sentinel_set_tls_url(const struct sentinel_set *set,
+                                 const char *credentials, const char *query);
 /* The server that is master now, and says so itself; NULL: none. */
 struct server *sentinel_set_master(const struct sentinel_set *set);
 /* Wait until there is a master other than @old. */
@@ -27,11 +41,15 @@ struct server *sentinel_set_await(const struct sentinel_set *set,
 /* Three masters (the first three nodes) with a replica each, all slots. */
 struct cluster {
     struct server *nodes[CLUSTER_NODES];
+    int ports[CLUSTER_NODES]; /* for clients */
 };
 
 struct cluster *cluster_start(void);
+struct cluster *cluster_start_tls(const char *dir);
 /* "redis-cluster://…?QUERY", kept until the test is over. */
 const char *cluster_url(const struct cluster *cluster, const char *query);
+const char *cluster_tls_url(const struct cluster *cluster,
+                            const char *credentials, const char *query);
 /* The master that serves the slot of @key. */
 struct server *cluster_owner(const struct cluster *cluster, const char *key);
 /* The same, after its master has died: whoever was promoted. */
@@ -51,6 +69,8 @@ void cluster_move_end(const struct cluster *cluster, struct server *to,
 /* How many keys there are on any master that should not be. */
 int cluster_leftovers(const struct cluster *cluster);
 
+/* From now on @server shows "expired" of @dir. */
+void topology_expire(struct server *server, const char *dir);
 /* Do all replicas of @master have what it has? A WAIT would tell only of what
  * its own connection wrote. */
 bool topology_in_step(struct server *master);
