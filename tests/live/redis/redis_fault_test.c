@@ -101,6 +101,37 @@ TEST(server, that_stands_still_is_unavailable_and_recovers)
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
+/* Its kernel goes on to answer, and io_timeout is far away: the lease counts. */
+TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
+{
+    enum { TTL_MS = 3000 };
+    struct event events = EVENT_INIT;
+    struct server *server = redis_start();
+    hf_client *client =
+        redis_open(server_port(server), QUICK "&ttl=3s&io_timeout=60s");
+    hf_client *rival = redis_open(server_port(server), QUICK);
+    hf_opts opts = HF_OPTS_INIT;
+    int64_t before_ms = clock_ms();
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = tell_state;
+    opts.ctx = &events;
+    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    server_pause(server);
+    event_await(&events, 1, 30000);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    event_await(&events, 2, 30000);
+    ASSERT_EQ(events.values[1], HF_LOST);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_GE(events.at_ms - before_ms, TTL_MS * 9 / 10);
+    ASSERT_LT(events.at_ms - before_ms, 30000);
+    server_resume(server);
+    ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+    ASSERT_OK(hf_release(redis_acquire(rival, "jobs"), &err), &err);
+    EVENTUALLY(redis_leftovers(server) == 0);
+}
+
 TEST(server, a_waiter_survives_its_restart)
 {
     struct server *server = redis_start();
