@@ -243,9 +243,15 @@ static void say_granted(const struct report *report)
 {
     char age[TEXT_AGE];
 
-    if (cli.verbose > 0)
+    if (cli.verbose == 0)
+        return;
+    (void)text_age(report->granted - report->asked, age);
+    if (report->token == 0)
+        talk_say("got \"%s\" after %s, without a token", text_safe(lock.name),
+                 age);
+    else
         talk_say("got \"%s\" after %s, token %" PRIu64, text_safe(lock.name),
-                 text_age(report->granted - report->asked, age), report->token);
+                 age, report->token);
 }
 
 static int acquire(struct watch *watch, hf_opts *opts, struct report *report)

@@ -184,6 +184,7 @@ enum {
 #define HF_CAP_CHECK_TOKEN (UINT64_C(1) << 14) /* hf_check_token() is exact */
 /** A dead holder is noticed at once, not when its lease ends. */
 #define HF_CAP_DEATH_NOTICE (UINT64_C(1) << 15)
+#define HF_CAP_LOCK_DELAY (UINT64_C(1) << 16) /* lock_delay= is kept */
 
 /** What hf_acquire() may be told beside the name. */
 typedef struct hf_opts {

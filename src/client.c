@@ -220,6 +220,22 @@ static int require(const hf_client *client, hf_error *err)
                     hf_capability_name(missing & (~missing + 1)));
 }
 
+/* What the program only prefers is given up, what somebody asked for not. */
+static int allow_lock_delay(hf_client *client, hf_error *err)
+{
+    if (client->settings.lock_delay_ms == 0 ||
+        client->engine->caps & HF_CAP_LOCK_DELAY)
+        return 0;
+    if (!hf__config_is_asked_for(client->config, "lock_delay")) {
+        client->settings.lock_delay_ms = 0;
+        return 0;
+    }
+    return hf__fail(err, HF_EUNSUPPORTED,
+                    "%s cannot keep a lock closed after its holder vanished: "
+                    "leave out lock_delay",
+                    client->engine->ops->name);
+}
+
 static int first_connection(hf_client *client, hf_error *err)
 {
     struct hf__waiter opener;
@@ -349,6 +365,8 @@ int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
     rc = first_connection(client, err);
     if (rc == 0)
         rc = require(client, err); /* the server may offer less */
+    if (rc == 0)
+        rc = allow_lock_delay(client, err);
     client->caps = client->engine->caps;
     client->engine_name = client->engine->ops->name;
     hf__client_leave(client);

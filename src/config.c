@@ -267,13 +267,22 @@ const char *hf__config_url(const hf_config *config)
     return text_of(config, hf__key_find("url"), &layer);
 }
 
-/* Is @name given by something stronger than the file? */
+/* Is @name given by something stronger than @weaker? */
+static bool stronger(const hf_config *config, const char *name, int weaker)
+{
+    int layer = weaker;
+
+    return text_of(config, hf__key_find(name), &layer) && layer > weaker;
+}
+
+bool hf__config_is_asked_for(const hf_config *config, const char *key)
+{
+    return stronger(config, key, HF__LAYER_PROGRAM);
+}
+
 static bool overruled(const hf_config *config, const char *name)
 {
-    int layer = HF__LAYER_FILE;
-
-    return text_of(config, hf__key_find(name), &layer) &&
-           layer > HF__LAYER_FILE;
+    return stronger(config, name, HF__LAYER_FILE);
 }
 
 void hf__config_yield(hf_config *config)

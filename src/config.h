@@ -112,6 +112,8 @@ void hf__config_swap(hf_config *a, hf_config *b);
 hf_config *hf__config_copy(const hf_config *config);
 /* The "url" of the file, or NULL. */
 const char *hf__config_url(const hf_config *config);
+/* By anybody but the program itself, see hf_config_prefer(). */
+bool hf__config_is_asked_for(const hf_config *config, const char *key);
 /* Check everything and fill @ret_settings; release with _settings_release. */
 int hf__config_resolve(const hf_config *config,
                        struct hf__settings *ret_settings, hf_error *err);

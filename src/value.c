@@ -420,6 +420,7 @@ static const char *const cap_names[] = {
     "break",
     "check_token",
     "death_notice",
+    "lock_delay",
 };
 
 const char *hf_capability_name(uint64_t capability)

@@ -75,6 +75,28 @@ TEST(death, a_killed_holder_frees_the_lock)
         ASSERT_LT(clock_ms() - killed_ms, 5000);
 }
 
+/* Longer than the lease, which would keep it closed by itself. */
+TEST(death, a_killed_holders_lock_stays_closed_for_its_delay)
+{
+    const char *query = contract_can(HF_CAP_SESSION_BOUND)
+                            ? "lock_delay=2500ms&session_timeout=1s"
+                            : "lock_delay=2500ms";
+    struct job job = {contract_url(query), contract_name("jobs"), 1000};
+    hf_client *client;
+    struct proc *proc;
+    int64_t killed_ms;
+
+    NEEDS(HF_CAP_LOCK_DELAY);
+    proc = start_holder(&job);
+    proc_say(proc, "go");
+    (void)proc_expect(proc, "holds");
+    client = contract_open(NULL);
+    killed_ms = clock_ms();
+    proc_kill(proc);
+    contract_release(contract_acquire(client, job.name));
+    ASSERT_GE(clock_ms() - killed_ms, 2500);
+}
+
 TEST(death, a_waiter_is_woken_by_the_holders_death)
 {
     struct job job = {short_lived_url(), contract_name("jobs"), 1000};

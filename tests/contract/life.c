@@ -258,6 +258,26 @@ TEST(open, a_lazy_client_connects_when_it_is_used)
     contract_release(contract_acquire(client, name));
 }
 
+TEST(open, a_lock_delay_that_cannot_be_kept_is_refused_if_it_was_asked_for)
+{
+    hf_config *config = hf_config_new();
+    hf_client *client;
+    hf_error err;
+
+    if (contract_can(HF_CAP_LOCK_DELAY)) {
+        ASSERT_OK(hf_open(contract_url("lock_delay=1s"), NULL, &client, &err),
+                  &err);
+    } else {
+        ASSERT_EQ(hf_open(contract_url("lock_delay=1s"), NULL, &client, &err),
+                  HF_EUNSUPPORTED);
+        ASSERT_HAS(err.text, "lock_delay");
+        ASSERT_OK(hf_config_prefer(config, "lock_delay", "1s", &err), &err);
+        ASSERT_OK(hf_open(contract_url(NULL), config, &client, &err), &err);
+    }
+    hf_close(client);
+    hf_config_free(config);
+}
+
 TEST(open, wrong_credentials_are_final)
 {
     int64_t before = clock_ms();

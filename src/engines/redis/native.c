@@ -658,7 +658,7 @@ const struct hf__redis_dialect hf__redis_native = {
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
-            HF_CAP_CHECK_TOKEN,
+            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
     .acquire = acquire,
     .leave = leave,
     .renew = renew,

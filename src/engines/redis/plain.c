@@ -442,7 +442,8 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
 
 const struct hf__redis_dialect hf__redis_plain = {
     .name = "plain",
-    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS | HF_CAP_BREAK,
+    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS |
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
     .open = open_shape,
     .acquire = acquire,
     .leave = leave,

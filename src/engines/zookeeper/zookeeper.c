@@ -197,10 +197,6 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
     if (engine->host->url->n_hosts == 0)
         return hf__fail(err, HF_ECONFIG,
                         "zk:// needs a host, as in zk://h1,h2,h3/locks");
-    if (engine->host->settings->lock_delay_ms > 0)
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "lock_delay: zookeeper cannot tell a holder that died "
-                        "from one that released");
     zk->server = hf__random_below(engine->host->url->n_hosts);
     rc = choose_dialect(zk, err);
     if (rc == 0)
