@@ -38,3 +38,14 @@ function(holdfast_add_test)
         PROPERTIES LABELS "${test_LABELS}" TIMEOUT "${test_TIMEOUT}"
                    ENVIRONMENT "${test_ENVIRONMENT}")
 endfunction()
+
+# holdfast_add_cli_test(engine command…)
+#
+# The command, on the servers that command… starts for it: a ctest cli_on_engine.
+function(holdfast_add_cli_test engine)
+    if(TARGET holdfast_command)
+        add_test(NAME cli_on_${engine} COMMAND ${ARGN}
+                                               $<TARGET_FILE:cli_engine>)
+        set_tests_properties(cli_on_${engine} PROPERTIES LABELS cli TIMEOUT 120)
+    endif()
+endfunction()

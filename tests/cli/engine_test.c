@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * engine_test.c - the command on the engine at HOLDFAST_TEST_URL, which a
+ * script with_ENGINE.sh has started: what a user tries first.
+ *
+ * What a lock means there is the contract's subject, not ours.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "holdfast.h"
+#include "test.h"
+
+static void use_engine(void)
+{
+    const char *url = getenv("HOLDFAST_TEST_URL");
+
+    ASSERT_NOT_NULL(url);
+    command_variable("HOLDFAST_URL", url);
+}
+
+static uint64_t capabilities(void)
+{
+    hf_client *client;
+    hf_error err;
+    uint64_t caps;
+
+    ASSERT_OK(hf_open(getenv("HOLDFAST_TEST_URL"), NULL, &client, &err), &err);
+    caps = hf_capabilities(client);
+    hf_close(client);
+    return caps;
+}
+
+/* A run of @name that holds until its input is closed. */
+static struct command *holder(const char *name)
+{
+    struct command *run = COMMAND("run", name, "--note", "why not", "--", "sh",
+                                  "-c", "echo in; cat >/dev/null");
+
+    command_expect(run, "in\n");
+    return run;
+}
+
+static void end(struct command *run)
+{
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+}
+
+TEST(engine, runs_one_command_at_a_time)
+{
+    struct command *first;
+    struct command *second;
+
+    use_engine();
+    first = holder("cli/one");
+    FINISH(75, "run", "-n", "cli/one", "--", "true");
+    FINISH(0, "run", "-n", "cli/other", "--", "true");
+    second = COMMAND("run", "cli/one", "--", "echo", "next");
+    end(first);
+    ASSERT_EQ(command_wait(second), 0);
+    ASSERT_HAS(command_out(second), "next\n");
+    FINISH(3, "run", "-n", "cli/one", "--", "sh", "-c", "exit 3");
+}
+
+TEST(engine, tells_who_holds_it)
+{
+    struct command *run;
+
+    use_engine();
+    if (!(capabilities() & HF_CAP_LIST)) {
+        test_not_tested("ls and show: the engine is not 'list'");
+        return;
+    }
+    run = holder("cli/seen");
+    FINISH(75, "test", "cli/seen");
+    ASSERT_HAS(command_out(FINISH(0, "ls", "cli/")), "cli/seen");
+    ASSERT_HAS(command_out(FINISH(0, "show", "cli/seen")), "why not");
+    end(run);
+    FINISH(0, "test", "cli/seen");
+    ASSERT_NULL(strstr(command_out(FINISH(0, "ls", "cli/")), "cli/seen"));
+}
+
+TEST(engine, is_examined)
+{
+    struct command *doctor;
+    int code;
+
+    use_engine();
+    doctor = COMMAND("doctor");
+    code = command_wait(doctor);
+    if (code != 0)
+        ASSERT_EQ(code, 1); /* warnings: it is a server for tests */
+    ASSERT_HAS(command_out(doctor), "✔");
+}
+
+TEST(engine, is_measured)
+{
+    struct command *bench;
+
+    use_engine();
+    bench = FINISH(0, "bench", "--scenario", "pair", "--seconds", "0.2");
+    ASSERT_HAS(command_out(bench), "pair");
+}
