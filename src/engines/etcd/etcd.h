@@ -7,7 +7,7 @@
  *   json.c     answers, read        http.c   libcurl on our loop
  *   queue.c    keys and records; who of a queue holds
  *   lease.c    the leases that carry our keys
- *   lock.c     acquire, leave, renew, downgrade
+ *   lock.c     acquire and leave   keep.c   renew, downgrade
  *   wait.c     waiting for those before us
  *   inspect.c  list, check, break, versions      doctor.c
  */
@@ -123,7 +123,7 @@ struct hf__etcd {
     /* lease.c */
     struct hf__etcd_lease leases[HF__ETCD_LEASES];
 
-    /* lock.c, wait.c */
+    /* lock.c, keep.c, wait.c */
     struct hf__ticket *tickets[HF__ETCD_BUCKETS];
     uint32_t streams;
 
@@ -253,10 +253,6 @@ int hf__etcd_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
                       hf_error *err);
 int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
                      hf_error *err);
-int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
-                   size_t n, hf_error *err);
-int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
-                       hf_error *err);
 /* The lease is there: ask for those that waited for it, beat for the rest. */
 void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                           const struct hf__etcd_reply *reply);
@@ -272,6 +268,26 @@ void hf__etcd_yield(struct hf__etcd *etcd, struct hf__ticket *ticket,
                     const struct hf__etcd_entry *holder);
 /* Its key is not there any more: ask again. */
 void hf__etcd_place_lost(struct hf__etcd *etcd, struct hf__ticket *ticket);
+
+/* Add a comparison of the create revision of etcd->key, or of all keys that
+ * begin with it. */
+void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
+                          uint64_t revision);
+/* Add the request that puts the ticket's key. */
+void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to,
+                      struct hf__ticket *ticket);
+/* Add the request for etcd->key, without its value. */
+void hf__etcd_add_get(struct hf__etcd *etcd, struct hf__buf *to);
+
+/* ---- keep.c ------------------------------------------------------------ */
+
+int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                   size_t n, hf_error *err);
+int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
+                       hf_error *err);
+/* The lease was kept alive, or not: those that wanted it are looked at. */
+void hf__etcd_beaten(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                     const struct hf__etcd_reply *reply);
 
 /* ---- wait.c ------------------------------------------------------------ */
 

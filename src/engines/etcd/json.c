@@ -253,6 +253,13 @@ struct hf__json hf__json_next(struct hf__json array, size_t *at)
     return value;
 }
 
+struct hf__json hf__json_first(struct hf__json array)
+{
+    size_t at = 0;
+
+    return hf__json_next(array, &at);
+}
+
 uint64_t hf__json_unsigned(struct hf__json value)
 {
     uint64_t number = 0;

@@ -40,6 +40,8 @@ struct hf__json hf__json_member(struct hf__json object, const char *name);
 struct hf__json hf__json_path(struct hf__json object, const char *path);
 /* The next element: begin with *at = 0; NONE after the last. */
 struct hf__json hf__json_next(struct hf__json array, size_t *at);
+/* Its first element. */
+struct hf__json hf__json_first(struct hf__json array);
 /* A whole number, bare or in a string; 0 for everything else, also for those
  * below zero or too great. */
 uint64_t hf__json_unsigned(struct hf__json value);

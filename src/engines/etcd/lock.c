@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.c - acquire, leave, renew, downgrade.
+ * lock.c - acquire and leave.
  *
  * acquire is one transaction: if the ticket's key is not there, put it, and
  * tell who is before it. Asked again, the key is there, and its create revision
@@ -13,9 +13,6 @@
  * acquire is compared with that sign. It carries the ticket's lease, and goes
  * with it; a transaction that arrives even later is refused for want of the
  * lease.
- *
- * renew is a keepalive of the lease, then one look at the keys of all tickets
- * with it: a key may have been broken while its lease lives.
  *
  * Failure: "lease not found" is certain. The ticket is asked for again with a
  * new lease, or is lost, or has left.
@@ -93,8 +90,8 @@ void hf__etcd_ticket_forget_all(struct hf__etcd *etcd)
 
 /* ---- acquire ----------------------------------------------------------- */
 
-static void add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
-                        uint64_t revision)
+void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
+                          uint64_t revision)
 {
     hf__buf_add(to, "{");
     hf__etcd_add_key(etcd, to, range);
@@ -104,8 +101,8 @@ static void add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
                    revision);
 }
 
-static void add_put(struct hf__etcd *etcd, struct hf__buf *to,
-                    struct hf__ticket *ticket)
+void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to,
+                      struct hf__ticket *ticket)
 {
     hf__buf_add(to, "{\"request_put\":{");
     hf__etcd_key_ticket(etcd, ticket);
@@ -116,11 +113,11 @@ static void add_put(struct hf__etcd *etcd, struct hf__buf *to,
                    hf__etcd_ticket(etcd, ticket)->lease_id);
 }
 
-static void add_get(struct hf__etcd *etcd, struct hf__buf *to, bool keys_only)
+void hf__etcd_add_get(struct hf__etcd *etcd, struct hf__buf *to)
 {
     hf__buf_add(to, "{\"request_range\":{");
     hf__etcd_add_key(etcd, to, /* range= */ false);
-    hf__buf_add(to, keys_only ? ",\"keys_only\":true}}" : "}}");
+    hf__buf_add(to, ",\"keys_only\":true}}");
 }
 
 /* Nobody may be there when an exclusive try comes; everybody else queues. */
@@ -136,22 +133,22 @@ static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
 
     hf__buf_add(to, "{\"compare\":[");
     hf__etcd_key_gone(etcd, ticket);
-    add_compare(etcd, to, /* range= */ false, 0);
+    hf__etcd_add_compare(etcd, to, /* range= */ false, 0);
     hf__buf_add(to, ",");
     if (try)
         hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
     else
         hf__etcd_key_ticket(etcd, ticket);
-    add_compare(etcd, to, try, 0);
+    hf__etcd_add_compare(etcd, to, try, 0);
     hf__buf_add(to, "],\"success\":[");
-    add_put(etcd, to, ticket);
+    hf__etcd_add_put(etcd, to, ticket);
     if (!try) {
         hf__buf_add(to, ",");
         hf__etcd_add_before(etcd, to, ticket);
     }
     hf__buf_add(to, "],\"failure\":[");
     hf__etcd_key_ticket(etcd, ticket);
-    add_get(etcd, to, /* keys_only= */ true);
+    hf__etcd_add_get(etcd, to);
     if (try) {
         hf__buf_add(to, ",{\"request_range\":{");
         hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
@@ -173,13 +170,6 @@ static struct hf__json kvs_of(struct hf__json root, int i)
         response = hf__json_next(responses, &at);
     while (i-- > 0);
     return hf__json_path(response, "response_range.kvs");
-}
-
-static struct hf__json first_of(struct hf__json array)
-{
-    size_t at = 0;
-
-    return hf__json_next(array, &at);
 }
 
 void hf__etcd_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
@@ -303,8 +293,8 @@ static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
                      struct hf__json root)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__json own = first_of(kvs_of(root, 0));
-    struct hf__json holder = first_of(kvs_of(root, 1));
+    struct hf__json own = hf__json_first(kvs_of(root, 0));
+    struct hf__json holder = hf__json_first(kvs_of(root, 1));
     hf_error err;
 
     if (hf__json_true(hf__json_member(root, "succeeded"))) {
@@ -433,7 +423,7 @@ static void add_leave(struct hf__etcd *etcd, struct hf__buf *to,
     hf__etcd_key_ticket(etcd, ticket);
     hf__buf_add(to, "{\"compare\":[");
     if (guarded)
-        add_compare(etcd, to, /* range= */ false, mine->revision);
+        hf__etcd_add_compare(etcd, to, /* range= */ false, mine->revision);
     hf__buf_add(to, "],\"success\":[{\"request_delete_range\":{");
     hf__etcd_add_key(etcd, to, /* range= */ false);
     hf__buf_add(to, "}}");
@@ -596,14 +586,6 @@ void hf__etcd_lease_lost(struct hf__etcd *etcd, int64_t id)
     }
 }
 
-static bool is_beating(struct hf__etcd_ticket *mine, const void *lease)
-{
-    return mine->beating && mine->lease == lease;
-}
-
-static void send_checks(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                        int64_t sent_ns);
-
 /* Those who waited for the lease are asked for, or refused with @reply. */
 static void serve_parked(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                          const struct hf__etcd_reply *reply)
@@ -636,183 +618,10 @@ static void ask_for_another(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                           const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket;
-
     if (reply->code == HF__ETCD_OK && lease->id == 0) {
         ask_for_another(etcd, lease);
         return;
     }
     serve_parked(etcd, lease, reply);
-    if (reply->code == HF__ETCD_OK) {
-        send_checks(etcd, lease, reply->sent_ns);
-        return;
-    }
-    while ((ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL)
-        hf__etcd_ticket(etcd, ticket)->beating = false;
-}
-
-/* ---- renew ------------------------------------------------------------- */
-
-static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                        struct hf__json kv, int64_t sent_ns)
-{
-    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__grant grant = {.token = mine->revision, .tokens = 1};
-
-    if (hf__etcd_entry_read(kv).revision != mine->revision) {
-        hf__etcd_ticket_forget(etcd, ticket);
-        hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
-        return;
-    }
-    hf__etcd_lease_claim(mine->lease, ticket, sent_ns, &grant);
-    hf__up_renewed(&etcd->base, ticket, &grant);
-}
-
-static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
-                       const struct hf__etcd_reply *reply)
-{
-    struct hf__json responses = hf__json_member(reply->root, "responses");
-    const uint64_t *ids = call->data;
-    size_t at = 0;
-
-    if (reply->code != HF__ETCD_OK)
-        return; /* in silence: the core counts the time */
-    for (size_t i = 0; i < call->n; i++) {
-        struct hf__json response = hf__json_next(responses, &at);
-        struct hf__json range = hf__json_member(response, "response_range");
-        struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, ids[i]);
-
-        if (range.type == HF__JSON_OBJECT && ticket &&
-            hf__etcd_ticket(etcd, ticket)->held)
-            tell_beaten(etcd, ticket, first_of(hf__json_member(range, "kvs")),
-                        (int64_t)call->ticket);
-    }
-}
-
-/* A waiter's life is proved by its lease; it may also have missed its turn. */
-static void beat_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                        int64_t sent_ns)
-{
-    struct hf__grant grant = {.tokens = 1};
-
-    hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket, sent_ns,
-                         &grant);
-    (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
-    hf__up_renewed(&etcd->base, ticket, &grant);
-}
-
-/* One transaction for as many as fit; true: there may be more. */
-static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                       int64_t sent_ns)
-{
-    struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, "/v3/kv/txn", on_checked);
-    uint64_t *ids = hf__calloc(HF__ETCD_BEATS, sizeof(*ids));
-    struct hf__ticket *ticket;
-    size_t n = 0;
-
-    if (call)
-        hf__buf_add(&call->http.body, "{\"success\":[");
-    while (n < HF__ETCD_BEATS &&
-           (ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL) {
-        hf__etcd_ticket(etcd, ticket)->beating = false;
-        if (!hf__etcd_ticket(etcd, ticket)->held) {
-            if (hf__etcd_ticket(etcd, ticket)->waiting)
-                beat_waiter(etcd, ticket, sent_ns);
-            continue;
-        }
-        if (!call || !ids)
-            continue;
-        hf__buf_add(&call->http.body, n > 0 ? "," : "");
-        hf__etcd_key_ticket(etcd, ticket);
-        add_get(etcd, &call->http.body, /* keys_only= */ true);
-        ids[n++] = ticket->id;
-    }
-    if (!call || n == 0) {
-        hf__free(ids);
-        if (call)
-            hf__http_stop(&call->http);
-        return false;
-    }
-    hf__buf_add(&call->http.body, "]}");
-    call->data = ids;
-    call->n = n;
-    call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
-    return hf__etcd_call_send(call, /* err= */ NULL) == 0 &&
-           n == HF__ETCD_BEATS;
-}
-
-static void send_checks(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                        int64_t sent_ns)
-{
-    while (send_check(etcd, lease, sent_ns))
-        ;
-}
-
-int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
-                   size_t n, hf_error *err)
-{
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-
-    if (!etcd->up)
-        return hf__etcd_not_up(etcd, err);
-    for (size_t i = 0; i < n; i++) {
-        struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
-
-        if (!mine->known || (!mine->held && !mine->waiting))
-            continue;
-        mine->beating = true;
-        (void)hf__etcd_lease_beat(etcd, mine->lease, /* err= */ NULL);
-    }
-    return 0;
-}
-
-/* ---- downgrade --------------------------------------------------------- */
-
-static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
-                          const struct hf__etcd_reply *reply)
-{
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
-    struct hf__grant grant = {.tokens = 1};
-
-    if (!ticket || !hf__etcd_ticket(etcd, ticket)->held)
-        return;
-    if (reply->code != HF__ETCD_OK) {
-        hf__up_unknown(&etcd->base, ticket, &reply->err);
-        return;
-    }
-    if (!hf__json_true(hf__json_member(reply->root, "succeeded"))) {
-        hf__etcd_ticket_forget(etcd, ticket);
-        hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
-        return;
-    }
-    ticket->mode = HF_SHARED;
-    hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket,
-                         reply->sent_ns, &grant);
-    hf__up_renewed(&etcd->base, ticket, &grant);
-}
-
-int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
-                       hf_error *err)
-{
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__etcd_call *call;
-    int mode = ticket->mode;
-
-    if (!etcd->up)
-        return hf__etcd_not_up(etcd, err);
-    call = hf__etcd_call_new(etcd, "/v3/kv/txn", on_downgraded);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    call->ticket = ticket->id;
-    hf__etcd_key_ticket(etcd, ticket);
-    hf__buf_add(&call->http.body, "{\"compare\":[");
-    add_compare(etcd, &call->http.body, /* range= */ false, mine->revision);
-    hf__buf_add(&call->http.body, "],\"success\":[");
-    ticket->mode = HF_SHARED; /* in the record; here when it is confirmed */
-    add_put(etcd, &call->http.body, ticket);
-    ticket->mode = mode;
-    hf__buf_add(&call->http.body, "]}");
-    return hf__etcd_call_send(call, err);
+    hf__etcd_beaten(etcd, lease, reply);
 }

@@ -100,8 +100,7 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
     own = hf__json_next(responses, &at);
     before = hf__json_next(responses, &at);
-    at = 0;
-    own = hf__json_next(hf__json_path(own, "response_range.kvs"), &at);
+    own = hf__json_first(hf__json_path(own, "response_range.kvs"));
     if (hf__etcd_entry_read(own).revision != mine->revision)
         hf__etcd_place_lost(etcd, ticket);
     else
@@ -126,10 +125,10 @@ int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->ticket = ticket->id;
-    hf__buf_add(&call->http.body, "{\"success\":[{\"request_range\":{");
+    hf__buf_add(&call->http.body, "{\"success\":[");
     hf__etcd_key_ticket(etcd, ticket);
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
-    hf__buf_add(&call->http.body, ",\"keys_only\":true}},");
+    hf__etcd_add_get(etcd, &call->http.body);
+    hf__buf_add(&call->http.body, ",");
     hf__etcd_add_before(etcd, &call->http.body, ticket);
     hf__buf_add(&call->http.body, "]}");
     rc = hf__etcd_call_send(call, err);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keep.c - renew and downgrade.
+ *
+ * renew is a keepalive of the lease, then one look at the keys of all tickets
+ * with it: a key may have been broken while its lease lives. downgrade writes
+ * the key's record anew, and the key keeps its place.
+ *
+ * Failure: a renewal without an answer is not reported; the core counts the
+ * time. A key that is not there any more, or is another's, is a loss that is
+ * certain.
+ */
+#include "engines/etcd/etcd.h"
+
+/* ---- renew ------------------------------------------------------------- */
+
+static bool is_beating(struct hf__etcd_ticket *mine, const void *lease)
+{
+    return mine->beating && mine->lease == lease;
+}
+
+static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        struct hf__json kv, int64_t sent_ns)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__grant grant = {.token = mine->revision, .tokens = 1};
+
+    if (hf__etcd_entry_read(kv).revision != mine->revision) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+        return;
+    }
+    hf__etcd_lease_claim(mine->lease, ticket, sent_ns, &grant);
+    hf__up_renewed(&etcd->base, ticket, &grant);
+}
+
+static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    struct hf__json responses = hf__json_member(reply->root, "responses");
+    const uint64_t *ids = call->data;
+    size_t at = 0;
+
+    if (reply->code != HF__ETCD_OK)
+        return; /* in silence: the core counts the time */
+    for (size_t i = 0; i < call->n; i++) {
+        struct hf__json response = hf__json_next(responses, &at);
+        struct hf__json range = hf__json_member(response, "response_range");
+        struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, ids[i]);
+
+        if (range.type == HF__JSON_OBJECT && ticket &&
+            hf__etcd_ticket(etcd, ticket)->held)
+            tell_beaten(etcd, ticket,
+                        hf__json_first(hf__json_member(range, "kvs")),
+                        (int64_t)call->ticket);
+    }
+}
+
+/* A waiter's life is proved by its lease; it may also have missed its turn. */
+static void beat_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        int64_t sent_ns)
+{
+    struct hf__grant grant = {.tokens = 1};
+
+    hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket, sent_ns,
+                         &grant);
+    (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
+    hf__up_renewed(&etcd->base, ticket, &grant);
+}
+
+/* One transaction for as many as fit; true: there may be more. */
+static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                       int64_t sent_ns)
+{
+    struct hf__etcd_call *call =
+        hf__etcd_call_new(etcd, "/v3/kv/txn", on_checked);
+    uint64_t *ids = hf__calloc(HF__ETCD_BEATS, sizeof(*ids));
+    struct hf__ticket *ticket;
+    size_t n = 0;
+
+    if (call)
+        hf__buf_add(&call->http.body, "{\"success\":[");
+    while (n < HF__ETCD_BEATS &&
+           (ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL) {
+        hf__etcd_ticket(etcd, ticket)->beating = false;
+        if (!hf__etcd_ticket(etcd, ticket)->held) {
+            if (hf__etcd_ticket(etcd, ticket)->waiting)
+                beat_waiter(etcd, ticket, sent_ns);
+            continue;
+        }
+        if (!call || !ids)
+            continue;
+        hf__buf_add(&call->http.body, n > 0 ? "," : "");
+        hf__etcd_key_ticket(etcd, ticket);
+        hf__etcd_add_get(etcd, &call->http.body);
+        ids[n++] = ticket->id;
+    }
+    if (!call || n == 0) {
+        hf__free(ids);
+        if (call)
+            hf__http_stop(&call->http);
+        return false;
+    }
+    hf__buf_add(&call->http.body, "]}");
+    call->data = ids;
+    call->n = n;
+    call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
+    return hf__etcd_call_send(call, /* err= */ NULL) == 0 &&
+           n == HF__ETCD_BEATS;
+}
+
+void hf__etcd_beaten(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                     const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket;
+
+    if (reply->code == HF__ETCD_OK) {
+        while (send_check(etcd, lease, reply->sent_ns))
+            continue;
+        return;
+    }
+    while ((ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL)
+        hf__etcd_ticket(etcd, ticket)->beating = false;
+}
+
+int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                   size_t n, hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+
+    if (!etcd->up)
+        return hf__etcd_not_up(etcd, err);
+    for (size_t i = 0; i < n; i++) {
+        struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
+
+        if (!mine->known || (!mine->held && !mine->waiting))
+            continue;
+        mine->beating = true;
+        (void)hf__etcd_lease_beat(etcd, mine->lease, /* err= */ NULL);
+    }
+    return 0;
+}
+
+/* ---- downgrade --------------------------------------------------------- */
+
+static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                          const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__grant grant = {.tokens = 1};
+
+    if (!ticket || !hf__etcd_ticket(etcd, ticket)->held)
+        return;
+    if (reply->code != HF__ETCD_OK) {
+        hf__up_unknown(&etcd->base, ticket, &reply->err);
+        return;
+    }
+    if (!hf__json_true(hf__json_member(reply->root, "succeeded"))) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+        return;
+    }
+    ticket->mode = HF_SHARED;
+    hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket,
+                         reply->sent_ns, &grant);
+    hf__up_renewed(&etcd->base, ticket, &grant);
+}
+
+int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__etcd_call *call;
+    int mode = ticket->mode;
+
+    if (!etcd->up)
+        return hf__etcd_not_up(etcd, err);
+    call = hf__etcd_call_new(etcd, "/v3/kv/txn", on_downgraded);
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    call->ticket = ticket->id;
+    hf__etcd_key_ticket(etcd, ticket);
+    hf__buf_add(&call->http.body, "{\"compare\":[");
+    hf__etcd_add_compare(etcd, &call->http.body, /* range= */ false,
+                         mine->revision);
+    hf__buf_add(&call->http.body, "],\"success\":[");
+    ticket->mode = HF_SHARED; /* in the record; here when it is confirmed */
+    hf__etcd_add_put(etcd, &call->http.body, ticket);
+    ticket->mode = mode;
+    hf__buf_add(&call->http.body, "]}");
+    return hf__etcd_call_send(call, err);
+}
