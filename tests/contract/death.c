@@ -173,7 +173,7 @@ TEST(death, a_stopped_holder_loses_its_lease_and_knows_it)
 
 TEST(death, a_stopped_waiter_holds_nobody_up)
 {
-    struct job job = {short_lived_url(), contract_name("jobs"), 500};
+    struct job job = {short_lived_url(), contract_name("jobs"), 1000};
     struct proc *proc = start_holder(&job);
     hf_client *client;
     hf_hold *hold;

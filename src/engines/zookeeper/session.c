@@ -22,7 +22,8 @@
  * hears of it only with the server's next report, every half tick. So only
  * answers that came by the leader prove anything (proven_ns), and a lease is
  * two thirds of the session's timeout: we say something at least every quarter
- * of it, and a tick is at most half of it.
+ * of it, and a tick is at most half of it. lock_delay makes the session longer
+ * than its leases: when a holder dies its node stays for that much more.
  *
  * Failure: a frame that is not the protocol, an answer that is overdue, an end
  * of the stream: the connection is dropped, each call is told so in order, and
@@ -77,17 +78,18 @@ int hf__zk_not_up(const struct hf__zk *zk, hf_error *err)
 
 int64_t hf__zk_lease_ms(const struct hf__zk *zk)
 {
-    return (int64_t)zk->session_ms * 2 / 3;
+    return (int64_t)zk->session_ms * 2 / 3 -
+           zk->base.host->settings->lock_delay_ms;
 }
 
 /* A silent server must be left early enough to find another one. */
 int64_t hf__zk_patience_ns(const struct hf__zk *zk)
 {
     int64_t io_ns = hf__ms_to_ns(zk->base.host->settings->io_timeout_ms);
-    int64_t quarter_ns = hf__ms_to_ns(zk->session_ms) / 4;
+    int64_t early_ns = hf__ms_to_ns(hf__zk_lease_ms(zk)) * 3 / 8;
 
-    return zk->base.host->url->n_hosts > 1 && quarter_ns < io_ns ? quarter_ns
-                                                                 : io_ns;
+    return zk->base.host->url->n_hosts > 1 && early_ns < io_ns ? early_ns
+                                                               : io_ns;
 }
 
 /* ---- calls ------------------------------------------------------------- */
@@ -427,6 +429,22 @@ static void expired(struct hf__zk *zk)
     hf__zk_fail(zk, &err);
 }
 
+/* The servers may grant less time than lock_delay alone needs. */
+static bool is_too_short(struct hf__zk *zk)
+{
+    hf_error err;
+
+    if (hf__zk_lease_ms(zk) > 0)
+        return false;
+    (void)hf__fail(&err, HF_ECONFIG,
+                   "%s: a session of %d ms is granted, too short for "
+                   "lock_delay: raise maxSessionTimeout of the servers, or "
+                   "ask for less",
+                   zk->peer, (int)zk->session_ms);
+    hf__zk_fail(zk, &err);
+    return true;
+}
+
 static void on_greeting(struct hf__zk *zk, struct hf__jute *in)
 {
     struct hf__jute_text password;
@@ -451,6 +469,8 @@ static void on_greeting(struct hf__zk *zk, struct hf__jute *in)
     zk->proven_ns = zk->sent_ns;
     zk->greeted = true;
     zk->refusals = 0;
+    if (is_too_short(zk))
+        return;
     if (zk->credentials)
         send_auth(zk);
     else
@@ -460,10 +480,10 @@ static void on_greeting(struct hf__zk *zk, struct hf__jute *in)
 int32_t hf__zk_wanted_ms(const struct hf__zk *zk)
 {
     const struct hf__settings *settings = zk->base.host->settings;
-    int64_t ms = settings->session_timeout_ms > 0
-                     ? settings->session_timeout_ms
-                     : settings->ttl_ms + settings->ttl_ms / 2;
+    int64_t ms = settings->session_timeout_ms > 0 ? settings->session_timeout_ms
+                                                  : settings->ttl_ms * 3 / 2;
 
+    ms += settings->lock_delay_ms * 3 / 2;
     return ms > INT32_MAX ? INT32_MAX : (int32_t)ms;
 }
 

@@ -388,6 +388,59 @@ TEST(session, that_expires_in_a_pause_is_told_and_replaced)
     proc_join(proc);
 }
 
+static void vanish(struct proc *self, void *arg)
+{
+    (void)zk_acquire(zk_open(arg), "delayed");
+    proc_tell(self, "holds");
+    (void)proc_hear(self);
+}
+
+TEST(session, of_a_killed_holder_keeps_the_lock_closed_for_lock_delay)
+{
+    int64_t killed_ms;
+    struct proc *proc;
+    hf_error err;
+
+    ensemble();
+    proc = proc_start(vanish,
+                      (void *)(uintptr_t)ensemble_url("ttl=1s&lock_delay=2s"));
+    (void)proc_expect(proc, "holds");
+    proc_kill(proc);
+    killed_ms = clock_ms();
+    ASSERT_OK(
+        hf_release(zk_acquire(zk_open(ensemble_url(QUICK)), "delayed"), &err),
+        &err);
+    ASSERT_GE(clock_ms() - killed_ms, 2000);
+}
+
+TEST(session, with_lock_delay_is_free_at_once_when_it_is_released)
+{
+    hf_client *client;
+    hf_client *rival;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    client = zk_open(ensemble_url("ttl=2s&lock_delay=30s"));
+    rival = zk_open(ensemble_url(QUICK));
+    hold = zk_acquire(client, "released");
+    ASSERT_LE(hf_remaining_ms(hold), 2000);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(zk_try(rival, "released", &err), &err);
+}
+
+/* The servers of these tests allow a minute. */
+TEST(session, that_the_servers_make_too_short_for_lock_delay_is_refused)
+{
+    hf_client *client;
+    hf_error err;
+
+    ensemble();
+    ASSERT_RC(hf_open(ensemble_url("lock_delay=10m"), NULL, &client, &err),
+              HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "maxSessionTimeout");
+}
+
 /* ---- rights ------------------------------------------------------------- */
 
 static const char *url_as(const char *credentials, const char *query)
