@@ -34,6 +34,8 @@ enum { QUIET = 8 };
 #define CLAIM_NS (INT64_C(3600) * HF_SECOND)
 /* A wait that is not over by then is looked at: does it stand in line? */
 #define LOOK_NS (20 * HF_MS)
+/* A cancel that came before its statement had begun is sent again. */
+#define AGAIN_NS (20 * HF_MS)
 /* Before a waiter that got no session asks again. */
 #define REST_NS (100 * HF_MS)
 /* Who holds a lock for so long wants to hear when its session ends. */
@@ -48,6 +50,7 @@ enum {
     WAITING,   /* on it */
     ACCEPTING, /* granted long after it was asked for */
     HOLDING,
+    PARTING, /* to be unlocked when a wait of ours for it has ended */
     UNLOCKING,
     GHOSTLY /* its session was lost */
 };
@@ -164,18 +167,20 @@ static void remember_ghost(struct hf__session *session)
     hf__session_ghost(session, &ghosts[0]);
 }
 
+static void stopped(struct hf__postgres_ticket *mine);
+
 static void become_ghostly(struct hf__postgres_ticket *mine)
 {
     const struct hf__session *session = mine->session;
 
     mine->state = GHOSTLY;
     mine->queued = false;
-    mine->cancelling = false;
     if (session) {
         mine->ghost.pid = session->pid;
         memcpy(mine->ghost.started, session->started, sizeof(session->started));
     }
     leave_session(mine);
+    stopped(mine);
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -298,6 +303,61 @@ static int unlock(struct hf__postgres_ticket *mine, hf_error *err)
     return rc;
 }
 
+/* A ticket that @test is true of, among those with the key of @mine. */
+static struct hf__postgres_ticket *find_beside(
+    const struct hf__postgres_ticket *mine,
+    bool (*test)(const struct hf__postgres_ticket *other))
+{
+    for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
+        HF_LIST_EACH(&mine->engine->known[i], link) {
+            struct hf__postgres_ticket *other =
+                HF_CONTAINER_OF(link, struct hf__postgres_ticket, bucket);
+
+            if (other->key == mine->key && test(other))
+                return other;
+        }
+    }
+    return NULL;
+}
+
+static bool is_cancelling(const struct hf__postgres_ticket *mine)
+{
+    return mine->cancelling;
+}
+
+static bool is_parting(const struct hf__postgres_ticket *mine)
+{
+    return mine->state == PARTING;
+}
+
+/* Unlock what is held, unless a wait of ours for it is being given up: it would
+ * get the lock, for a moment in which nobody has it. */
+static int part(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    if (mine->engine->cancelling == 0 || !find_beside(mine, is_cancelling))
+        return unlock(mine, err);
+    mine->state = PARTING;
+    return 0;
+}
+
+/* The wait of @mine is over: who waited for that goes on. */
+static void stopped(struct hf__postgres_ticket *mine)
+{
+    struct hf__postgres_ticket *other;
+
+    if (!mine->cancelling)
+        return;
+    mine->cancelling = false;
+    mine->engine->cancelling--;
+    while ((other = find_beside(mine, is_parting)) != NULL) {
+        other->state = HOLDING;
+        if (part(other, NULL) != 0)
+            cut(other);
+        else if (other->state == PARTING)
+            return;
+    }
+}
+
 /* The statement failed; the lock may be had all the same. */
 static void undo(struct hf__postgres_ticket *mine, const PGresult *error)
 {
@@ -375,6 +435,7 @@ static void on_asked(struct hf__session *session,
     if (!mine || (mine->state != TRYING && mine->state != WAITING))
         return;
     mine->watch_ns = 0;
+    stopped(mine);
     if (!answer) {
         cut(mine);
         return;
@@ -625,6 +686,24 @@ static void on_looked(struct hf__session *session,
     queued(mine);
 }
 
+/* Stop a wait. The server does not look at a cancel between two statements, so
+ * one that may have come too early is repeated. */
+static int cancel(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__ghost who = {.pid = mine->session->pid};
+    int rc;
+
+    memcpy(who.started, mine->session->started, sizeof(who.started));
+    rc = send_ghost(main_of(mine), HF__PG_CANCEL, &who, 0, ignore, err);
+    if (rc == 0 && !mine->cancelling) {
+        mine->cancelling = true;
+        mine->engine->cancelling++;
+    }
+    mine->watch_ns = hf__now() + AGAIN_NS;
+    hf__postgres_wake(mine->engine, mine->watch_ns);
+    return rc;
+}
+
 static void look(struct hf__postgres_ticket *mine)
 {
     struct hf__session_call call = {.done = on_looked,
@@ -637,6 +716,10 @@ static void look(struct hf__postgres_ticket *mine)
         mine->state = NOWHERE;
         mine->queued = false;
         hf__up_lost(&mine->engine->base, mine->ticket, HF__LOST_SESSION);
+        return;
+    }
+    if (mine->leaving) {
+        (void)cancel(mine, NULL);
         return;
     }
     (void)number(mine->session->pid, pid);
@@ -730,19 +813,6 @@ static void on_gone(struct hf__session *session,
     hf__postgres_unknown(session->engine, mine, &err);
 }
 
-static int cancel(struct hf__postgres_ticket *mine, hf_error *err)
-{
-    struct hf__ghost who = {.pid = mine->session->pid};
-    int rc;
-
-    if (mine->cancelling)
-        return 0;
-    memcpy(who.started, mine->session->started, sizeof(who.started));
-    rc = send_ghost(main_of(mine), HF__PG_CANCEL, &who, 0, ignore, err);
-    mine->cancelling = rc == 0;
-    return rc;
-}
-
 static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
                  bool releasing, hf_error *err)
 {
@@ -757,14 +827,15 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
     mine->releasing = releasing;
     switch (mine->state) {
     case WAITING:
-        return mine->ticket->nowait ? 0 : cancel(mine, err);
+        return mine->ticket->nowait || mine->cancelling ? 0 : cancel(mine, err);
     case HOLDING:
-        return unlock(mine, err);
+        return part(mine, err);
     case GHOSTLY:
         return send_ghost(main_of(mine), HF__PG_IS_GONE, &mine->ghost,
                           ticket->id, on_gone, err);
     case TRYING:
     case ACCEPTING:
+    case PARTING:
     case UNLOCKING:
         return 0; /* the answer that is under way ends it */
     default:

@@ -269,10 +269,11 @@ struct hf__postgres {
     struct hf__list held[HF__PG_BUCKETS]; /* on the main session, by key */
     uint32_t held_n;
     struct hf__timer timer;
-    uint64_t beats; /* table: renewals sent so far */
-    bool listening; /* advisory: to the end of sessions that hold locks */
-    bool fenced;    /* there is a sequence */
-    bool tables;    /* there are tables */
+    uint32_t cancelling; /* advisory: waits that are being given up */
+    uint64_t beats;      /* table: renewals sent so far */
+    bool listening;      /* advisory: to the end of sessions that hold locks */
+    bool fenced;         /* there is a sequence */
+    bool tables;         /* there are tables */
     bool up;
     struct hf__list known[HF__PG_BUCKETS];
     struct hf__postgres_name names[HF__PG_NAMES];

@@ -6,6 +6,8 @@
  * Each test has a server of its own, and looks at the end whether anything was
  * left behind on it.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "event.h"
@@ -346,6 +348,48 @@ TEST(network, who_is_cut_off_loses_the_session_lock_in_time)
 TEST(network, who_is_cut_off_loses_the_row_in_time)
 {
     be_cut_off(TABLE "&ttl=1s&io_timeout=5s");
+}
+
+/* ---- waits that are given up ----------------------------------------------- */
+
+static void *release_it(void *hold)
+{
+    return (void *)(intptr_t)hf_release(hold, NULL);
+}
+
+/* The server would give the lock to the wait, for as long as it does not notice
+ * that it was cancelled. */
+TEST(waits, that_are_given_up_do_not_get_what_is_released_after_that)
+{
+    struct server *server = postgres_start();
+    hf_client *client =
+        postgres_open(server_port(server), QUICK "&io_timeout=30s");
+    hf_client *rival = postgres_open(server_port(server), QUICK);
+    hf_hold *hold = postgres_acquire(client, "jobs");
+    hf_request *request = start(client, "jobs");
+    pthread_t thread;
+    void *rc = NULL;
+    hf_error err;
+    pid_t waits;
+
+    EVENTUALLY((waits = atoi(postgres_do(
+                    server, "SELECT pid FROM pg_locks WHERE NOT granted"))) !=
+               0);
+    ASSERT_EQ(kill(waits, SIGSTOP), 0);
+    hf_request_free(request);
+    ASSERT_EQ(pthread_create(&thread, NULL, release_it, hold), 0);
+    for (int i = 0; i < 5; i++)
+        ASSERT_EQ(atoi(postgres_do(server,
+                                   "SELECT count(*) FROM pg_locks "
+                                   "WHERE granted AND pid = %d AND "
+                                   "locktype = 'advisory'",
+                                   waits)),
+                  0);
+    ASSERT_EQ(kill(waits, SIGCONT), 0);
+    ASSERT_EQ(pthread_join(thread, &rc), 0);
+    ASSERT_EQ((intptr_t)rc, 0);
+    ASSERT_RC(postgres_try(rival, "jobs", &err), 0, &err);
+    EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
 /* ---- poolers ------------------------------------------------------------- */
