@@ -195,12 +195,12 @@ TEST(loop, dispatch_renews_and_no_dispatch_loses)
 
     NEEDS(HF_CAP_LEASED);
     client = contract_open("drive=app");
-    opts.ttl_ms = 300;
+    opts.ttl_ms = 1200;
     opts.on_event = contract_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, contract_name("jobs"), &opts, &hold, &err),
               &err);
-    until = clock_ms() + 900;
+    until = clock_ms() + 1500;
     while (clock_ms() < until) {
         struct pollfd poller = {.fd = hf_event_fd(client), .events = POLLIN};
 
@@ -407,7 +407,7 @@ static int child_of_fork(hf_client *client, hf_hold *hold)
 
 TEST(fork, the_child_is_refused_and_the_parent_keeps_its_lock)
 {
-    hf_client *client = contract_open("ttl=300ms");
+    hf_client *client = contract_open("ttl=1500ms");
     hf_client *rival = contract_open(NULL);
     const char *name = contract_name("jobs");
     hf_hold *hold = contract_acquire(client, name);

@@ -195,7 +195,7 @@ TEST(wait, a_request_ends_with_its_own_wait)
     hf_client *rival = contract_open(NULL);
     const char *name = contract_name("jobs");
     hf_hold *hold = contract_acquire(client, name);
-    hf_request *request = start(rival, name, 50, NULL, NULL);
+    hf_request *request = start(rival, name, 300, NULL, NULL);
     hf_hold *got;
     hf_error err;
 
