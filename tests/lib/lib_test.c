@@ -260,6 +260,26 @@ TEST(lib, a_proxy_slices_and_corrupts)
     ASSERT_EQ(proxy_bytes(proxy, PROXY_TO_CLIENT), 7);
 }
 
+TEST(lib, a_proxy_refuses_what_one_process_makes)
+{
+    struct server *server = start_echo();
+    struct proxy *proxy = proxy_start(server_port(server));
+    int fd = connect_to(proxy_port(proxy));
+    char text[64];
+
+    proxy_refuse_process(proxy, server_pid(server));
+    say(fd, "one");
+    ASSERT_EQ(hear(fd, text, sizeof(text), 5000), 3);
+    proxy_refuse_process(proxy, getpid());
+    ASSERT_EQ(hear(fd, text, sizeof(text), 5000), -2);
+    ASSERT_EQ(hear(connect_to(proxy_port(proxy)), text, sizeof(text), 5000),
+              -2);
+    proxy_pass(proxy);
+    fd = connect_to(proxy_port(proxy));
+    say(fd, "two");
+    ASSERT_EQ(hear(fd, text, sizeof(text), 5000), 3);
+}
+
 TEST(lib, a_proxy_resets_refuses_and_cuts)
 {
     struct server *server = start_echo();

@@ -8,6 +8,7 @@
  */
 #include "proxy.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -55,6 +56,8 @@ struct proxy {
     bool ending;
     bool reset;
     bool refuse;
+    pid_t refused; /* process; 0: none */
+    bool sift;     /* reset what it has made */
     bool held[2];
     int64_t delay_ms;
     size_t slice;
@@ -123,14 +126,80 @@ static int connect_to(int port)
     return fd;
 }
 
+/* The inode of the socket from port @from to port @to in @table; 0: none. */
+static unsigned long find_inode(const char *table, unsigned from, unsigned to)
+{
+    FILE *file = fopen(table, "re");
+    unsigned long inode = 0;
+    char line[256];
+
+    while (file && inode == 0 && fgets(line, sizeof(line), file)) {
+        unsigned ports[2];
+        unsigned long found;
+
+        if (sscanf(line,
+                   "%*u: %*[0-9A-F]:%x %*[0-9A-F]:%x %*x %*s %*s %*s %*u %*u "
+                   "%lu",
+                   &ports[0], &ports[1], &found) == 3 &&
+            ports[0] == from && ports[1] == to)
+            inode = found;
+    }
+    if (file)
+        (void)fclose(file);
+    return inode;
+}
+
+static bool has_socket(pid_t pid, unsigned long inode)
+{
+    struct dirent *entry;
+    char wanted[64];
+    char path[64];
+    bool found = false;
+    DIR *dir;
+
+    (void)snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    dir = opendir(path);
+    while (dir && !found && (entry = readdir(dir)) != NULL) {
+        char target[64] = "";
+
+        (void)!readlinkat(dirfd(dir), entry->d_name, target,
+                          sizeof(target) - 1);
+        found = strcmp(target, wanted) == 0;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return found;
+}
+
+/* Was the connection whose other end is @fd made by the refused process? */
+static bool is_refused(const struct proxy *proxy, int fd)
+{
+    struct sockaddr_in peer;
+    socklen_t len = sizeof(peer);
+    unsigned port = (unsigned)proxy->port;
+    unsigned long inode;
+
+    if (proxy->refused == 0 ||
+        getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
+        return false;
+    inode = find_inode("/proc/net/tcp", ntohs(peer.sin_port), port);
+    if (inode == 0) /* Java's sockets are of both families */
+        inode = find_inode("/proc/net/tcp6", ntohs(peer.sin_port), port);
+    return inode != 0 && has_socket(proxy->refused, inode);
+}
+
 static void accept_link(struct proxy *proxy)
 {
     int fd = accept4(proxy->listener, NULL, NULL, SOCK_CLOEXEC);
     struct link refused = {.fds = {fd, -1}};
 
+    bool refuse;
+
     if (fd < 0)
         return;
-    for (int i = 0; i < LINKS_MAX && !proxy->refuse; i++) {
+    refuse = proxy->refuse || is_refused(proxy, fd);
+    for (int i = 0; i < LINKS_MAX && !refuse; i++) {
         struct link *link = &proxy->links[i];
 
         if (link->fds[0] >= 0)
@@ -275,9 +344,15 @@ static void obey(struct proxy *proxy)
 
     while (read(proxy->orders[0], bytes, sizeof(bytes)) > 0)
         ;
-    for (int i = 0; i < LINKS_MAX && proxy->reset; i++)
-        link_close(&proxy->links[i], /* reset= */ true);
+    for (int i = 0; i < LINKS_MAX && (proxy->reset || proxy->sift); i++) {
+        struct link *link = &proxy->links[i];
+
+        if (link->fds[0] >= 0 &&
+            (proxy->reset || is_refused(proxy, link->fds[0])))
+            link_close(link, /* reset= */ true);
+    }
     proxy->reset = false;
+    proxy->sift = false;
 }
 
 static void *proxy_main(void *arg)
@@ -371,6 +446,7 @@ void proxy_pass(struct proxy *proxy)
 {
     (void)pthread_mutex_lock(&proxy->mutex);
     proxy->refuse = false;
+    proxy->refused = 0;
     proxy->held[0] = false;
     proxy->held[1] = false;
     proxy->delay_ms = 0;
@@ -406,6 +482,14 @@ void proxy_refuse(struct proxy *proxy, bool on)
 {
     (void)pthread_mutex_lock(&proxy->mutex);
     proxy->refuse = on;
+    order(proxy);
+}
+
+void proxy_refuse_process(struct proxy *proxy, pid_t pid)
+{
+    (void)pthread_mutex_lock(&proxy->mutex);
+    proxy->refused = pid;
+    proxy->sift = true;
     order(proxy);
 }
 

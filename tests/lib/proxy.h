@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum proxy_direction { PROXY_TO_SERVER, PROXY_TO_CLIENT };
 
@@ -36,6 +37,10 @@ void proxy_hold(struct proxy *proxy, enum proxy_direction direction, bool on);
 void proxy_reset(struct proxy *proxy);
 /* New connections are reset as soon as they are made. */
 void proxy_refuse(struct proxy *proxy, bool on);
+/* The same for those that process @pid makes, and what it has made is reset: with
+ * a proxy before each of several servers, one is cut off from the others. 0: of
+ * nobody. */
+void proxy_refuse_process(struct proxy *proxy, pid_t pid);
 /* At most @bytes at a time; 0: as they come. */
 void proxy_slice(struct proxy *proxy, size_t bytes);
 /* One byte in @n is changed; 0: none. */

@@ -24,8 +24,8 @@ static char *format_url(int port)
     return keep(url);
 }
 
-static struct server *start_member(const char *name, char *peer,
-                                   const char *cluster)
+static struct server *start_member(const char *name, const char *listen,
+                                   const char *peer, const char *cluster)
 {
     const char *const words[] = {"etcd",
                                  "--name",
@@ -37,7 +37,7 @@ static struct server *start_member(const char *name, char *peer,
                                  "--advertise-client-urls",
                                  "http://127.0.0.1:{port}",
                                  "--listen-peer-urls",
-                                 peer,
+                                 listen,
                                  "--initial-advertise-peer-urls",
                                  peer,
                                  "--initial-cluster",
@@ -60,10 +60,11 @@ static struct server *start_member(const char *name, char *peer,
     return server_start(copy);
 }
 
-struct etcd *etcd_start(int n)
+static struct etcd *start_members(int n, bool linked)
 {
     static const char *const names[ETCD_MEMBERS] = {"m0", "m1", "m2"};
     struct etcd *etcd = calloc(1, sizeof(*etcd));
+    char *listens[ETCD_MEMBERS];
     char *peers[ETCD_MEMBERS];
     char *cluster = NULL;
     size_t len;
@@ -74,16 +75,43 @@ struct etcd *etcd_start(int n)
     test_defer(free, etcd);
     etcd->n = n;
     for (int i = 0; i < n; i++) {
-        peers[i] = format_url(server_free_port());
+        int port = server_free_port();
+
+        listens[i] = format_url(port);
+        if (linked)
+            etcd->links[i] = proxy_start(port);
+        peers[i] = linked ? format_url(proxy_port(etcd->links[i])) : listens[i];
         (void)fprintf(out, "%s%s=%s", i > 0 ? "," : "", names[i], peers[i]);
     }
     (void)fclose(out);
     (void)keep(cluster);
     for (int i = 0; i < n; i++)
-        etcd->members[i] = start_member(names[i], peers[i], cluster);
+        etcd->members[i] =
+            start_member(names[i], listens[i], peers[i], cluster);
     EVENTUALLY(strstr(etcd_ctl(etcd, "endpoint health"), "unhealthy") == NULL);
     EVENTUALLY(etcd_leader(etcd) >= 0);
     return etcd;
+}
+
+struct etcd *etcd_start(int n)
+{
+    return start_members(n, /* linked= */ false);
+}
+
+struct etcd *etcd_start_linked(void)
+{
+    return start_members(ETCD_MEMBERS, /* linked= */ true);
+}
+
+void etcd_cut(struct etcd *etcd, int member)
+{
+    for (int i = 0; i < etcd->n; i++) {
+        if (i != member)
+            proxy_refuse_process(etcd->links[i],
+                                 server_pid(etcd->members[member]));
+    }
+    proxy_refuse(etcd->links[member], true);
+    proxy_reset(etcd->links[member]);
 }
 
 const char *etcd_ctl(struct etcd *etcd, const char *format, ...)
@@ -126,7 +154,7 @@ static unsigned long long number_after(const char *text, const char *word)
 int etcd_leader(struct etcd *etcd)
 {
     for (int i = 0; i < etcd->n; i++) {
-        struct etcd one = {{etcd->members[i]}, 1};
+        struct etcd one = {.members = {etcd->members[i]}, .n = 1};
         const char *status = etcd_ctl(&one, "endpoint status -w json");
         unsigned long long leader = number_after(status, "\"leader\":");
 

@@ -12,10 +12,15 @@ enum { ETCD_MEMBERS = 3 };
 struct etcd {
     struct server *members[ETCD_MEMBERS];
     int n;
+    struct proxy *links[ETCD_MEMBERS]; /* before their peer ports, or NULL */
 };
 
 /* @n members that have a leader; stopped when the test is over. */
 struct etcd *etcd_start(int n);
+/* Three that reach each other through proxies, for etcd_cut(). */
+struct etcd *etcd_start_linked(void);
+/* No byte passes between @member and the others any more. */
+void etcd_cut(struct etcd *etcd, int member);
 /* What etcdctl says to @format, valid until the next call. */
 const char *etcd_ctl(struct etcd *etcd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -196,6 +196,40 @@ TEST(minority, there_are_never_two_holders)
     server_resume(etcd->members[0]);
 }
 
+/* The holder's member is cut off: no byte passes between it and the other two,
+ * while all three run and serve whom they can. */
+TEST(minority, cut_off_by_the_network_is_lost_before_another_holds)
+{
+    struct event events = EVENT_INIT;
+    struct etcd *etcd = etcd_start_linked();
+    int ports[2] = {server_port(etcd->members[1]),
+                    server_port(etcd->members[2])};
+    hf_client *client = etcd_open_port(server_port(etcd->members[0]),
+                                       QUICK "ttl=3s&io_timeout=500ms");
+    hf_client *rival;
+    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *next;
+    hf_error err;
+
+    ASSERT_OK(hf_open(etcd_url(ports, 2, QUICK "ttl=20s"), NULL, &rival, &err),
+              &err);
+    etcd_cut(etcd, 0);
+    next = etcd_acquire(rival, "jobs");
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_GT(hf_token(next), hf_token(hold));
+    event_await(&events, 2, EVENT_PATIENCE_MS);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    ASSERT_EQ(events.values[1], HF_LOST);
+    ASSERT_NE(etcd_try(client, "jobs", &err), 0);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    for (int i = 0; i < etcd->n; i++)
+        proxy_pass(etcd->links[i]);
+    EVENTUALLY(etcd_try(client, "jobs", &err) == HF_EBUSY);
+    ASSERT_OK(hf_release(next, &err), &err);
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
+    hf_close(rival);
+}
+
 /* ---- the network --------------------------------------------------------- */
 
 TEST(answer, lost_after_the_transaction_makes_one_key)

@@ -22,6 +22,7 @@ static struct {
     int peer_port;
     int election_port;
     bool stopped;
+    struct proxy *links[2]; /* before the last two ports, or NULL */
 } servers[SERVERS];
 
 static char dir[] = "/tmp/holdfast-zk-XXXXXX";
@@ -64,9 +65,15 @@ static void write_config(int server)
                   "clientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
                   "admin.enableServer=false\n4lw.commands.whitelist=*\n",
                   dir, server, servers[server].port);
-    for (int i = 0; i < SERVERS; i++)
+    for (int i = 0; i < SERVERS; i++) {
+        bool linked = i != server && servers[i].links[0];
+
         (void)fprintf(file, "server.%d=127.0.0.1:%d:%d\n", i + 1,
-                      servers[i].peer_port, servers[i].election_port);
+                      linked ? proxy_port(servers[i].links[0])
+                             : servers[i].peer_port,
+                      linked ? proxy_port(servers[i].links[1])
+                             : servers[i].election_port);
+    }
     (void)fclose(file);
 }
 
@@ -206,6 +213,54 @@ void ensemble_continue(int server)
 {
     ASSERT_EQ(kill(servers[server].pid, SIGCONT), 0);
     servers[server].stopped = false;
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+/* The next ensemble() starts them with what is configured then. */
+static void end_servers(void)
+{
+    for (int i = 0; i < SERVERS; i++) {
+        if (servers[i].pid != 0)
+            ensemble_kill(i);
+        servers[i].stopped = false;
+    }
+    for (int i = 0; i < SERVERS; i++)
+        write_config(i);
+}
+
+static void unlink_servers(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < SERVERS; i++)
+        servers[i].links[0] = servers[i].links[1] = NULL;
+    end_servers();
+}
+
+void ensemble_linked(void)
+{
+    if (owner == 0)
+        create();
+    for (int i = 0; i < SERVERS; i++) {
+        servers[i].links[0] = proxy_start(servers[i].peer_port);
+        servers[i].links[1] = proxy_start(servers[i].election_port);
+    }
+    test_defer(unlink_servers, NULL);
+    end_servers();
+    ensemble();
+}
+
+void ensemble_cut(int server)
+{
+    for (int link = 0; link < 2; link++) {
+        for (int i = 0; i < SERVERS; i++) {
+            if (i != server)
+                proxy_refuse_process(servers[i].links[link],
+                                     servers[server].pid);
+        }
+        proxy_refuse(servers[server].links[link], true);
+        proxy_reset(servers[server].links[link]);
+    }
 }
 
 /* ---- URLs --------------------------------------------------------------- */

@@ -26,6 +26,12 @@ int ensemble_leader(void);
 void ensemble_kill(int server);
 void ensemble_stop(int server);
 void ensemble_continue(int server);
+/* The same three, started anew: until the end of the test they reach each other
+ * through proxies, for ensemble_cut(). */
+void ensemble_linked(void);
+/* No byte passes between @server and the others any more. The first one: the
+ * others might be called by it at addresses that they know of each other. */
+void ensemble_cut(int server);
 /* "zk://…all three…/locks?QUERY", valid until the next but three. */
 const char *ensemble_url(const char *query);
 

@@ -160,6 +160,38 @@ TEST(server, without_a_majority_jeopardy_and_then_loss_are_told_in_time)
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
+/* The holder's server is cut off: no byte passes between it and the other two,
+ * while all three run. */
+TEST(server, cut_off_by_the_network_loses_its_locks_before_another_holds)
+{
+    struct event events = EVENT_INIT;
+    hf_client *client;
+    hf_client *rival;
+    hf_hold *hold;
+    hf_hold *next;
+    hf_error err;
+    char url[128];
+
+    ensemble_linked();
+    (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d/locks?%s",
+                   ensemble_port(0), "ttl=3s&retry.base=1ms");
+    client = zk_open(url);
+    (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d,127.0.0.1:%d/locks?%s",
+                   ensemble_port(1), ensemble_port(2),
+                   "ttl=30s&io_timeout=15s");
+    rival = zk_open(url);
+    hold = acquire_told(client, "cut off", &events);
+    ensemble_cut(0);
+    next = zk_acquire(rival, "cut off");
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_GT(hf_token(next), hf_token(hold));
+    event_await(&events, 2, EVENT_PATIENCE_MS);
+    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    ASSERT_EQ(events.values[1], HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ASSERT_OK(hf_release(next, &err), &err);
+}
+
 TEST(server, that_reaps_the_locks_node_is_no_obstacle)
 {
     hf_client *client;
