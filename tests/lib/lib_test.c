@@ -235,6 +235,24 @@ TEST(lib, a_proxy_passes_holds_and_delays)
     ASSERT_GE(clock_ms() - before, 99);
 }
 
+TEST(lib, a_proxy_holds_one_connection_at_a_word)
+{
+    struct server *server = start_echo();
+    struct proxy *proxy = proxy_start(server_port(server));
+    int fd = connect_to(proxy_port(proxy));
+    char text[64];
+
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "halt");
+    say(fd, "one");
+    ASSERT_EQ(hear(fd, text, sizeof(text), 5000), 3);
+    ASSERT_FALSE(proxy_holds(proxy));
+    say(fd, "halt!");
+    EVENTUALLY(proxy_holds(proxy));
+    ASSERT_EQ(proxy_bytes(proxy, PROXY_TO_SERVER), 3);
+    proxy_pass(proxy);
+    ASSERT_EQ(hear(fd, text, sizeof(text), 5000), 5);
+}
+
 TEST(lib, a_proxy_slices_and_corrupts)
 {
     struct server *server = start_echo();

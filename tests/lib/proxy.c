@@ -37,6 +37,7 @@ struct half {
     struct piece *first;
     struct piece **last;
     size_t queued;
+    bool held;
     bool ended; /* the sender has closed its end */
     bool shut;  /* and the receiver was told */
 };
@@ -59,6 +60,7 @@ struct proxy {
     pid_t refused; /* process; 0: none */
     bool sift;     /* reset what it has made */
     bool held[2];
+    const char *hold_at[2];
     int64_t delay_ms;
     size_t slice;
     unsigned corrupt;
@@ -251,6 +253,12 @@ static void take_in(struct proxy *proxy, struct link *link, int direction)
     *half->last = piece;
     half->last = &piece->next;
     half->queued += (size_t)n;
+    if (proxy->hold_at[direction] &&
+        memmem(piece->bytes, piece->len, proxy->hold_at[direction],
+               strlen(proxy->hold_at[direction]))) {
+        proxy->hold_at[direction] = NULL;
+        half->held = true;
+    }
 }
 
 /* How much of @len may pass before a cut. */
@@ -303,8 +311,10 @@ static void serve_link(struct proxy *proxy, struct link *link)
 
         if (link->fds[0] < 0 || proxy->held[direction])
             continue;
-        if (!half->ended && half->queued < QUEUE_MAX)
+        if (!half->held && !half->ended && half->queued < QUEUE_MAX)
             take_in(proxy, link, direction);
+        if (half->held)
+            continue;
         if (!pass_on(proxy, link, direction)) {
             link_close(link, /* reset= */ true);
         } else if (half->ended && !half->first && !half->shut) {
@@ -330,8 +340,10 @@ static int add_pollers(struct proxy *proxy, struct pollfd *pollers,
         struct link *link = &proxy->links[i];
 
         for (int d = 0; d < 2 && link->fds[0] >= 0; d++) {
-            *ret_waiting |= link->halves[d].first && !proxy->held[d];
-            if (!link->halves[d].ended && !proxy->held[d])
+            if (link->halves[d].held || proxy->held[d])
+                continue;
+            *ret_waiting |= link->halves[d].first != NULL;
+            if (!link->halves[d].ended)
                 pollers[n++] = (struct pollfd){link->fds[d], POLLIN, 0};
         }
     }
@@ -447,8 +459,12 @@ void proxy_pass(struct proxy *proxy)
     (void)pthread_mutex_lock(&proxy->mutex);
     proxy->refuse = false;
     proxy->refused = 0;
-    proxy->held[0] = false;
-    proxy->held[1] = false;
+    for (int d = 0; d < 2; d++) {
+        proxy->held[d] = false;
+        proxy->hold_at[d] = NULL;
+        for (int i = 0; i < LINKS_MAX; i++)
+            proxy->links[i].halves[d].held = false;
+    }
     proxy->delay_ms = 0;
     proxy->slice = 0;
     proxy->corrupt = 0;
@@ -469,6 +485,28 @@ void proxy_hold(struct proxy *proxy, enum proxy_direction direction, bool on)
     (void)pthread_mutex_lock(&proxy->mutex);
     proxy->held[direction] = on;
     order(proxy);
+}
+
+void proxy_hold_at(struct proxy *proxy, enum proxy_direction direction,
+                   const char *text)
+{
+    (void)pthread_mutex_lock(&proxy->mutex);
+    proxy->hold_at[direction] = text;
+    for (int i = 0; i < LINKS_MAX && !text; i++)
+        proxy->links[i].halves[direction].held = false;
+    order(proxy);
+}
+
+bool proxy_holds(struct proxy *proxy)
+{
+    bool holds = false;
+
+    (void)pthread_mutex_lock(&proxy->mutex);
+    for (int i = 0; i < LINKS_MAX; i++)
+        holds |=
+            proxy->links[i].halves[0].held || proxy->links[i].halves[1].held;
+    (void)pthread_mutex_unlock(&proxy->mutex);
+    return holds;
 }
 
 void proxy_reset(struct proxy *proxy)

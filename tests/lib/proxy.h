@@ -33,6 +33,13 @@ void proxy_pass(struct proxy *proxy);
 void proxy_delay(struct proxy *proxy, int64_t ms);
 /* Nothing passes in this direction; it is kept. */
 void proxy_hold(struct proxy *proxy, enum proxy_direction direction, bool on);
+/* From the next piece with @text in it on, that one connection is held in this
+ * direction, the others are not. NULL: what was held so goes on. @text lives as
+ * long as the proxy. */
+void proxy_hold_at(struct proxy *proxy, enum proxy_direction direction,
+                   const char *text);
+/* Has it come to that? */
+bool proxy_holds(struct proxy *proxy);
 /* All connections are reset, now; new ones are accepted. */
 void proxy_reset(struct proxy *proxy);
 /* New connections are reset as soon as they are made. */

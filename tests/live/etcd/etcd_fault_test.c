@@ -312,31 +312,71 @@ TEST(watch, broken_while_the_lock_is_released_misses_nothing)
 
 /* ---- the administrator --------------------------------------------------- */
 
-TEST(compaction, while_waiting_changes_nothing)
+/* Everything that is in the store now will not be there as history. */
+static void compact(struct etcd *etcd)
+{
+    const char *at;
+
+    (void)etcd_ctl(etcd, "put other 1");
+    at = strstr(etcd_ctl(etcd, "put other 2 -w json"), "\"revision\":");
+    ASSERT_NOT_NULL(at);
+    ASSERT_HAS(etcd_ctl(etcd, "compaction %llu",
+                        strtoull(at + strlen("\"revision\":"), NULL, 10)),
+               "compacted");
+}
+
+/* The watch is on its way when what it begins with is compacted away: etcd
+ * answers "canceled", and a compact_revision. */
+TEST(compaction, that_overtakes_a_watch_costs_nothing)
 {
     struct etcd *etcd = etcd_start(1);
     struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
-    hf_client *holder = etcd_open(etcd, QUICK "ttl=20s");
-    hf_client *waiter = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
+    hf_client *holder = etcd_open(etcd, QUICK "ttl=60s&io_timeout=30s");
+    hf_client *waiter =
+        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=30s");
     hf_hold *hold = etcd_acquire(holder, "jobs");
-    hf_request *request = start_waiting(waiter, "jobs");
-    unsigned long long revision = 0;
-    const char *at;
+    hf_request *request;
     hf_error err;
 
-    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
-    for (int i = 0; i < 5; i++)
-        (void)etcd_ctl(etcd, "put other %d", i);
-    at = strstr(etcd_ctl(etcd, "get other -w json"), "\"revision\":");
-    ASSERT_NOT_NULL(at);
-    revision = strtoull(at + strlen("\"revision\":"), NULL, 10);
-    ASSERT_HAS(etcd_ctl(etcd, "compaction %llu", revision), "compacted");
-    proxy_reset(proxy); /* and the watch begins anew */
-    EVENTUALLY(proxy_connections(proxy) > 0);
-    ASSERT_EQ(hf_request_pending(request), 1);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "/v3/watch");
+    request = start_waiting(waiter, "jobs");
+    EVENTUALLY(proxy_holds(proxy));
+    ASSERT_EQ(etcd_keys(etcd, "jobs"), 2);
+    compact(etcd);
+    proxy_hold_at(proxy, PROXY_TO_CLIENT, "compact_revision");
+    proxy_hold_at(proxy, PROXY_TO_SERVER, NULL);
+    EVENTUALLY(proxy_holds(proxy)); /* it was canceled */
     ASSERT_OK(hf_release(hold, &err), &err);
+    proxy_pass(proxy);
     finish_waiting(request);
     EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
+}
+
+/* The request was withdrawn while its transaction was on its way, and is
+ * carried out after that. */
+TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *client =
+        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=30s");
+    hf_request *request;
+    uint64_t answered;
+    hf_error err;
+
+    ASSERT_OK(hf_release(etcd_acquire(client, "warm"), &err), &err);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "/v3/kv/txn");
+    request = start_waiting(client, "jobs");
+    EVENTUALLY(proxy_holds(proxy));
+    hf_cancel(request);
+    hf_request_free(request);
+    EVENTUALLY(strstr(etcd_ctl(etcd, "get --prefix --keys-only '~gone/'"),
+                      "~gone/") != NULL);
+    answered = proxy_bytes(proxy, PROXY_TO_CLIENT);
+    proxy_pass(proxy);
+    EVENTUALLY(proxy_bytes(proxy, PROXY_TO_CLIENT) > answered);
+    ASSERT_EQ(etcd_keys(etcd, "jobs"), 0);
+    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
 }
 
 /* "~lease/<hex>" is there when the lease is watched. */
