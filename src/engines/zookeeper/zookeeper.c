@@ -312,7 +312,7 @@ const struct hf__engine_ops hf__engine_zookeeper = {
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SESSION_BOUND |
             HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
-            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN,
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
     .flags = HF__BEATS_WAITERS | HF__SESSION,
     .size = sizeof(struct hf__zk),
     .ticket_size = sizeof(struct hf__zk_ticket),
