@@ -2,13 +2,16 @@
 
 # holdfast_add_test(NAME name SOURCES file… [LABELS label…] [ARGS arg…]
 #                   [LIBRARIES target…] [ENVIRONMENT var=value…]
-#                   [TIMEOUT seconds])
+#                   [TIMEOUT seconds] [BUSY])
 #
 # A program that links the library's private parts and tests/lib, and a ctest
-# of the same name that runs it.
+# of the same name that runs it. Most tests wait for servers and leases, so
+# ./dev runs four for each processor; BUSY is for one that computes.
+set(HOLDFAST_TESTS_PER_PROCESSOR 4)
+
 function(holdfast_add_test)
     cmake_parse_arguments(
-        test "" "NAME;TIMEOUT" "SOURCES;LABELS;ARGS;LIBRARIES;ENVIRONMENT"
+        test "BUSY" "NAME;TIMEOUT" "SOURCES;LABELS;ARGS;LIBRARIES;ENVIRONMENT"
         ${ARGN})
     if(test_UNPARSED_ARGUMENTS OR NOT test_NAME OR NOT test_SOURCES)
         message(FATAL_ERROR "holdfast_add_test(NAME … SOURCES …): ${ARGN}")
@@ -37,6 +40,10 @@ function(holdfast_add_test)
         ${test_NAME}
         PROPERTIES LABELS "${test_LABELS}" TIMEOUT "${test_TIMEOUT}"
                    ENVIRONMENT "${test_ENVIRONMENT}")
+    if(test_BUSY)
+        set_tests_properties(
+            ${test_NAME} PROPERTIES PROCESSORS ${HOLDFAST_TESTS_PER_PROCESSOR})
+    endif()
 endfunction()
 
 # holdfast_add_cli_test(engine command…)
