@@ -50,7 +50,7 @@ enum hf__redlock_verdict hf__redlock_leave_verdict(
         return HF__REDLOCK_LOST;
     if (tally->open > 0)
         return HF__REDLOCK_OPEN;
-    return gone ? HF__REDLOCK_LOST : HF__REDLOCK_UNKNOWN;
+    return HF__REDLOCK_UNKNOWN;
 }
 
 int64_t hf__redlock_quarantine_ns(int64_t uptime_s, int64_t seen_ns,
