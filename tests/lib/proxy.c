@@ -177,7 +177,7 @@ static bool has_socket(pid_t pid, unsigned long inode)
 /* Was the connection whose other end is @fd made by the refused process? */
 static bool is_refused(const struct proxy *proxy, int fd)
 {
-    struct sockaddr_in peer;
+    struct sockaddr_in peer = {0};
     socklen_t len = sizeof(peer);
     unsigned port = (unsigned)proxy->port;
     unsigned long inode;

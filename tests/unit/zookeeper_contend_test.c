@@ -56,6 +56,9 @@ TEST(contend, the_shapes_of_all_libraries_are_known)
         {"deadbeef__rlock__0000000012", HF__ZK_READ, 12},
         {"lock-0000000013", HF__ZK_LOCK, 13},
         {"x-1f-0000000014", HF__ZK_LOCK, 14},
+        {"write-0000000015", HF__ZK_LOCK, 15},
+        {"read-0000000016", HF__ZK_READ, 16},
+        {"semaphore-0000000017", HF__ZK_SLOT, 17},
         {"_c_0b3c-lock--2147483648", HF__ZK_LOCK, INT32_MIN},
         {"deadbeef__lock__-2147483647", HF__ZK_LOCK, INT32_MIN + 1},
     };

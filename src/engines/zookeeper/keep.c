@@ -212,6 +212,7 @@ void hf__zk_session_gone(struct hf__zk *zk)
             mine->czxid = 0;
             mine->watched = 0;
             mine->unsure = false;
+            mine->found = false;
             hf__zk_semaphore_passed(mine);
             if (zk->dialect->semaphore)
                 hf__zk_semaphore_line(mine, /* entering= */ true);

@@ -270,9 +270,8 @@ static void on_watching(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__zk_look_again(zk, ticket, /* watch= */ true);
 }
 
-/* The path of a neighbour in zk->scratch. */
-static int neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
-                     const struct hf__zk_contender *other)
+int hf__zk_neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
+                     const struct hf__zk_contender *other, hf_error *err)
 {
     zk->scratch.len = 0;
     hf__buf_append(&zk->scratch, mine->path, mine->dir_len + 1);
@@ -280,7 +279,7 @@ static int neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
     if (!hf__buf_failed(&zk->scratch))
         return 0;
     hf__buf_release(&zk->scratch);
-    return HF_ENOMEM;
+    return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
 static int watch(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -288,9 +287,10 @@ static int watch(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {.done = on_watching, .ticket = ticket->id};
+    int rc = hf__zk_neighbour(zk, mine, before, err);
 
-    if (neighbour(zk, mine, before) != 0)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
+    if (rc != 0)
+        return rc;
     mine->watched = hf__zk_hash(zk, zk->scratch.text, zk->scratch.len);
     return hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
                       /* watch= */ true, &call, err);
@@ -351,7 +351,7 @@ static void give_up(struct hf__zk *zk, struct hf__ticket *ticket,
     hf_error err;
 
     mine->refused.text[0] = '\0';
-    if (neighbour(zk, mine, holder) == 0)
+    if (hf__zk_neighbour(zk, mine, holder, /* err= */ NULL) == 0)
         (void)hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
                          /* watch= */ false, &call, /* err= */ NULL);
     if (hf__zk_delete_node(zk, ticket, &err) != 0)
@@ -438,6 +438,7 @@ void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
     mine->path_len = 0;
     mine->czxid = 0;
     mine->unsure = false;
+    mine->found = false;
     mine->missing = true;
     if (mine->leaving) {
         if (hf__zk_begin_leave(zk, ticket, &err) != 0)
@@ -555,6 +556,31 @@ static void cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
         hf__zk_unknown(zk, ticket, &err);
 }
 
+/* Where our node stands; line->n: it is not there. */
+static uint32_t find_own(const struct hf__zk *zk,
+                         const struct hf__zk_ticket *mine,
+                         const struct hf__zk_line *line)
+{
+    const char *name = mine->path + mine->dir_len + 1;
+    uint32_t i = 0;
+
+    if (!zk->dialect->bare)
+        return hf__zk_line_find(line, name, mine->id_len - mine->dir_len - 1);
+    if (mine->path_len > 0)
+        return hf__zk_line_find(line, name, mine->path_len - mine->dir_len - 1);
+    while (i < line->n &&
+           !(mine->found && line->all[i].sequence == mine->number))
+        i++;
+    return i;
+}
+
+/* It may be any of them, and only what they say tells. */
+static bool must_seek(const struct hf__zk *zk, const struct hf__zk_ticket *mine)
+{
+    return zk->dialect->bare && mine->unsure && mine->path_len == 0 &&
+           !mine->found;
+}
+
 /* The children of the lock's node: where are we, and what did we want? */
 static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
                         struct hf__zk_reply *reply)
@@ -592,9 +618,11 @@ static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
         cannot_list(zk, ticket, reply->error);
         return;
     }
-    place = hf__zk_line_find(&line, mine->path + mine->dir_len + 1,
-                             mine->id_len - mine->dir_len - 1);
-    if (!line.all || place == line.n)
+    place = line.all ? find_own(zk, mine, &line) : line.n;
+    if (line.n > 0 && must_seek(zk, mine)) {
+        if (hf__zk_seek(zk, ticket, &line, &err) != 0)
+            hf__zk_unknown(zk, ticket, &err);
+    } else if (place == line.n)
         hf__zk_not_there(zk, ticket);
     else
         is_there(zk, ticket, &line, place, call->number != 0);

@@ -25,12 +25,35 @@ enum { TAIL = 48 };
 
 /* The first is the standard. */
 const struct hf__zk_dialect hf__zk_dialects[] = {
-    {"curator", "_c_", true, {"lock-", "__READ__", "__SLOT__"}, false},
-    {"curator-rw", "_c_", true, {"__WRIT__", "__READ__", "__SLOT__"}, false},
-    {"curator-latch", "_c_", true, {"latch-", NULL, NULL}, false},
-    {"curator-semaphore", "_c_", true, {NULL, NULL, "lease-"}, true},
-    {"kazoo", "", false, {"__lock__", "__rlock__", "__SLOT__"}, false},
-    {NULL, NULL, false, {NULL, NULL, NULL}, false},
+    {.name = "curator",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {"lock-", "__READ__", "__SLOT__"}},
+    {.name = "curator-rw",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {"__WRIT__", "__READ__", "__SLOT__"}},
+    {.name = "curator-latch",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {"latch-", NULL, NULL}},
+    {.name = "curator-semaphore",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {NULL, NULL, "lease-"},
+     .semaphore = true},
+    {.name = "kazoo",
+     .before = "",
+     .marker = {"__lock__", "__rlock__", "__SLOT__"}},
+    {.name = "medallion",
+     .before = "",
+     .marker = {"lock-", NULL, NULL},
+     .bare = true},
+    {.name = "medallion-rw",
+     .before = "",
+     .marker = {"write-", "read-", NULL},
+     .bare = true},
+    {.name = NULL},
 };
 
 enum hf__zk_kind hf__zk_kind_of(int32_t mode)
@@ -80,22 +103,23 @@ int hf__zk_path(struct hf__zk *zk, const char *name, size_t len)
     return HF_ENOMEM;
 }
 
-/* The ID of @ticket, in the dialect's form, behind what is in zk->scratch. */
-static void add_id(struct hf__zk *zk, const struct hf__ticket *ticket)
+/* Add the ID of @ticket, in the dialect's form. */
+static void add_id(const struct hf__zk *zk, const struct hf__ticket *ticket,
+                   struct hf__buf *to)
 {
     const uint8_t *identity = zk->base.host->identity;
 
-    hf__buf_add(&zk->scratch, zk->dialect->before);
+    hf__buf_add(to, zk->dialect->before);
     for (unsigned i = 0; i < 16; i++) {
         unsigned byte = i < 10 ? identity[i]
                                : (unsigned)(ticket->id >> 8 * (15 - i) & 0xff);
 
-        hf__buf_printf(&zk->scratch, "%02x", byte);
+        hf__buf_printf(to, "%02x", byte);
         if (zk->dialect->dashes && i >= 3 && i <= 9 && i % 2 == 1)
-            hf__buf_add_char(&zk->scratch, '-');
+            hf__buf_add_char(to, '-');
     }
     if (zk->dialect->dashes)
-        hf__buf_add_char(&zk->scratch, '-');
+        hf__buf_add_char(to, '-');
 }
 
 /* The path of @ticket's node up to the number, in zk->scratch. */
@@ -108,7 +132,8 @@ static int make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
         return rc;
     mine->dir_len = (uint32_t)zk->scratch.len;
     hf__buf_add_char(&zk->scratch, '/');
-    add_id(zk, ticket);
+    if (!zk->dialect->bare)
+        add_id(zk, ticket, &zk->scratch);
     mine->id_len = (uint32_t)zk->scratch.len;
     hf__buf_add(&zk->scratch,
                 zk->dialect->marker[hf__zk_kind_of(ticket->mode)]);
@@ -153,6 +178,7 @@ bool hf__zk_ticket_adopt(struct hf__zk_ticket *mine, const char *name,
         return false;
     memcpy(to, name, len);
     mine->path_len = (uint32_t)(mine->dir_len + 1 + len);
+    mine->found = false;
     return true;
 }
 
@@ -199,6 +225,21 @@ void hf__zk_record_write(const struct hf__zk *zk,
     hf__buf_printf(to, "holdfast\n%s\n%s\n%s\n%d\n%d\n%" PRIu64 "\n%s",
                    zk->whoami, ticket->owner, ticket->note, (int)ticket->slots,
                    (int)zk->session_ms, token, held ? "held" : "");
+    if (zk->dialect->bare) {
+        hf__buf_add_char(to, '\n');
+        add_id(zk, ticket, to);
+    }
+}
+
+bool hf__zk_record_is_of(struct hf__zk *zk, const struct hf__ticket *ticket,
+                         struct hf__jute_text data)
+{
+    zk->scratch.len = 0;
+    hf__buf_add_char(&zk->scratch, '\n');
+    add_id(zk, ticket, &zk->scratch);
+    return !hf__buf_failed(&zk->scratch) && data.len >= zk->scratch.len &&
+           memcmp(data.text + data.len - zk->scratch.len, zk->scratch.text,
+                  zk->scratch.len) == 0;
 }
 
 /* Read up to a newline, and step over it. */

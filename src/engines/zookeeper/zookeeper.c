@@ -307,7 +307,8 @@ static void zk_flush(struct hf__engine *engine)
 const struct hf__engine_ops hf__engine_zookeeper = {
     .name = "zookeeper",
     .schemes = "zk zks",
-    .dialects = "curator curator-rw curator-latch curator-semaphore kazoo",
+    .dialects = "curator curator-rw curator-latch curator-semaphore kazoo "
+                "medallion medallion-rw",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SESSION_BOUND |
             HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |

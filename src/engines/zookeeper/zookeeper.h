@@ -9,6 +9,7 @@
  *   leave.c      release and withdraw
  *   keep.c       renewals, downgrades, watches, the end of a session
  *   semaphore.c  the two lines of Curator's semaphore
+ *   seek.c       finding a node whose name does not tell that it is ours
  *   inspect.c    list, check, break     versions.c     doctor.c     acl.c
  *   contend.c    who stands where in line (pure)    jute.c  the wire format
  */
@@ -105,6 +106,7 @@ struct hf__zk_dialect {
     bool dashes;           /* the id is written as a UUID, with a dash behind */
     const char *marker[3]; /* by enum hf__zk_kind; NULL: not to be had */
     bool semaphore;        /* of Curator: two lines, semaphore.c */
+    bool bare;             /* no id in the name: seek.c */
 };
 
 /* Our bytes of every ticket. */
@@ -126,13 +128,17 @@ struct hf__zk_ticket {
     bool waiting;     /* in line */
     bool waited;      /* … or was: a slot is marked when it is granted */
     bool held;
-    bool entering;    /* semaphore.c: in the first line */
-    bool missing;     /* there was no node to delete */
-    bool leaving;     /* withdraw() or release() was called */
-    bool releasing;   /* it was release() */
-    bool under_way;   /* a step of asking or leaving is at the server */
-    bool unsure;      /* a create was sent, and its answer was lost */
-    hf_error refused; /* why the create failed; code 0: it did not */
+    bool entering;  /* semaphore.c: in the first line */
+    bool missing;   /* there was no node to delete */
+    bool leaving;   /* withdraw() or release() was called */
+    bool releasing; /* it was release() */
+    bool under_way; /* a step of asking or leaving is at the server */
+    bool unsure;    /* a create was sent, and its answer was lost */
+    bool found;     /* seek.c: by its number */
+    int32_t number;
+    int32_t seek_error; /* a child that could not be read */
+    uint32_t seeking;   /* answers that are still to come */
+    hf_error refused;   /* why the create failed; code 0: it did not */
 };
 
 enum { HF__ZK_BUCKETS = 1024, HF__ZK_ACLS = 16 };
@@ -267,6 +273,9 @@ enum { HF__ZK_TEXTS = 1024 };
  * @copy. Returns whether a slot is marked. */
 bool hf__zk_record_read(struct hf__jute_text data, char copy[HF__ZK_TEXTS],
                         hf_lock_info *row);
+/* Is @data what we have written for @ticket, in a dialect with bare names? */
+bool hf__zk_record_is_of(struct hf__zk *zk, const struct hf__ticket *ticket,
+                         struct hf__jute_text data);
 uint64_t hf__zk_hash(const struct hf__zk *zk, const char *path, size_t len);
 
 /* ---- lock.c ------------------------------------------------------------ */
@@ -281,6 +290,9 @@ void hf__zk_look_again(struct hf__zk *zk, struct hf__ticket *ticket,
                        bool watch);
 /* There is no node of @ticket, whatever it wanted. */
 void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket);
+/* The path of another child of the same node in zk->scratch. */
+int hf__zk_neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
+                     const struct hf__zk_contender *other, hf_error *err);
 struct hf__grant hf__zk_grant(const struct hf__zk *zk,
                               const struct hf__ticket *ticket, uint64_t token);
 
@@ -327,6 +339,13 @@ int hf__zk_semaphore_pass(struct hf__zk *zk, const struct hf__ticket *ticket,
                           const struct hf__zk_call *call, hf_error *err);
 /* Nothing of it is in the first line any more. */
 void hf__zk_semaphore_passed(struct hf__zk_ticket *mine);
+
+/* ---- seek.c ------------------------------------------------------------- */
+
+/* Ask the children of @line which of them is @ticket's; what follows is done
+ * when they have answered. */
+int hf__zk_seek(struct hf__zk *zk, struct hf__ticket *ticket,
+                const struct hf__zk_line *line, hf_error *err);
 
 /* ---- acl.c ------------------------------------------------------------- */
 

@@ -420,29 +420,6 @@ TEST(lease, that_ended_while_idle_is_replaced)
     ASSERT_EQ(etcd_keys(etcd, ""), 0);
 }
 
-static void vanishing(struct proc *self, void *arg)
-{
-    (void)etcd_acquire(etcd_open(arg, QUICK "ttl=1s&lock_delay=2s"), "jobs");
-    proc_tell(self, "holds");
-    (void)proc_hear(self);
-}
-
-TEST(lease, of_a_killed_holder_keeps_the_lock_closed_for_lock_delay)
-{
-    struct etcd *etcd = etcd_start(1);
-    struct proc *proc = proc_start(vanishing, etcd);
-    int64_t killed_ms;
-    hf_hold *hold;
-    hf_error err;
-
-    (void)proc_expect(proc, "holds");
-    proc_kill(proc);
-    killed_ms = clock_ms();
-    hold = etcd_acquire(etcd_open(etcd, QUICK "ttl=20s"), "jobs");
-    ASSERT_GE(clock_ms() - killed_ms, 2000);
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 TEST(lease, delayed_by_lock_delay_only_for_the_dead)
 {
     struct etcd *etcd = etcd_start(1);

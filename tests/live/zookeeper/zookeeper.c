@@ -116,7 +116,7 @@ static void start(int server)
 /* The answer to a four-letter word, or "". */
 static const char *word(int server, const char *text)
 {
-    static char answer[4096];
+    static char answer[16384];
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port =
                                       htons((uint16_t)servers[server].port),
@@ -194,6 +194,11 @@ int ensemble_leader(void)
 
     EVENTUALLY((leader = find_leader()) >= 0);
     return leader;
+}
+
+const char *ensemble_ephemerals(void)
+{
+    return word(ensemble_leader(), "dump");
 }
 
 void ensemble_kill(int server)

@@ -22,6 +22,9 @@ void ensemble(void);
 int ensemble_port(int server);
 /* Which of them leads; fails the test if none does within ten seconds. */
 int ensemble_leader(void);
+/* The paths of all ephemeral nodes, a line each, as the leader tells them;
+ * valid until the next question. */
+const char *ensemble_ephemerals(void);
 /* SIGKILL, SIGSTOP, SIGCONT. */
 void ensemble_kill(int server);
 void ensemble_stop(int server);
