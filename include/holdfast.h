@@ -442,7 +442,8 @@ HF_API void hf_request_free(hf_request *request);
  * timers too, and no dispatch means no renewal. Owned by the client.
  */
 HF_API int hf_event_fd(hf_client *client);
-/** Do what is to be done, without blocking. Returns how many callbacks ran. */
+/** Do what is to be done, without blocking. Returns how many callbacks ran.
+ *  What they ask for is sent when they have all returned. */
 HF_API int hf_dispatch(hf_client *client);
 
 /*

@@ -159,8 +159,15 @@ static bool gathers(const hf_client *client)
            client->now_ns >= client->gather_from_ns;
 }
 
+/* What callbacks ask for inside hf_dispatch() is sent when that ends. */
+static bool in_dispatch(const hf_client *client)
+{
+    return client->teller.dispatcher != 0 &&
+           client->teller.dispatcher == hf__world->self();
+}
+
 /* Unlock. Afterwards the client may be gone. */
-static void depart(hf_client *client)
+static void depart(hf_client *client, bool send)
 {
     uint32_t n = client->wakes_n;
     _Atomic uint32_t *wakes[HF__CLIENT_WAKES];
@@ -170,9 +177,9 @@ static void depart(hf_client *client)
     if (HF_LIKELY(!client->closed)) {
         if (HF_UNLIKELY(!client->driver && expects(client)))
             settle(client);
-        if (client->engine->ops->flush && !gathers(client))
+        if (send && client->engine->ops->flush && !gathers(client))
             client->engine->ops->flush(client->engine);
-        if (HF_UNLIKELY(client->loop.timer_fd >= 0))
+        if (send && HF_UNLIKELY(client->loop.timer_fd >= 0))
             hf__loop_arm(&client->loop);
     }
     if (n > 0)
@@ -196,7 +203,7 @@ void hf__client_leave(hf_client *client)
     client->users--;
     if (HF_UNLIKELY(client->closer != NULL) && client->users == 1)
         hf__waiter_done(client, client->closer, 0);
-    depart(client);
+    depart(client, !in_dispatch(client));
 }
 
 void hf__client_handle_gone(hf_client *client)
@@ -303,7 +310,7 @@ static void gather(hf_client *client)
     client->woke = false;
     if (!client->engine->ops->flush || before_ns < client->gather_from_ns)
         return;
-    depart(client);
+    depart(client, /* send= */ true);
     hf__world->yield();
     (void)pthread_mutex_lock(&client->monitor);
     hf__monitor_turn(client);
@@ -321,7 +328,7 @@ static void drive(hf_client *client, int64_t until_ns)
         until_ns > hf__loop_next_due(&client->loop))
         until_ns = hf__loop_next_due(&client->loop); /* no other clock here */
     client->polling = true;
-    depart(client);
+    depart(client, /* send= */ true);
     if (engine->ops->wait)
         engine->ops->wait(engine, until_ns);
     else
@@ -334,7 +341,7 @@ static void drive(hf_client *client, int64_t until_ns)
 static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
 {
     atomic_store_explicit(&waiter->word, 0, memory_order_relaxed);
-    depart(client);
+    depart(client, /* send= */ true);
     hf__world->park(&waiter->word, 0, until_ns);
     (void)pthread_mutex_lock(&client->monitor);
     hf__monitor_turn(client);
@@ -420,7 +427,7 @@ void hf__monitor_sleep(hf_client *client, struct hf__waiter *waiter)
 
 void hf__monitor_unlock(hf_client *client)
 {
-    depart(client);
+    depart(client, !in_dispatch(client));
 }
 
 void hf__monitor_lock(hf_client *client)
@@ -484,11 +491,11 @@ static void background_main(void *arg)
         until_ns = hf__loop_next_due(&client->loop);
         client->background_until_ns = until_ns;
         client->background_awake = false;
-        depart(client);
+        depart(client, /* send= */ true);
         hf__world->sleep(&client->alarm, loop, until_ns);
         (void)pthread_mutex_lock(&client->monitor);
     }
-    depart(client);
+    depart(client, /* send= */ true);
 }
 
 int hf__client_need_background(hf_client *client, hf_error *err)

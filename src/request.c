@@ -519,10 +519,7 @@ int hf_dispatch(hf_client *client)
     rc = hf__client_enter_any(client, /* err= */ NULL);
     if (rc != 0)
         return rc;
-    if (client->settings.drive == HF__DRIVE_APP)
-        hf__monitor_look(client);
-    hf__teller_heard(client);
-    rc = hf__teller_run(client);
+    rc = hf__teller_dispatch(client);
     hf__client_leave(client);
     return rc;
 }

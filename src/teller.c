@@ -35,6 +35,8 @@ static void announce(hf_client *client)
 {
     struct hf__teller *teller = &client->teller;
 
+    if (teller->dispatcher != 0)
+        return; /* it looks again before it ends */
     if (client->settings.drive == HF__DRIVE_APP) {
         hf__loop_kick(&client->loop);
     } else if (teller->dispatched) {
@@ -50,8 +52,9 @@ void hf__teller_add(hf_client *client, struct hf__tale *tale)
     if (tale->listed)
         return;
     tale->listed = true;
+    if (hf__list_empty(&client->teller.tales))
+        announce(client);
     hf__list_append(&client->teller.tales, &tale->link);
-    announce(client);
 }
 
 void hf__teller_hush(hf_client *client, struct hf__tale *tale)
@@ -93,16 +96,42 @@ static void tell_one(hf_client *client, struct hf__tale *tale)
     }
 }
 
-int hf__teller_run(hf_client *client)
+/* Tell what there is, not what comes of it: a callback that asks again, and
+ * gets it at once, would keep us here for ever. */
+static int run(hf_client *client)
 {
     struct hf__teller *teller = &client->teller;
+    struct hf__list tales;
     int told = 0;
 
-    /* Two threads in hf_dispatch(): one tells, the other finds nothing. */
-    while (!teller->telling && !hf__list_empty(&teller->tales)) {
-        tell_one(client, HF_CONTAINER_OF(hf__list_first(&teller->tales),
+    hf__list_take(&tales, &teller->tales);
+    while (!hf__list_empty(&tales)) {
+        tell_one(client, HF_CONTAINER_OF(hf__list_first(&tales),
                                          struct hf__tale, link));
         told++;
+    }
+    return told;
+}
+
+int hf__teller_dispatch(hf_client *client)
+{
+    struct hf__teller *teller = &client->teller;
+    bool first = teller->dispatcher == 0;
+    int told = 0;
+
+    if (first)
+        teller->dispatcher = hf__world->self();
+    if (client->settings.drive == HF__DRIVE_APP)
+        hf__monitor_look(client);
+    if (teller->announce_fd >= 0)
+        hf__fd_drain(teller->announce_fd);
+    /* Of two threads one tells, and the other finds nothing to do. */
+    if (first && !teller->telling)
+        told = run(client);
+    if (first) {
+        teller->dispatcher = 0;
+        if (!hf__list_empty(&teller->tales))
+            announce(client);
     }
     return told;
 }
@@ -114,8 +143,8 @@ static void teller_main(void *arg)
 
     hf__monitor_lock(client);
     for (;;) {
-        if (!teller->dispatched)
-            (void)hf__teller_run(client); /* also what the close has ended */
+        while (!teller->dispatched && !hf__list_empty(&teller->tales))
+            (void)run(client); /* also what the close has ended */
         if (teller->stop)
             break;
         atomic_store_explicit(&teller->word, 0, memory_order_relaxed);
@@ -155,12 +184,6 @@ int hf__teller_dispatch_fd(hf_client *client, hf_error *err)
     if (!hf__list_empty(&teller->tales))
         announce(client);
     return teller->announce_fd;
-}
-
-void hf__teller_heard(hf_client *client)
-{
-    if (client->teller.announce_fd >= 0)
-        hf__fd_drain(client->teller.announce_fd);
 }
 
 void hf__teller_stop(hf_client *client)

@@ -30,8 +30,9 @@ struct hf__teller {
     struct hf__thread *thread;
     _Atomic uint32_t word; /* what the thread is parked on */
     bool stop;
-    int announce_fd; /* hf_event_fd() with drive=auto; else -1 */
-    bool dispatched; /* callbacks run in hf_dispatch() only */
+    int announce_fd;     /* hf_event_fd() with drive=auto; else -1 */
+    bool dispatched;     /* callbacks run in hf_dispatch() only */
+    uint64_t dispatcher; /* serial of the thread in hf_dispatch(); 0: none */
 };
 
 void hf__teller_init(struct hf__teller *teller);
@@ -42,12 +43,10 @@ void hf__teller_add(hf_client *client, struct hf__tale *tale);
 /* With the monitor: after this @tale is not told any more; waits for a telling
  * under way unless that is what calls us. */
 void hf__teller_hush(hf_client *client, struct hf__tale *tale);
-/* With the monitor, leaves and re-enters it: tell what there is. */
-int hf__teller_run(hf_client *client);
+/* With the monitor, leaves and re-enters it: look what there is, tell it. */
+int hf__teller_dispatch(hf_client *client);
 /* From now on hf_dispatch() tells: the descriptor that says when. */
 int hf__teller_dispatch_fd(hf_client *client, hf_error *err);
-/* hf_dispatch() has come: the descriptor may fall silent. */
-void hf__teller_heard(hf_client *client);
 /* End the thread. Without the monitor. */
 void hf__teller_stop(hf_client *client);
 void hf__teller_release(struct hf__teller *teller);

@@ -41,6 +41,18 @@ static inline void hf__list_remove(struct hf__list *link)
     hf__list_init(link);
 }
 
+/* All members of @from become those of @to, which is not initialised. */
+static inline void hf__list_take(struct hf__list *to, struct hf__list *from)
+{
+    hf__list_init(to);
+    if (hf__list_empty(from))
+        return;
+    *to = *from;
+    to->next->prev = to;
+    to->prev->next = to;
+    hf__list_init(from);
+}
+
 /* The first link, or NULL. */
 static inline struct hf__list *hf__list_first(const struct hf__list *list)
 {

@@ -184,6 +184,50 @@ TEST(loop, an_application_can_drive_everything)
     contract_release(outcome.hold);
 }
 
+struct asker {
+    hf_client *client;
+    const char *name;
+    hf_request *request;
+    int grants;
+    bool enough;
+};
+
+static void ask_again(int rc, hf_hold *hold, const hf_error *err, void *ctx)
+{
+    struct asker *asker = ctx;
+
+    ASSERT_OK(rc, err);
+    contract_release(hold);
+    hf_request_free(asker->request);
+    asker->request = NULL;
+    asker->grants++;
+    if (!asker->enough)
+        ASSERT_EQ(hf_acquire_start(asker->client, asker->name, NULL, ask_again,
+                                   asker, &asker->request, NULL),
+                  0);
+}
+
+TEST(loop, dispatch_ends_though_every_callback_asks_again)
+{
+    struct asker asker = {.client = contract_open("drive=app"),
+                          .name = contract_name("jobs")};
+    int64_t until = clock_ms() + EVENT_PATIENCE_MS;
+
+    ASSERT_EQ(hf_acquire_start(asker.client, asker.name, NULL, ask_again,
+                               &asker, &asker.request, NULL),
+              0);
+    while (asker.request) {
+        struct pollfd poller = {.fd = hf_event_fd(asker.client),
+                                .events = POLLIN};
+
+        ASSERT_LT(clock_ms(), until);
+        asker.enough = asker.grants >= 5;
+        if (poll(&poller, 1, 1000) == 1)
+            ASSERT_GE(hf_dispatch(asker.client), 0);
+    }
+    ASSERT_GE(asker.grants, 6);
+}
+
 TEST(loop, dispatch_renews_and_no_dispatch_loses)
 {
     struct event events = EVENT_INIT;
