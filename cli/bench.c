@@ -26,16 +26,18 @@
 
 static const char help[] =
     "Usage: holdfast bench [--scenario S] [options] [URL]\n"
-    "Measure the engine from here. Without --scenario: all four.\n\n"
+    "Measure the engine from here. Without --scenario: all of them.\n\n"
     "  pair         each thread acquires and releases a name of its own\n"
     "  shared-name  all threads of one process contend for one name\n"
     "  handover     N processes contend for one name; from release to the "
     "next\n"
+    "  try          one client holds, another one is refused\n"
+    "  async        one thread keeps N requests under way, each its own name\n"
     "  held         hold N names and do nothing but keep them\n\n"
     "      --seconds N      how long each takes (3; held 10)\n"
     "      --threads N      pair 1, shared-name 8\n"
     "      --processes N    handover 2\n"
-    "      --locks N        held 10000\n"
+    "      --locks N        held 10000, async 100\n"
     "      --pin CPU        everything on this processor\n"
     "      --json           one object per scenario\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE, -q\n\n"
@@ -76,6 +78,8 @@ static const struct scenario scenarios[] = {
     {"pair", bench_pair, "pairs_per_s", 1, 1, 0, 3},
     {"shared-name", bench_shared_name, "pairs_per_s", 8, 1, 0, 3},
     {"handover", bench_handover, "handovers_per_s", 1, 2, 0, 3},
+    {"try", bench_try, "tries_per_s", 1, 1, 0, 3},
+    {"async", bench_async, "pairs_per_s", 1, 1, 100, 3},
     {"held", bench_held, NULL, 1, 1, 10000, 10},
 };
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
@@ -276,8 +280,8 @@ static int run_all(double seconds)
             return rc;
     }
     if (options.scenario)
-        return cli_usage("no scenario \"%s\": pair, shared-name, handover or "
-                         "held",
+        return cli_usage("no scenario \"%s\": pair, shared-name, handover, "
+                         "try, async or held",
                          options.scenario);
     return worst;
 }

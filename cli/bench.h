@@ -35,6 +35,8 @@ typedef int bench_fn(const struct bench *bench, struct figures *figures);
 bench_fn bench_pair;
 bench_fn bench_shared_name;
 bench_fn bench_handover;
+bench_fn bench_try;
+bench_fn bench_async;
 bench_fn bench_held;
 
 uint64_t bench_now_ns(void);

@@ -287,10 +287,12 @@ TEST(bench, prints_the_figures_that_are_promised)
         {"pair", "\"pairs_per_s\":", "\"p99_us\":"},
         {"shared-name", "\"pairs_per_s\":", "\"fairness\":"},
         {"handover", "\"handovers_per_s\":", "\"fairness\":"},
+        {"try", "\"tries_per_s\":", "\"p99_us\":"},
+        {"async", "\"pairs_per_s\":", "\"p99_us\":"},
         {"held", "\"bytes_per_lock\":", "\"renewals_per_s\":"},
     };
 
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         struct command *bench =
             FINISH(0, "bench", "--scenario", figures[i][0], "--seconds", "0.2",
                    "--locks", "100", "--json", command_url());
