@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * raw_etcd.c - what one member can do at most over its gateway, for
- * bench/etcd.sh.
+ * ./dev bench etcd.
  *
- *     raw_etcd PORT SECONDS
+ *     raw_etcd pair SECONDS PORT
  *
  * A pair is a transaction that creates a key with a lease if it is not there
  * and reads the queue, and one that compares its revision and deletes it: what
  * a lock needs at least. libcurl's easy interface, blocking, one connection,
- * preformatted but for the revision. Prints "pair rate p50_us".
+ * preformatted but for the revision.
  */
 #include <curl/curl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-enum { SAMPLES = 1 << 20 };
+#include "raw.h"
 
 static CURL *easy;
 static char url[2][64];
@@ -57,14 +52,6 @@ static const char *text_after(const char *word)
     return at + strlen(word);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void pair(const char *lease)
 {
     char body[1024];
@@ -91,50 +78,38 @@ static void pair(const char *lease)
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    uint64_t one = *(const uint64_t *)a;
-    uint64_t two = *(const uint64_t *)b;
-
-    return (one > two) - (one < two);
-}
-
 int main(int argc, char **argv)
 {
-    static uint64_t samples[SAMPLES];
+    struct samples *samples = samples_new();
     struct curl_slist *headers =
         curl_slist_append(NULL, "Content-Type: application/json");
-    double seconds = argc > 2 ? strtod(argv[2], NULL) : 1;
     char lease[32] = "";
-    uint64_t begin;
     uint64_t end;
-    size_t n = 0;
 
-    if (argc < 2)
-        return 2;
+    if (argc != 4 || strcmp(argv[1], "pair") != 0) {
+        fprintf(stderr, "usage: raw_etcd pair SECONDS PORT\n");
+        return 64;
+    }
     easy = curl_easy_init();
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     snprintf(url[0], sizeof(url[0]), "http://127.0.0.1:%s/v3/lease/grant",
-             argv[1]);
-    snprintf(url[1], sizeof(url[1]), "http://127.0.0.1:%s/v3/kv/txn", argv[1]);
+             argv[3]);
+    snprintf(url[1], sizeof(url[1]), "http://127.0.0.1:%s/v3/kv/txn", argv[3]);
     post(url[0], "{\"TTL\":\"60\"}");
     sscanf(text_after("\"ID\":\""), "%31[0-9]", lease);
     for (int i = 0; i < 20; i++)
         pair(lease);
-    begin = now_ns();
-    end = begin + (uint64_t)(seconds * 1e9);
-    for (uint64_t at = begin; at < end && n < SAMPLES; n++) {
+    end = end_of(atof(argv[2]));
+    for (uint64_t at = now_ns(); at < end;) {
         uint64_t before = at;
 
         pair(lease);
         at = now_ns();
-        samples[n] = at - before;
+        sample(samples, at - before);
     }
-    qsort(samples, n, sizeof(samples[0]), ascending);
-    printf("pair %.1f %.1f\n", (double)n / ((double)(now_ns() - begin) / 1e9),
-           (double)samples[n / 2] / 1e3);
+    print("pair", (double)samples->n / atof(argv[2]), samples);
     curl_easy_cleanup(easy);
     curl_slist_free_all(headers);
     return 0;

@@ -1,38 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * raw_postgres.c - what one PostgreSQL server can do at most, for
- * bench/postgres.sh.
+ * ./dev bench postgres.
  *
- *     raw_postgres SCENARIO URL SECONDS
+ *     raw_postgres SCENARIO SECONDS URL
  *
  *   pair      pg_try_advisory_lock and pg_advisory_unlock, prepared, blocking
  *   rows      INSERT and DELETE of one row, prepared, two commits
  *   handover  two processes pass a turn by pg_advisory_lock
  *
- * Prints "SCENARIO rate p50_us". libpq's blocking calls: these are limits, not
- * competitors.
+ * libpq's blocking calls.
  */
 #include <libpq-fe.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { SAMPLES = 1 << 20 };
+#include "raw.h"
 
-static double samples[SAMPLES];
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+static struct samples *samples;
 
 static void check(PGconn *conn, PGresult *result)
 {
@@ -66,38 +50,19 @@ static void run(PGconn *conn, const char *name)
     check(conn, PQexecPrepared(conn, name, 0, NULL, NULL, NULL, 0));
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static void print(const char *scenario, size_t n, double seconds)
-{
-    size_t kept = n < SAMPLES ? n : SAMPLES;
-
-    qsort(samples, kept, sizeof(samples[0]), by_value);
-    printf("%s %.1f %.1f\n", scenario, (double)n / seconds, samples[kept / 2]);
-}
-
 static void pairs(const char *scenario, PGconn *conn, double seconds)
 {
-    uint64_t start = now_ns();
-    uint64_t end = start + (uint64_t)(seconds * 1e9);
-    size_t n = 0;
+    uint64_t end = end_of(seconds);
 
-    for (uint64_t last = start; last < end; n++) {
-        uint64_t now;
+    for (uint64_t now = now_ns(); now < end;) {
+        uint64_t before = now;
 
         run(conn, "take");
         run(conn, "give");
         now = now_ns();
-        samples[n % SAMPLES] = (double)(now - last) / 1000;
-        last = now;
+        sample(samples, now - before);
     }
-    print(scenario, n, seconds);
+    print(scenario, (double)samples->n / seconds, samples);
 }
 
 /* Each waits for the lock that the other has; the time between a release
@@ -108,40 +73,35 @@ struct turn {
     volatile uint64_t passed;
 };
 
-static size_t pass_turns(PGconn *conn, struct turn *turn)
+static void pass_turns(PGconn *conn, struct turn *turn)
 {
-    size_t n = 0;
-
     while (!turn->stop) {
         uint64_t released;
 
         run(conn, "wait");
         released = turn->released_ns;
         if (released != 0)
-            samples[n++ % SAMPLES] = (double)(now_ns() - released) / 1000;
+            sample(samples, now_ns() - released);
         turn->passed++;
         turn->released_ns = now_ns();
         run(conn, "give");
     }
-    return n;
 }
 
 static void handover(const char *url, double seconds)
 {
-    struct turn *turn = mmap(NULL, sizeof(*turn), PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct turn *turn = shared_page(sizeof(*turn));
     struct timespec pause = {
         .tv_sec = (time_t)seconds,
         .tv_nsec = (long)((seconds - (double)(long)seconds) * 1e9)};
     pid_t child = fork();
     pid_t clock;
     PGconn *conn = dial(url);
-    size_t n;
 
     prepare(conn, "wait", "SELECT pg_advisory_lock(42)");
     prepare(conn, "give", "SELECT pg_advisory_unlock(42)");
     if (child == 0) {
-        (void)pass_turns(conn, turn);
+        pass_turns(conn, turn);
         _exit(0);
     }
     clock = fork();
@@ -150,31 +110,28 @@ static void handover(const char *url, double seconds)
         turn->stop = 1;
         _exit(0);
     }
-    n = pass_turns(conn, turn);
+    pass_turns(conn, turn);
     waitpid(child, NULL, 0);
     waitpid(clock, NULL, 0);
-    if (n == 0)
-        exit(1);
-    qsort(samples, n < SAMPLES ? n : SAMPLES, sizeof(samples[0]), by_value);
-    printf("handover %.1f %.1f\n", (double)turn->passed / seconds,
-           samples[(n < SAMPLES ? n : SAMPLES) / 2]);
+    print("handover", (double)turn->passed / seconds, samples);
 }
 
 int main(int argc, char **argv)
 {
     const char *scenario = argc == 4 ? argv[1] : "";
-    double seconds = argc == 4 ? atof(argv[3]) : 0;
+    double seconds = argc == 4 ? atof(argv[2]) : 0;
     PGconn *conn;
 
+    samples = samples_new();
     if (strcmp(scenario, "handover") == 0) {
-        handover(argv[2], seconds);
+        handover(argv[3], seconds);
         return 0;
     }
     if (strcmp(scenario, "pair") != 0 && strcmp(scenario, "rows") != 0) {
-        (void)fprintf(stderr, "raw_postgres pair|rows|handover URL SECONDS\n");
+        (void)fprintf(stderr, "raw_postgres pair|rows|handover SECONDS URL\n");
         return 2;
     }
-    conn = dial(argv[2]);
+    conn = dial(argv[3]);
     if (strcmp(scenario, "pair") == 0) {
         prepare(conn, "take", "SELECT pg_try_advisory_lock(42)");
         prepare(conn, "give", "SELECT pg_advisory_unlock(42)");

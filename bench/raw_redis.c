@@ -1,65 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raw_redis.c - what one Redis server can do at most, for bench/redis.sh.
+ * raw_redis.c - what one Redis server can do at most, for ./dev bench redis.
  *
- *     raw_redis SCENARIO PORT SECONDS
+ *     raw_redis SCENARIO SECONDS PORT [N]
  *
  *   pair      SET NX PX, then EVALSHA that compares and deletes; blocking,
  *             preformatted, one process
- *   handover  two processes pass a turn by RPUSH and BLPOP
- *   pipeline  8 pairs in one write, then 8 answers
- *   blocking  8 threads, each with a connection of its own, do pairs
+ *   try       SET NX PX of a key that is there
+ *   handover  N processes (2) pass a turn round by RPUSH and BLPOP
+ *   pipeline  N pairs (8): N commands in one write, then N answers, twice
+ *   blocking  N threads (8), each with a connection of its own, do pairs
  *
- * Prints "SCENARIO rate p50_us". No library between us and the socket: these
- * are limits, not competitors.
+ * No library between us and the socket.
  */
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { SAMPLES = 1 << 20, DEEP = 8 };
+#include "raw.h"
+
+enum { MOST = 100000, COMMAND = 256 };
 
 static int port;
 static double seconds;
 static char digest[41];
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+static struct samples *samples;
 
 static int dial(void)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int on = 1;
-
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
-        die("connect");
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    return fd;
+    return dial_tcp(port);
 }
 
 static void put(int fd, const char *bytes, size_t len)
@@ -119,34 +88,19 @@ static int del_command(char *to, size_t size, int i)
                     digest, i, i);
 }
 
-static int by_size(const void *a, const void *b)
+static size_t run_pairs(int i, struct samples *times)
 {
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-static void print(const char *scenario, double per_s, uint32_t *samples,
-                  size_t n)
-{
-    qsort(samples, n, sizeof(*samples), by_size);
-    printf("%s %.0f %.2f\n", scenario, per_s,
-           n ? (double)samples[n / 2] / 1e3 : 0.0);
-}
-
-static size_t run_pairs(int i, uint32_t *samples, uint64_t until_ns)
-{
-    char set[256];
-    char del[256];
-    char answer[256];
+    char set[COMMAND];
+    char del[COMMAND];
+    char answer[COMMAND];
     int set_len = set_command(set, sizeof(set), i);
     int del_len = del_command(del, sizeof(del), i);
     int fd = dial();
+    uint64_t until_ns = end_of(seconds);
     uint64_t began = now_ns();
     size_t n = 0;
 
-    while (began < until_ns) {
+    for (; began < until_ns; n++) {
         uint64_t ended;
 
         put(fd, set, (size_t)set_len);
@@ -154,166 +108,204 @@ static size_t run_pairs(int i, uint32_t *samples, uint64_t until_ns)
         put(fd, del, (size_t)del_len);
         get(fd, 1, answer, sizeof(answer));
         ended = now_ns();
-        if (n < SAMPLES)
-            samples[n] = (uint32_t)(ended - began);
-        n++;
+        if (times)
+            sample(times, ended - began);
         began = ended;
     }
     close(fd);
     return n;
 }
 
-static void pair(uint32_t *samples)
+static void pair(void)
 {
-    size_t n = run_pairs(0, samples, now_ns() + (uint64_t)(seconds * 1e9));
+    size_t n = run_pairs(0, samples);
 
-    print("pair", (double)n / seconds, samples, n < SAMPLES ? n : SAMPLES);
+    print("pair", (double)n / seconds, samples);
+}
+
+static void try_taken(void)
+{
+    char set[COMMAND];
+    char del[COMMAND];
+    char answer[COMMAND];
+    int set_len = set_command(set, sizeof(set), 0);
+    int del_len = del_command(del, sizeof(del), 0);
+    int fd = dial();
+    uint64_t until_ns = end_of(seconds);
+
+    for (uint64_t now = now_ns(); now < until_ns;) {
+        uint64_t before = now;
+
+        put(fd, set, (size_t)set_len);
+        get(fd, 1, answer, sizeof(answer));
+        now = now_ns();
+        sample(samples, now - before);
+    }
+    put(fd, del, (size_t)del_len);
+    get(fd, 1, answer, sizeof(answer));
+    print("try", (double)samples->n / seconds, samples);
 }
 
 static _Atomic size_t total;
 
 static void *one_thread(void *arg)
 {
-    uint32_t *samples = malloc(SAMPLES * sizeof(*samples));
-
-    atomic_fetch_add(&total, run_pairs((int)(intptr_t)arg, samples,
-                                       now_ns() + (uint64_t)(seconds * 1e9)));
-    free(samples);
+    atomic_fetch_add(&total, run_pairs((int)(intptr_t)arg, NULL));
     return NULL;
 }
 
-static void blocking(void)
+static void blocking(int n)
 {
-    pthread_t threads[DEEP];
+    pthread_t *threads = calloc((size_t)n, sizeof(*threads));
 
-    for (intptr_t i = 0; i < DEEP; i++)
+    for (intptr_t i = 0; i < n; i++)
         pthread_create(&threads[i], NULL, one_thread, (void *)i);
-    for (int i = 0; i < DEEP; i++)
+    for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
-    printf("blocking %.0f 0\n", (double)total / seconds);
+    sample(samples, (uint64_t)(seconds * 1e9 * n / (double)(total + 1)));
+    print("blocking", (double)total / seconds, samples);
+    free(threads);
 }
 
-static void pipeline(uint32_t *samples)
+static void pipeline(int deep)
 {
-    char sets[DEEP * 256];
-    char dels[DEEP * 256];
-    char answer[1024];
+    char *sets = malloc((size_t)deep * COMMAND);
+    char *dels = malloc((size_t)deep * COMMAND);
+    size_t answer_size = (size_t)deep * 16 + 64;
+    char *answer = malloc(answer_size);
     size_t sets_len = 0;
     size_t dels_len = 0;
     int fd = dial();
-    uint64_t began = now_ns();
-    uint64_t until_ns = began + (uint64_t)(seconds * 1e9);
-    size_t n = 0;
+    uint64_t until_ns = end_of(seconds);
+    uint64_t began;
 
-    for (int i = 0; i < DEEP; i++) {
-        sets_len += (size_t)set_command(sets + sets_len, 256, i);
-        dels_len += (size_t)del_command(dels + dels_len, 256, i);
+    if (!sets || !dels || !answer)
+        die("malloc");
+    for (int i = 0; i < deep; i++) {
+        sets_len += (size_t)set_command(sets + sets_len, COMMAND, i);
+        dels_len += (size_t)del_command(dels + dels_len, COMMAND, i);
     }
-    while (began < until_ns) {
-        uint64_t ended;
+    began = now_ns();
+    for (uint64_t now = began; now < until_ns;) {
+        uint64_t before = now;
 
         put(fd, sets, sets_len);
-        get(fd, DEEP, answer, sizeof(answer));
+        get(fd, deep, answer, answer_size);
         put(fd, dels, dels_len);
-        get(fd, DEEP, answer, sizeof(answer));
-        ended = now_ns();
-        if (n < SAMPLES)
-            samples[n] = (uint32_t)(ended - began);
-        n++;
-        began = ended;
+        get(fd, deep, answer, answer_size);
+        now = now_ns();
+        sample(samples, now - before);
     }
-    print("pipeline", (double)n * DEEP / seconds, samples,
-          n < SAMPLES ? n : SAMPLES);
+    print("pipeline",
+          (double)samples->n * deep * 1e9 / (double)(now_ns() - began),
+          samples);
+    free(sets);
+    free(dels);
+    free(answer);
 }
+
+/* ---- handover ---------------------------------------------------------- */
 
 struct page {
     _Atomic uint64_t pushed_ns;
     _Atomic uint64_t turns;
-    size_t n;
-    uint32_t samples[SAMPLES];
+    _Atomic int ready;
 };
 
-/* Wait for the turn, note how long it was on its way, pass it on. */
-static void take_turns(struct page *page, const char *mine, const char *other,
-                       uint64_t until_ns)
+static void push_to(int fd, int i, struct page *page)
 {
-    char pop[128];
-    char push[128];
-    char answer[256];
-    int pop_len = snprintf(
-        pop, sizeof(pop), "*3\r\n$5\r\nBLPOP\r\n$5\r\n%s\r\n$1\r\n1\r\n", mine);
-    int push_len =
-        snprintf(push, sizeof(push),
-                 "*3\r\n$5\r\nRPUSH\r\n$5\r\n%s\r\n$1\r\n1\r\n", other);
-    int fd = dial();
+    char push[COMMAND];
+    char answer[COMMAND];
+    int len = snprintf(push, sizeof(push),
+                       "*3\r\n$5\r\nRPUSH\r\n$9\r\nraw:%05d\r\n$1\r\n1\r\n", i);
 
-    while (now_ns() < until_ns) {
+    atomic_store(&page->pushed_ns, now_ns());
+    put(fd, push, (size_t)len);
+    get(fd, 1, answer, sizeof(answer));
+}
+
+/* Wait for the turn, note how long it was on its way, pass it on. */
+static void take_turns(struct page *page, int me, int next)
+{
+    char pop[COMMAND];
+    char answer[COMMAND];
+    int pop_len =
+        snprintf(pop, sizeof(pop),
+                 "*3\r\n$5\r\nBLPOP\r\n$9\r\nraw:%05d\r\n$1\r\n1\r\n", me);
+    int fd = dial();
+    uint64_t until_ns;
+
+    atomic_fetch_add(&page->ready, 1);
+    for (until_ns = end_of(seconds); now_ns() < until_ns;) {
         put(fd, pop, (size_t)pop_len);
         get(fd, 1, answer, sizeof(answer));
-        if (answer[1] == '-')
-            break; /* nothing for a second: the other one has gone */
-        if (page->n < SAMPLES)
-            page->samples[page->n++] =
-                (uint32_t)(now_ns() - atomic_load(&page->pushed_ns));
+        if (answer[1] == '-' || answer[0] == '_')
+            continue; /* nothing for a second */
+        sample(samples, now_ns() - atomic_load(&page->pushed_ns));
         page->turns++;
-        atomic_store(&page->pushed_ns, now_ns());
-        put(fd, push, (size_t)push_len);
-        get(fd, 1, answer, sizeof(answer));
+        push_to(fd, next, page);
     }
     close(fd);
 }
 
-static void handover(void)
+static void handover(int n)
 {
-    struct page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint64_t until_ns = now_ns() + (uint64_t)(seconds * 1e9);
-    char answer[64];
-    pid_t child;
-    int fd;
+    struct page *page = shared_page(sizeof(*page));
+    struct timespec ms = {0, 1000000};
+    int fd = dial();
+    char del[COMMAND];
+    char answer[COMMAND];
 
-    if (page == MAP_FAILED)
-        die("mmap");
-    child = fork();
-    if (child < 0)
-        die("fork");
-    if (child == 0) {
-        take_turns(page, "raw:a", "raw:b", until_ns);
-        _exit(0);
+    for (int i = 0; i < n; i++) {
+        pid_t child = fork();
+
+        if (child < 0)
+            die("fork");
+        if (child == 0) {
+            take_turns(page, i, (i + 1) % n);
+            _exit(0);
+        }
     }
-    fd = dial();
-    atomic_store(&page->pushed_ns, now_ns());
-    put(fd, "*3\r\n$5\r\nRPUSH\r\n$5\r\nraw:a\r\n$1\r\n1\r\n", 33);
-    get(fd, 1, answer, sizeof(answer));
-    take_turns(page, "raw:b", "raw:a", until_ns);
-    waitpid(child, NULL, 0);
-    put(fd, "*3\r\n$3\r\nDEL\r\n$5\r\nraw:a\r\n$5\r\nraw:b\r\n", 35);
-    get(fd, 1, answer, sizeof(answer));
-    print("handover", (double)page->turns / seconds, page->samples, page->n);
+    while (atomic_load(&page->ready) < n)
+        nanosleep(&ms, NULL);
+    push_to(fd, 0, page);
+    while (wait(NULL) > 0)
+        continue;
+    for (int i = 0; i < n; i++) {
+        int len = snprintf(del, sizeof(del),
+                           "*2\r\n$3\r\nDEL\r\n$9\r\nraw:%05d\r\n", i);
+
+        put(fd, del, (size_t)len);
+        get(fd, 1, answer, sizeof(answer));
+    }
+    print("handover", (double)page->turns / seconds, samples);
 }
 
 int main(int argc, char **argv)
 {
-    uint32_t *samples = malloc(SAMPLES * sizeof(*samples));
+    const char *scenario = argc > 3 ? argv[1] : "";
+    int n = argc > 4 ? atoi(argv[4]) : 8;
 
-    if (argc != 4 || !samples) {
-        fprintf(stderr, "usage: raw_redis "
-                        "pair|handover|pipeline|blocking PORT SECONDS\n");
+    if (argc > 3) {
+        seconds = atof(argv[2]);
+        port = atoi(argv[3]);
+        samples = samples_new();
+        load();
+    }
+    if (strcmp(scenario, "pair") == 0) {
+        pair();
+    } else if (strcmp(scenario, "try") == 0) {
+        try_taken();
+    } else if (strcmp(scenario, "handover") == 0) {
+        handover(argc > 4 ? n : 2);
+    } else if (strcmp(scenario, "pipeline") == 0 && n > 0 && n <= MOST) {
+        pipeline(n);
+    } else if (strcmp(scenario, "blocking") == 0 && n > 0) {
+        blocking(n);
+    } else {
+        fprintf(stderr, "usage: raw_redis pair|try|handover|pipeline|blocking "
+                        "SECONDS PORT [N]\n");
         return 64;
     }
-    port = atoi(argv[2]);
-    seconds = atof(argv[3]);
-    load();
-    if (strcmp(argv[1], "pair") == 0)
-        pair(samples);
-    else if (strcmp(argv[1], "handover") == 0)
-        handover();
-    else if (strcmp(argv[1], "pipeline") == 0)
-        pipeline(samples);
-    else if (strcmp(argv[1], "blocking") == 0)
-        blocking();
-    else
-        return 64;
-    free(samples);
     return 0;
 }

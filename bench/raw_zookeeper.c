@@ -1,30 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * raw_zookeeper.c - what ZooKeeper's own client library can do at most, for
- * bench/zookeeper.sh.
+ * ./dev bench zk.
  *
- *     raw_zookeeper SCENARIO PORT SECONDS
+ *     raw_zookeeper SCENARIO SECONDS PORT
  *
  *   pair      create an ephemeral sequential node, delete it; one process
  *   handover  two processes stand in line by such nodes: watch the one before,
  *             list the children again when it has gone; from delete to having
  *             it
  *
- * Prints "SCENARIO rate p50_us". libzookeeper_st, its asynchronous calls, and a
+ * libzookeeper_st, its asynchronous calls, and a
  * poll between them.
  */
 #include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
-enum { SAMPLES = 1 << 20 };
+#include "raw.h"
 
 static zhandle_t *zh;
 static int answered; /* the call under way */
@@ -33,23 +26,14 @@ static int result;
 static char created[256];
 static char before[256]; /* whom we wait for; "": nobody */
 static double seconds;
-static uint32_t *samples;
-static size_t samples_n;
+static struct samples *samples;
 
 static struct shared {
     _Atomic uint64_t released_ns;
     _Atomic uint64_t grants;
 } * shared;
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void die(const char *what)
+static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "raw_zookeeper: %s: %s\n", what, zerror(result));
     exit(1);
@@ -138,7 +122,7 @@ static void on_children(int rc, const struct String_vector *children,
 static void call(int rc, const char *what)
 {
     if (rc != ZOK)
-        die(what);
+        fail(what);
     await(&answered);
     answered = 0;
 }
@@ -149,14 +133,14 @@ static void create_node(const char *path, int flags)
                      NULL),
          "create");
     if (result != ZOK && result != ZNODEEXISTS)
-        die("create");
+        fail("create");
 }
 
 static void delete_node(void)
 {
     call(zoo_adelete(zh, created, -1, on_void, NULL), "delete");
     if (result != ZOK)
-        die("delete");
+        fail("delete");
 }
 
 static void dial(int port)
@@ -167,49 +151,26 @@ static void dial(int port)
     zoo_set_debug_level(0);
     zh = zookeeper_init(host, on_session, 10000, NULL, NULL, 0);
     if (!zh)
-        die("init");
+        fail("init");
     while (zoo_state(zh) != ZOO_CONNECTED_STATE)
         turn();
     create_node("/raw", ZOO_PERSISTENT);
 }
 
-static void sample(uint64_t ns)
-{
-    if (samples_n < SAMPLES)
-        samples[samples_n++] = (uint32_t)(ns / 100);
-}
-
-static int compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a;
-    uint32_t y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static void tell(const char *scenario, double rate)
-{
-    qsort(samples, samples_n, sizeof(*samples), compare);
-    printf("%s %.1f %.1f\n", scenario, rate,
-           samples_n > 0 ? samples[samples_n / 2] / 10.0 : 0.0);
-}
-
 static void pair(int port)
 {
-    uint64_t start;
     uint64_t end;
 
     dial(port);
-    start = now_ns();
-    end = start + (uint64_t)(seconds * 1e9);
+    end = end_of(seconds);
     while (now_ns() < end) {
         uint64_t before_ns = now_ns();
 
         create_node("/raw/lock-", ZOO_EPHEMERAL | ZOO_SEQUENCE);
         delete_node();
-        sample(now_ns() - before_ns);
+        sample(samples, now_ns() - before_ns);
     }
-    tell("pair", (double)samples_n / ((double)(now_ns() - start) / 1e9));
+    print("pair", (double)samples->n / seconds, samples);
 }
 
 static void stand_in_line(void)
@@ -238,7 +199,7 @@ static void pass_on(int port, uint64_t end)
         stand_in_line();
         released = shared->released_ns;
         if (released != 0)
-            sample(now_ns() - released);
+            sample(samples, now_ns() - released);
         shared->grants++;
         shared->released_ns = now_ns();
         delete_node();
@@ -248,21 +209,16 @@ static void pass_on(int port, uint64_t end)
 
 static void handover(int port)
 {
-    uint64_t start = now_ns();
-    uint64_t end = start + (uint64_t)(seconds * 1e9);
+    uint64_t end = end_of(seconds);
     pid_t child;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        die("mmap");
+    shared = shared_page(sizeof(*shared));
     child = fork();
     pass_on(port, end);
     if (child == 0)
         _exit(0);
     waitpid(child, NULL, 0);
-    tell("handover",
-         (double)shared->grants / ((double)(now_ns() - start) / 1e9));
+    print("handover", (double)shared->grants / seconds, samples);
 }
 
 int main(int argc, char **argv)
@@ -270,14 +226,12 @@ int main(int argc, char **argv)
     int port;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: raw_zookeeper pair|handover PORT SECONDS\n");
-        return 2;
+        fprintf(stderr, "usage: raw_zookeeper pair|handover SECONDS PORT\n");
+        return 64;
     }
-    port = atoi(argv[2]);
-    seconds = atof(argv[3]);
-    samples = malloc(SAMPLES * sizeof(*samples));
-    if (!samples)
-        die("malloc");
+    port = atoi(argv[3]);
+    seconds = atof(argv[2]);
+    samples = samples_new();
     if (strcmp(argv[1], "pair") == 0)
         pair(port);
     else

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""What is measured on each engine, beside what, and what is wanted.
+
+A contender is a program that says a rate and a latency. A row is a ratio of
+two of them: of medians of the latency ("p50", less is better) or of rates
+("rate", more is better).
+"""
+
+import dataclasses
+import os
+import socket
+import sys
+import typing
+
+from measure import HOLDFAST, ROOT, raw
+
+
+@dataclasses.dataclass
+class Contender:
+    name: str
+    command: typing.Callable  # of the server and the seconds
+    seconds: float = 0  # 0: as long as all
+    warm: float = 0  # seconds before the first round
+    once: bool = False  # too long for every round; not pinned
+    counters: typing.Optional[typing.Callable] = None
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    ours: str
+    beside: str
+    figure: str = "p50"
+    floor: float = 0  # 0: nothing was promised
+    goal: float = 0
+
+    def better(self, one, other):
+        return one < other if self.figure == "p50" else one > other
+
+
+@dataclasses.dataclass
+class Engine:
+    name: str
+    server: list  # tests/live/…, and its arguments
+    contenders: list
+    rows: list
+    alias: str = ""
+
+
+def ours(name, *arguments, query="", **keys):
+    """holdfast bench ARGUMENT…, as a contender."""
+
+    def command(server, seconds):
+        url = server.url + query
+        return [HOLDFAST, "bench", "--json", "--seconds", str(seconds),
+                *map(str, arguments), "-u", url]
+
+    return Contender(name, command, **keys)
+
+
+def limit(engine, scenario, *arguments, name="", **keys):
+    """The raw program of an engine at its ports, or at its URL."""
+
+    def command(server, seconds):
+        where = [server.url] if engine == "postgres" else server.ports
+        return [raw(engine), scenario, str(seconds), *where,
+                *map(str, arguments)]
+
+    return Contender(name or "raw " + scenario, command, **keys)
+
+
+def wall(name, *command):
+    return Contender(name, lambda server, seconds: [
+        sys.executable, os.path.join(ROOT, "bench", "wall.py"), str(seconds),
+        *(part.replace("URL", server.url) for part in command)])
+
+
+def redis_counters(server):
+    """Scripts run and messages read so far, from the server's own books."""
+    with socket.create_connection(("127.0.0.1", int(server.ports[0]))) as sock:
+        sock.sendall(b"INFO ALL\r\nQUIT\r\n")
+        text = sock.makefile(encoding="utf-8", errors="replace").read()
+    count = {"scripts": 0, "reads": 0}
+    for line in text.splitlines():
+        if line.startswith(("cmdstat_evalsha:", "cmdstat_eval:")):
+            count["scripts"] += int(line.split("calls=")[1].split(",")[0])
+        elif line.startswith("total_reads_processed:"):
+            count["reads"] = int(line.split(":")[1])
+    return count
+
+
+WAITERS = (2, 10, 100)
+IN_FLIGHT = (1, 100, 10000)
+THREADS = (2, 8, 32)
+HELD = (1000, 10000, 100000)
+
+
+def handovers(counters=None):
+    return [ours(f"handover {n}", "--scenario", "handover", "--processes", n,
+                 counters=counters) for n in WAITERS]
+
+
+def threads(scenario, numbers=THREADS):
+    return [ours(f"{scenario}, {n} threads", "--scenario", scenario,
+                 "--threads", n) for n in numbers]
+
+
+def flights():
+    return [ours(f"async {n}", "--scenario", "async", "--locks", n)
+            for n in IN_FLIGHT]
+
+
+def held(numbers, seconds, counters=None):
+    return [ours(f"held {n}", "--scenario", "held", "--locks", n, once=True,
+                 seconds=seconds, counters=counters) for n in numbers]
+
+
+PAIR = ours("pair", "--scenario", "pair")
+HANDOVER = ours("handover 2", "--scenario", "handover")
+TRY = ours("try", "--scenario", "try")
+SHARED = "shared-name, 8 threads"
+
+LOCAL = Engine(
+    "local", None,
+    [limit("local", "pair"), PAIR, limit("local", "try"), TRY] +
+    [one for n, two in zip(WAITERS, handovers()) for one in (limit(
+        "local", "handover", n, name=f"raw handover {n}"), two)] +
+    [limit("local", "shared-name")] + threads("shared-name") +
+    threads("pair") + flights() +
+    [wall("run", HOLDFAST, "run", "-u", "URL", "x", "--", "true"),
+     wall("flock(1)", "flock", "/tmp", "true")] + held(HELD, 10),
+    [Row("pair", "pair", "raw pair", "rate", 2),
+     Row("try, refused", "try", "raw try", "rate"),
+     Row("handover, 2 processes", "handover 2", "raw handover 2", "p50", 2.5),
+     Row("handover, 10 processes", "handover 10", "raw handover 10"),
+     Row("handover, 100 processes", "handover 100", "raw handover 100"),
+     Row("one name, 8 threads", SHARED, "raw shared-name", "rate", 0.5),
+     Row("async, 100 under way, of pair", "async 100", "pair", "rate"),
+     Row("holdfast run x -- true", "run", "flock(1)", "p50", 1.5, 1.2)])
+
+REDIS = Engine(
+    "redis", ["redis/with_redis.sh", "tcp", ""],
+    [limit("redis", "pair"), PAIR, limit("redis", "try"), TRY] +
+    [one for n, two in zip(WAITERS, handovers(redis_counters)) for one in (
+        limit("redis", "handover", n, name=f"raw handover {n}"), two)] +
+    [limit("redis", "pipeline", 8, name="raw pipeline 8"),
+     *threads("pair"),
+     ours("posted, 8 threads", "--scenario", "pair", "--threads", 8, "-o",
+          "release=post"),
+     limit("redis", "blocking", 8)] + threads("shared-name") +
+    [one for n, two in zip(IN_FLIGHT, flights()) for one in (limit(
+        "redis", "pipeline", n, name=f"raw pipeline {n}"), two)] +
+    held(HELD, 12, redis_counters),
+    [Row("pair", "pair", "raw pair", "p50", 1.25, 1.1),
+     Row("try, refused", "try", "raw try"),
+     Row("handover, 2 processes", "handover 2", "raw handover 2", "p50", 2.2,
+         1.5),
+     Row("handover, 10 processes", "handover 10", "raw handover 10"),
+     Row("handover, 100 processes", "handover 100", "raw handover 100"),
+     Row("handover, 100 of 2 processes", "handover 100", "handover 2"),
+     Row("8 threads, of pipelining", "pair, 8 threads", "raw pipeline 8",
+         "rate", 0.4),
+     Row("8 threads posting, of pipelining", "posted, 8 threads",
+         "raw pipeline 8", "rate", 0.5),
+     Row("8 threads, of 8 connections", "pair, 8 threads", "raw blocking",
+         "rate", 2),
+     Row("one name, 8 threads, of pair", SHARED, "pair", "rate", 5),
+     Row("async, 1 under way", "async 1", "raw pipeline 1", "rate", 0, 0.7),
+     Row("async, 100 under way", "async 100", "raw pipeline 100", "rate", 0,
+         0.7),
+     Row("async, 10000 under way", "async 10000", "raw pipeline 10000", "rate",
+         0, 0.7)])
+
+
+def plain_engine(name, server, rows, contenders, alias=""):
+    """An engine with pairs and hand-overs only."""
+    return Engine(name, server, contenders, rows, alias)
+
+
+ZOOKEEPER = plain_engine(
+    "zk", ["zookeeper/with_zookeeper.sh", "one", ""],
+    [Row("pair", "pair", "raw pair", "p50", 1.15),
+     Row("handover, 2 processes", "handover 2", "raw handover", "p50", 1.3),
+     Row("handover, 100 of 2 processes", "handover 100", "handover 2"),
+     Row("one name, 8 threads, of pair", SHARED, "pair", "rate")],
+    [limit("zookeeper", "pair", warm=2), PAIR,
+     limit("zookeeper", "handover"), *handovers(), TRY,
+     *threads("shared-name", (8,)), *flights()[:2], *held(HELD[:2], 10)],
+    alias="zookeeper")
+
+ETCD = plain_engine(
+    "etcd", ["etcd/with_etcd.sh", "1", ""],
+    [Row("pair", "pair", "raw pair", "p50", 1.2),
+     Row("handover, 100 of 2 processes", "handover 100", "handover 2"),
+     Row("one name, 8 threads, of pair", SHARED, "pair", "rate")],
+    [limit("etcd", "pair", warm=1), PAIR, *handovers(), TRY,
+     *threads("shared-name", (8,)), *held(HELD[:1], 10)])
+
+MYSQL = plain_engine(
+    "mysql", ["mysql/with_mysql.sh", ""],
+    [Row("pair, mode=get_lock", "get_lock", "raw get_lock", "p50", 1.25),
+     Row("pair, mode=table", "table", "raw table", "p50", 1.3),
+     Row("handover, mode=get_lock", "handover", "raw handover", "p50", 1.3)],
+    [limit("mysql", "get_lock"),
+     ours("get_lock", "--scenario", "pair", query="?mode=get_lock"),
+     limit("mysql", "table"),
+     ours("table", "--scenario", "pair", query="?mode=table"),
+     limit("mysql", "handover"),
+     ours("handover", "--scenario", "handover", query="?mode=get_lock")])
+
+POSTGRES = plain_engine(
+    "postgres", ["postgres/with_postgres.sh", ""],
+    [Row("pair, mode=advisory", "advisory", "raw pair", "p50", 1.25),
+     Row("pair, mode=table", "table", "raw rows", "p50", 1.3),
+     Row("handover, mode=advisory", "handover", "raw handover", "p50", 1.3),
+     Row("handover, mode=table", "notify", "raw handover", "rate")],
+    [limit("postgres", "pair"),
+     ours("advisory", "--scenario", "pair", query="?mode=advisory"),
+     limit("postgres", "rows"),
+     ours("table", "--scenario", "pair", query="?mode=table"),
+     limit("postgres", "handover"),
+     ours("handover", "--scenario", "handover", query="?mode=advisory"),
+     ours("notify", "--scenario", "handover", query="?mode=table")])
+
+MEMCACHED = plain_engine(
+    "memcached", ["memcached/with_memcached.sh", "tcp", ""],
+    [Row("pair", "pair", "raw pair", "p50", 1.25)],
+    [limit("memcached", "pair"), PAIR, HANDOVER])
+
+REDLOCK = plain_engine(
+    "redlock", ["redlock/with_redlock.sh", "5", ""],
+    [Row("pair, 5 servers", "pair", "raw pair", "p50", 1.5)],
+    [limit("redlock", "pair"), PAIR])
+
+ENGINES = [LOCAL, REDIS, REDLOCK, ZOOKEEPER, ETCD, MYSQL, POSTGRES, MEMCACHED]
+
+
+def find(name):
+    for engine in ENGINES:
+        if name in (engine.name, engine.alias):
+            return engine
+    known = " ".join(engine.name for engine in ENGINES)
+    sys.exit(f"bench: no engine {name}; there are {known}")

@@ -1,0 +1,2 @@
+def contenders(engine):
+    return []

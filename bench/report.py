@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""What came out: ratios with their spread, as tables, and what has changed."""
+
+import statistics
+
+LOSS = 1.25  # more than this is one
+
+COSTS = (("µs of client", "cpu_s"), ("µs of server", "server_cpu_s"))
+
+
+def median(figures, key):
+    return statistics.median(one[key] for one in figures)
+
+
+def ratios(row, results):
+    """One ratio per round; None if somebody was not there."""
+    if row.ours not in results or row.beside not in results:
+        return None
+    return sorted(mine[row.figure] / theirs[row.figure] for mine, theirs in
+                  zip(results[row.ours], results[row.beside]))
+
+
+def judge(row, ratio):
+    """How a ratio stands to what is wanted."""
+    for word, bound in (("goal", row.goal), ("floor", row.floor)):
+        if bound and not row.better(bound, ratio):
+            return "" if word == "goal" or not row.goal else "goal missed"
+    if row.floor:
+        return "FLOOR MISSED"
+    return "goal missed" if row.goal else ""
+
+
+def wanted(row):
+    sign = "≤" if row.figure == "p50" else "≥"
+    words = []
+    if row.floor:
+        words.append(f"{sign} {row.floor:g}")
+    if row.goal:
+        words.append(f"goal {row.goal:g}")
+    return ", ".join(words)
+
+
+def show(value, figure):
+    return f"{value:.1f} µs" if figure == "p50" else f"{value:,.0f} /s"
+
+
+def tabulate(head, lines):
+    """A table that is Markdown and can be read as it is."""
+    widths = [max(len(line[i]) for line in [head, *lines])
+              for i in range(len(head))]
+    for line in [head, ["-" * width for width in widths], *lines]:
+        cells = [f"{cell:<{width}}" for cell, width in zip(line, widths)]
+        print("| " + " | ".join(cells) + " |")
+    print()
+
+
+def print_ratios(engine, place, results):
+    lines = []
+    for row in engine.rows:
+        found = ratios(row, results)
+        if found:
+            ratio = statistics.median(found)
+            lines.append([
+                row.name, show(median(results[row.ours], row.figure), row.figure),
+                show(median(results[row.beside], row.figure), row.figure),
+                row.beside, f"{ratio:.2f}", f"{found[0]:.2f}–{found[-1]:.2f}",
+                wanted(row), judge(row, ratio)])
+    print(f"{engine.name}, {place}\n")
+    tabulate(["", "ours", "beside", "which is", "ratio", "spread", "wanted",
+              ""], lines)
+
+
+def print_costs(engine, place, results):
+    """Everybody's rate, latency, and what it took of the machine."""
+    lines = []
+    for name, figures in results.items():
+        if "rate" not in figures[0]:
+            continue
+        done = [one["rate"] * one["seconds"] for one in figures]
+        lines.append([
+            name, show(median(figures, "rate"), "rate"),
+            show(median(figures, "p50"), "p50"),
+            show(median(figures, "p99"), "p50"),
+            *(f"{statistics.median(1e6 * one[key] / n for one, n in zip(figures, done)):.1f}"
+              for _, key in COSTS),
+            f"{median(figures, 'memory_mb'):.0f}",
+            f"{median(figures, 'server_memory_mb'):.0f}",
+            *(f"{statistics.median(one[key] / n for one, n in zip(figures, done)):.2f}"
+              if key in figures[0] else "" for key in ("scripts", "reads"))])
+    print(f"{engine.name}, {place}: what one costs\n")
+    tabulate(["", "rate", "p50", "p99", *(title for title, _ in COSTS),
+              "MB", "MB of server", "scripts", "messages"], lines)
+
+
+def print_held(engine, results):
+    lines = []
+    for name, figures in results.items():
+        if "bytes_per_lock" not in figures[0]:
+            continue
+        one = figures[0]
+        renewals = one["renewals_per_s"] * one["seconds"]
+        # An acquire and a release are a message each.
+        trips = one.get("reads", 0) - 2 * one["locks"]
+        lines.append([
+            name, f"{one['bytes_per_lock']:.0f}", f"{one['cpu_percent']:.2f}",
+            f"{renewals:.0f}",
+            f"{max(trips, 0) / renewals:.4f}" if renewals and "reads" in one
+            else ""])
+    if lines:
+        print(f"{engine.name}: locks that are only held\n")
+        tabulate(["", "bytes each", "% of a core", "renewals",
+                  "messages per renewal"], lines)
+
+
+def print_all(engine, results):
+    for place in results:
+        print_ratios(engine, place, results[place])
+    for place in results:
+        print_costs(engine, place, results[place])
+    print_held(engine, results["unpinned"])
+
+
+def summary(engine, results):
+    """The pinned ratios, for the baseline: {row: ratio}."""
+    found = {row.name: ratios(row, results["pinned"]) for row in engine.rows}
+    return {name: round(statistics.median(values), 3)
+            for name, values in found.items() if values}
+
+
+def losses(engine, before, now):
+    """What is worse than the baseline by more than can be noise."""
+    for row in engine.rows:
+        if row.name not in before or row.name not in now:
+            continue
+        old, new = before[row.name], now[row.name]
+        if (new / old if row.figure == "p50" else old / new) > LOSS:
+            yield f"{engine.name}: {row.name}: {new:.2f}, was {old:.2f}"
