@@ -5,7 +5,7 @@
  * PEER is the command of redsync, node-redlock or redis-py; each of them looks
  * every 50 ms. Nobody is woken here.
  */
-#include "peer.h"
+#include "interop/peer.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * test says otherwise, and its waiters look again when one ends: whoever gets a
  * lock within a few seconds was woken by the other side.
  */
-#include "peer.h"
+#include "interop/peer.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* curator_test.c - one lock, with a real Apache Curator. */
-#include "interop/redis/peer.h"
+#include "interop/peer.h"
 #include "live/zookeeper/zookeeper.h"
 #include "peers.h"
 

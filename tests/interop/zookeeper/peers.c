@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "interop/redis/peer.h"
+#include "interop/peer.h"
 #include "live/zookeeper/zookeeper.h"
 
 enum { X = HF_EXCLUSIVE, S = HF_SHARED };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* peer.c - a client of others, in a process of its own, that does as told. */
-#include "peer.h"
+#include "interop/peer.h"
 
 #include <stdarg.h>
 #include <unistd.h>
