@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection.c - one connection: greeting, calls and their answers in order.
+ * connection.c - one connection: looking up, greeting, ending.
  *
- * libmariadb's functions come in pairs, start and cont, which say what they
- * wait for instead of waiting. A connection carries out one call at a time; the
- * others stand behind it. Names are looked up by net/resolve, because the
- * library would wait for the name server.
+ * Names are looked up by net/resolve, because the library would wait for the
+ * name server. What is asked on a connection is the matter of calls.c.
  *
  * Every session holds a lock of its own by GET_LOCK, named after the client's
  * random identity and the number of the connection. Whoever finds that lock
@@ -32,146 +30,12 @@
 
 #include "engines/mysql/mysql.h"
 
-static void advance(struct hf__mysql_connection *connection, int waits_for);
 static void resolved(struct hf__mysql_connection *connection);
-
-/* ---- calls ------------------------------------------------------------- */
-
-struct hf__mysql_call *hf__mysql_call_new(hf__mysql_done_fn *done,
-                                          hf_error *err)
-{
-    struct hf__mysql_call *call = hf__calloc(1, sizeof(*call));
-
-    if (!call) {
-        (void)hf__fail(err, HF_ENOMEM, "out of memory");
-        return NULL;
-    }
-    hf__list_init(&call->link);
-    call->done = done;
-    return call;
-}
-
-void hf__mysql_call_free(struct hf__mysql_call *call)
-{
-    if (!call)
-        return;
-    hf__mysql_call_free(call->then);
-    hf__buf_release(&call->sql);
-    hf__free(call->tickets);
-    hf__free(call);
-}
-
-/* Tell what became of it; then it is over, unless somebody keeps it. */
-static void tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                 struct hf__mysql_reply *reply)
-{
-    call->done(mysql, call, reply);
-    if (!call->kept)
-        hf__mysql_call_free(call);
-}
-
-static struct hf__mysql_call *first_call(
-    const struct hf__mysql_connection *connection)
-{
-    struct hf__list *first = hf__list_first(&connection->calls);
-
-    return first ? HF_CONTAINER_OF(first, struct hf__mysql_call, link) : NULL;
-}
-
-static void count_calls(struct hf__mysql *mysql, int more)
-{
-    mysql->base.under_way += (uint32_t)more;
-}
-
-static void take_out(struct hf__mysql_connection *connection,
-                     struct hf__mysql_call *call)
-{
-    hf__list_remove(&call->link);
-    count_calls(connection->mysql, -1);
-}
-
-static void drop_reply(struct hf__mysql_reply *reply)
-{
-    if (reply->rows)
-        hf__mariadb.mysql_free_result(reply->rows);
-    memset(reply, 0, sizeof(*reply));
-}
-
-bool hf__mysql_row(struct hf__mysql_reply *reply, MYSQL_ROW *ret_row,
-                   unsigned long **ret_lengths)
-{
-    if (!reply->rows)
-        return false;
-    *ret_row = hf__mariadb.mysql_fetch_row(reply->rows);
-    if (!*ret_row)
-        return false;
-    *ret_lengths = hf__mariadb.mysql_fetch_lengths(reply->rows);
-    return true;
-}
-
-uint64_t hf__mysql_number(const char *field)
-{
-    return field ? strtoull(field, NULL, 10) : 0;
-}
-
-/* ---- watching ---------------------------------------------------------- */
-
-static void unwatch(struct hf__mysql_connection *connection)
-{
-    hf__io_stop(connection->mysql->base.host->loop, &connection->io);
-    connection->events = 0;
-}
-
-static void watch(struct hf__mysql_connection *connection, uint32_t events)
-{
-    struct hf__loop *loop = connection->mysql->base.host->loop;
-    int rc = 0;
-
-    if (connection->events == events)
-        return;
-    if (connection->events == 0) {
-        connection->io.fd = hf__mariadb.mysql_get_socket(connection->handle);
-        rc = hf__io_start(loop, &connection->io, events);
-    } else {
-        rc = hf__io_change(loop, &connection->io, events);
-    }
-    connection->events = events;
-    if (rc != 0)
-        hf__mysql_connection_break(connection);
-}
 
 void hf__mysql_connection_break(struct hf__mysql_connection *connection)
 {
     connection->broken = true;
     hf__mysql_wake(connection->mysql, hf__now());
-}
-
-void hf__mysql_connection_pause(struct hf__mysql_connection *connection)
-{
-    unwatch(connection);
-}
-
-void hf__mysql_connection_resume(struct hf__mysql_connection *connection)
-{
-    watch(connection, EPOLLIN | EPOLLRDHUP);
-}
-
-static uint32_t events_of(int waits_for)
-{
-    return (waits_for & MYSQL_WAIT_READ ? EPOLLIN : 0U) |
-           (waits_for & MYSQL_WAIT_WRITE ? EPOLLOUT : 0U) |
-           (waits_for & MYSQL_WAIT_EXCEPT ? EPOLLPRI : 0U);
-}
-
-static int ready_of(uint32_t events)
-{
-    int ready = (events & EPOLLIN ? MYSQL_WAIT_READ : 0) |
-                (events & EPOLLOUT ? MYSQL_WAIT_WRITE : 0) |
-                (events & EPOLLPRI ? MYSQL_WAIT_EXCEPT : 0);
-
-    if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
-        ready |= MYSQL_WAIT_READ | MYSQL_WAIT_WRITE;
-    return ready;
 }
 
 /* ---- closing ----------------------------------------------------------- */
@@ -187,6 +51,7 @@ static void close_handle(struct hf__mysql_connection *connection)
     if (fd >= 0 && connection->step != HF__MYSQL_IDLE)
         (void)shutdown(fd, SHUT_RDWR);
     hf__mariadb.mysql_close(connection->handle);
+    hf__mysql_prepared_free(connection); /* after it: not a word is sent */
     connection->handle = NULL;
 }
 
@@ -215,49 +80,32 @@ static void abandon(struct hf__mysql_connection *connection)
 void hf__mysql_connection_stop(struct hf__mysql_connection *connection,
                                bool forked)
 {
-    struct hf__mysql_call *call;
-
     if (!connection->mysql)
         return;
     if (forked) {
         abandon(connection);
         return;
     }
-    unwatch(connection);
+    hf__mysql_unwatch(connection);
     stop_resolving(connection);
     close_handle(connection);
-    drop_reply(&connection->reply);
-    connection->step = HF__MYSQL_CLOSED;
-    connection->broken = false;
-    connection->early = false;
-    for (call = first_call(connection); call; call = first_call(connection)) {
-        take_out(connection, call);
-        hf__mysql_call_free(call);
-    }
+    hf__mysql_calls_end(connection, /* told= */ false);
 }
 
 void hf__mysql_connection_fail(struct hf__mysql_connection *connection,
                                const hf_error *err)
 {
-    struct hf__mysql_call *call;
     hf_error why = *err;
 
-    unwatch(connection);
+    hf__mysql_unwatch(connection);
     stop_resolving(connection);
     close_handle(connection);
-    drop_reply(&connection->reply);
-    connection->step = HF__MYSQL_CLOSED;
-    connection->broken = false;
-    connection->early = false;
-    for (call = first_call(connection); call; call = first_call(connection)) {
-        take_out(connection, call);
-        tell(connection->mysql, call, NULL);
-    }
+    hf__mysql_calls_end(connection, /* told= */ true);
     connection->closed(connection, &why);
 }
 
-static void fail_lost(struct hf__mysql_connection *connection,
-                      const char *words)
+void hf__mysql_connection_lost(struct hf__mysql_connection *connection,
+                               const char *words)
 {
     hf_error err;
 
@@ -271,14 +119,14 @@ int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
 {
     const struct hf__settings *settings =
         connection->mysql->base.host->settings;
-    const struct hf__mysql_call *call = first_call(connection);
+    const struct hf__mysql_call *call = hf__mysql_call_first(connection);
     bool connecting = connection->step == HF__MYSQL_WANTED ||
                       connection->step == HF__MYSQL_RESOLVING ||
                       connection->step == HF__MYSQL_CONNECTING;
     int64_t due_ns = HF_NEVER;
 
     if (connection->broken) {
-        fail_lost(connection, "the connection is broken");
+        hf__mysql_connection_lost(connection, "the connection is broken");
         return HF_NEVER;
     }
     if (connecting)
@@ -290,195 +138,9 @@ int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
             hf__ms_to_ns(settings->io_timeout_ms + call->wait_ms));
     if (now_ns < due_ns)
         return due_ns;
-    fail_lost(connection,
-              connecting ? "no connection in time" : "no answer in time");
+    hf__mysql_connection_lost(connection, connecting ? "no connection in time"
+                                                     : "no answer in time");
     return HF_NEVER;
-}
-
-/* ---- one step after another -------------------------------------------- */
-
-/* Does this error of the library or server mean that the session is over? */
-static bool is_fatal(unsigned code)
-{
-    return (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
-           code == ER_SERVER_SHUTDOWN || code == ER_CONNECTION_KILLED ||
-           code == 4031; /* MySQL 8: idle for longer than wait_timeout */
-}
-
-static void start_call(struct hf__mysql_connection *connection)
-{
-    struct hf__mysql_call *call = first_call(connection);
-    int rc = 0;
-    int waits_for;
-
-    call->sent_ns = hf__now();
-    connection->step = HF__MYSQL_QUERY;
-    waits_for = hf__mariadb.mysql_real_query_start(
-        &rc, connection->handle, call->sql.text, call->sql.len);
-    hf__mysql_wake(
-        connection->mysql,
-        hf__instant_add(
-            call->sent_ns,
-            hf__ms_to_ns(connection->mysql->base.host->settings->io_timeout_ms +
-                         call->wait_ms)));
-    if (waits_for != 0) {
-        watch(connection, events_of(waits_for));
-        return;
-    }
-    /* The answer, or a failure, is there already; the timer will tell. */
-    connection->early = true;
-    connection->early_rc = rc;
-    hf__mysql_wake(connection->mysql, hf__now());
-}
-
-/* The first call is answered. */
-static void finish(struct hf__mysql_connection *connection)
-{
-    struct hf__mysql_call *call = first_call(connection);
-    struct hf__mysql_reply reply = connection->reply;
-
-    memset(&connection->reply, 0, sizeof(connection->reply));
-    take_out(connection, call);
-    connection->step = HF__MYSQL_IDLE;
-    if (!hf__list_empty(&connection->calls))
-        start_call(connection);
-    else
-        watch(connection, EPOLLIN | EPOLLRDHUP);
-    tell(connection->mysql, call, &reply);
-    drop_reply(&reply);
-}
-
-static void failed(struct hf__mysql_connection *connection)
-{
-    struct hf__mysql_reply *reply = &connection->reply;
-
-    reply->code = hf__mariadb.mysql_errno(connection->handle);
-    hf__text_copy(reply->text, sizeof(reply->text),
-                  hf__mariadb.mysql_error(connection->handle));
-    if (is_fatal(reply->code)) {
-        char words[sizeof(reply->text)];
-
-        memcpy(words, reply->text, sizeof(words));
-        fail_lost(connection, words);
-    } else {
-        finish(connection);
-    }
-}
-
-/* A statement of the call has been carried out; is there another? */
-static void next_result(struct hf__mysql_connection *connection)
-{
-    int rc = 0;
-    int waits_for;
-
-    if (!hf__mariadb.mysql_more_results(connection->handle)) {
-        finish(connection);
-        return;
-    }
-    connection->step = HF__MYSQL_NEXT;
-    waits_for = hf__mariadb.mysql_next_result_start(&rc, connection->handle);
-    if (waits_for == 0 && rc > 0) {
-        failed(connection);
-        return;
-    }
-    advance(connection, waits_for);
-}
-
-static void stored(struct hf__mysql_connection *connection, MYSQL_RES *rows)
-{
-    struct hf__mysql_reply *reply = &connection->reply;
-
-    if (!rows && hf__mariadb.mysql_errno(connection->handle) != 0) {
-        failed(connection);
-        return;
-    }
-    if (!rows && reply->n < HF__MYSQL_BATCH)
-        reply->affected[reply->n] =
-            hf__mariadb.mysql_affected_rows(connection->handle);
-    reply->n++;
-    if (rows && reply->rows)
-        hf__mariadb.mysql_free_result(rows);
-    else if (rows)
-        reply->rows = rows;
-    next_result(connection);
-}
-
-/* The head of a result has come: its rows, if it has any. */
-static void store(struct hf__mysql_connection *connection)
-{
-    MYSQL_RES *rows = NULL;
-    int waits_for;
-
-    if (hf__mariadb.mysql_field_count(connection->handle) == 0) {
-        stored(connection, NULL);
-        return;
-    }
-    connection->step = HF__MYSQL_STORE;
-    waits_for = hf__mariadb.mysql_store_result_start(&rows, connection->handle);
-    if (waits_for != 0)
-        watch(connection, events_of(waits_for));
-    else
-        stored(connection, rows);
-}
-
-/* A step waits, or is over and was right. */
-static void advance(struct hf__mysql_connection *connection, int waits_for)
-{
-    if (waits_for != 0)
-        watch(connection, events_of(waits_for));
-    else
-        store(connection);
-}
-
-static void proceed(struct hf__mysql_connection *connection, int ready)
-{
-    MYSQL_RES *rows = NULL;
-    int waits_for;
-    int rc = 0;
-
-    if (connection->step == HF__MYSQL_STORE) {
-        waits_for = hf__mariadb.mysql_store_result_cont(
-            &rows, connection->handle, ready);
-        if (waits_for != 0)
-            watch(connection, events_of(waits_for));
-        else
-            stored(connection, rows);
-        return;
-    }
-    waits_for =
-        connection->step == HF__MYSQL_QUERY
-            ? hf__mariadb.mysql_real_query_cont(&rc, connection->handle, ready)
-            : hf__mariadb.mysql_next_result_cont(&rc, connection->handle,
-                                                 ready);
-    if (waits_for == 0 && rc != 0)
-        failed(connection);
-    else
-        advance(connection, waits_for);
-}
-
-/* What came while it was being sent. */
-static void proceed_early(struct hf__mysql_connection *connection)
-{
-    connection->early = false;
-    if (connection->early_rc != 0)
-        failed(connection);
-    else
-        advance(connection, 0);
-}
-
-int hf__mysql_call_send(struct hf__mysql_connection *connection,
-                        struct hf__mysql_call *call, hf_error *err)
-{
-    if (hf__buf_failed(&call->sql)) {
-        hf__mysql_call_free(call);
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    }
-    call->connection = connection;
-    hf__list_append(&connection->calls, &call->link);
-    count_calls(connection->mysql, 1);
-    if (connection->step == HF__MYSQL_IDLE && !connection->broken)
-        start_call(connection);
-    return 0;
 }
 
 /* ---- connecting -------------------------------------------------------- */
@@ -514,6 +176,8 @@ static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,
                        struct hf__mysql_reply *reply)
 {
     struct hf__mysql_connection *connection = call->connection;
+    unsigned long *lengths;
+    MYSQL_ROW row;
     hf_error err;
 
     if (!reply)
@@ -523,6 +187,9 @@ static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,
         hf__mysql_connection_fail(connection, &err);
         return;
     }
+    if (hf__mysql_row(reply, &row, &lengths) && row[1])
+        hf__text_copy(mysql->schema, sizeof(mysql->schema), row[1]);
+    connection->lease_s = 0;
     connection->opened(connection);
 }
 
@@ -546,7 +213,7 @@ static void greet(struct hf__mysql_connection *connection)
             "SELECT GET_LOCK(",
             (long long)(settings->io_timeout_ms + 1999) / 2000);
         put_session_name(&call->sql, connection);
-        hf__buf_add(&call->sql, ",0)");
+        hf__buf_add(&call->sql, ",0),DATABASE()");
     }
     connection->step = HF__MYSQL_IDLE;
     if (call && hf__mysql_call_send(connection, call, &err) == 0)
@@ -591,7 +258,7 @@ static void refused(struct hf__mysql_connection *connection)
         hf__mysql_connection_fail(connection, &err);
         return;
     }
-    unwatch(connection);
+    hf__mysql_unwatch(connection);
     close_handle(connection);
     resolved(connection);
 }
@@ -601,11 +268,11 @@ static void connect_proceed(struct hf__mysql_connection *connection, int ready)
     MYSQL *connected = NULL;
     int waits_for;
 
-    unwatch(connection); /* the library may close the descriptor */
+    hf__mysql_unwatch(connection); /* the library may close the descriptor */
     waits_for = hf__mariadb.mysql_real_connect_cont(&connected,
                                                     connection->handle, ready);
     if (waits_for != 0) {
-        watch(connection, events_of(waits_for));
+        hf__mysql_watch_for(connection, waits_for);
     } else if (!connected) {
         refused(connection);
     } else {
@@ -681,7 +348,7 @@ static void dial(struct hf__mysql_connection *connection)
         (unsigned)mysql->port, NULL,
         CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS);
     if (waits_for != 0)
-        watch(connection, events_of(waits_for));
+        hf__mysql_watch_for(connection, waits_for);
     else if (!connected)
         refused(connection);
     else
@@ -704,12 +371,12 @@ static void resolve_ready(struct hf__mysql_connection *connection)
 {
     int rc;
 
-    unwatch(connection);
+    hf__mysql_unwatch(connection);
     rc = hf__resolve_take(connection->resolving, &connection->addresses);
     hf__resolve_free(connection->resolving);
     connection->resolving = NULL;
     if (rc != 0) {
-        fail_lost(connection, gai_strerror(rc));
+        hf__mysql_connection_lost(connection, gai_strerror(rc));
         return;
     }
     connection->next = connection->addresses;
@@ -724,7 +391,7 @@ static void idle_ready(struct hf__mysql_connection *connection)
     ssize_t n = recv(connection->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
     if (n >= 0 || (errno != EAGAIN && errno != EINTR))
-        fail_lost(connection, "the server ended the session");
+        hf__mysql_connection_lost(connection, "the server ended the session");
 }
 
 static void on_ready(struct hf__io *io, uint32_t events)
@@ -737,11 +404,11 @@ static void on_ready(struct hf__io *io, uint32_t events)
     if (connection->step == HF__MYSQL_RESOLVING)
         resolve_ready(connection);
     else if (connection->step == HF__MYSQL_CONNECTING)
-        connect_proceed(connection, ready_of(events));
+        connect_proceed(connection, hf__mysql_ready_of(events));
     else if (connection->step == HF__MYSQL_IDLE)
         idle_ready(connection);
     else
-        proceed(connection, ready_of(events));
+        hf__mysql_calls_ready(connection, hf__mysql_ready_of(events));
 }
 
 void hf__mysql_connection_init(struct hf__mysql_connection *connection,
@@ -758,7 +425,7 @@ void hf__mysql_connection_begin(struct hf__mysql_connection *connection)
     if (connection->step == HF__MYSQL_WANTED)
         resolved(connection);
     else if (connection->early)
-        proceed_early(connection);
+        hf__mysql_calls_early(connection);
 }
 
 int hf__mysql_connection_start(struct hf__mysql_connection *connection,

@@ -3,7 +3,8 @@
  * mysql.h - the parts of the MariaDB engine to each other.
  *
  *   mysql.c       the engine's table: open, connect, close, the timer
- *   connection.c  one connection: greeting, calls and their answers in order
+ *   connection.c  one connection: looking up, greeting, ending
+ *   calls.c       calls and their answers, in order
  *   errors.c      what the server's error numbers mean for a lock
  *   statements.c  the SQL, and how values get into it
  *   tickets.c     which tickets the server may know
@@ -25,7 +26,15 @@ struct hf__mysql;
 struct hf__mysql_call;
 struct hf__mysql_connection;
 
-enum { HF__MYSQL_BATCH = 64, HF__MYSQL_BUCKETS = 1024 };
+enum {
+    HF__MYSQL_BATCH = 64,
+    HF__MYSQL_BUCKETS = 1024,
+    HF__MYSQL_PARAMS = 8,   /* of a prepared statement */
+    HF__MYSQL_PREPARED = 8, /* on one connection */
+    HF__MYSQL_FIELDS = 4,   /* of the one row that it answers */
+    HF__MYSQL_FIELD = 24,   /* room for one of them */
+    HF__MYSQL_LAST = 1032   /* and for the last one */
+};
 
 /* What the server said to one call. */
 struct hf__mysql_reply {
@@ -34,6 +43,11 @@ struct hf__mysql_reply {
     MYSQL_RES *rows; /* the first result that has rows; NULL: none */
     uint32_t n;      /* statements that were carried out */
     uint64_t affected[HF__MYSQL_BATCH];
+    unsigned fields; /* of a prepared statement's row; 0: there is none */
+    unsigned long lengths[HF__MYSQL_FIELDS];
+    char null[HF__MYSQL_FIELDS];
+    char *row[HF__MYSQL_FIELDS];
+    char room[(HF__MYSQL_FIELDS - 1) * HF__MYSQL_FIELD + HF__MYSQL_LAST];
 };
 
 /* @reply is NULL when the connection was lost before it came. */
@@ -41,7 +55,16 @@ typedef void hf__mysql_done_fn(struct hf__mysql *mysql,
                                struct hf__mysql_call *call,
                                struct hf__mysql_reply *reply);
 
-/* One text of statements, from being queued to being answered. */
+/* A value that goes beside a prepared statement. */
+struct hf__mysql_param {
+    bool is_number;
+    uint64_t number;
+    size_t at; /* where its bytes are in call->sql */
+    size_t len;
+};
+
+/* One text of statements, or one prepared statement, from being queued to being
+ * answered. */
 struct hf__mysql_call {
     struct hf__list link;
     struct hf__mysql_connection *connection;
@@ -52,10 +75,24 @@ struct hf__mysql_call {
     uint64_t *tickets;       /* of a batch */
     int64_t sent_ns;
     int64_t wait_ms; /* the server may take so much longer than io_timeout */
+    bool at_once;    /* done() may be called from inside the sending */
     bool again;      /* the tables have been made for it already */
     bool kept;       /* somebody has it: do not free it when it is answered */
     struct hf__mysql_call *then; /* what waits for the tables */
+    const char *text;            /* prepared; NULL: @sql is the text */
+    unsigned n_params;
+    struct hf__mysql_param params[HF__MYSQL_PARAMS];
     struct hf__buf sql;
+};
+
+/* A statement that the server has parsed, on one connection. */
+struct hf__mysql_prepared {
+    const char *text; /* which one: a text of statements.c, by its address */
+    MYSQL_STMT *handle;
+    bool ready;
+    bool bound;
+    unsigned fields;
+    struct hf__buf sql; /* while it is being prepared */
 };
 
 enum hf__mysql_step {
@@ -66,7 +103,10 @@ enum hf__mysql_step {
     HF__MYSQL_IDLE,
     HF__MYSQL_QUERY,
     HF__MYSQL_STORE,
-    HF__MYSQL_NEXT
+    HF__MYSQL_NEXT,
+    HF__MYSQL_PREPARE,
+    HF__MYSQL_EXECUTE,
+    HF__MYSQL_FETCH
 };
 
 /* What the server knows a connection by. */
@@ -82,7 +122,7 @@ struct hf__mysql_connection {
     MYSQL *handle;
     uint8_t step; /* enum hf__mysql_step */
     bool broken;  /* found while sending: the timer will tell */
-    bool early;   /* answered while sending: the timer will tell */
+    bool early;   /* answered while sending */
     int early_rc;
     struct hf__io io;
     uint32_t events;
@@ -93,9 +133,14 @@ struct hf__mysql_connection {
     int64_t since_ns;      /* connecting since */
     struct hf__list calls; /* the first is under way unless IDLE */
     struct hf__mysql_reply reply;
+    MYSQL_RES *rows; /* being stored */
+    struct hf__mysql_prepared prepared[HF__MYSQL_PREPARED];
+    struct hf__mysql_prepared *current; /* being carried out */
     struct hf__mysql_session session;
     uint64_t ticket; /* whose it is, of the pool's; 0: nobody's */
     bool lent;       /* to the caller: hands off */
+    int64_t lease_s; /* its wait_timeout; 0: a long one */
+    int64_t free_ns; /* since when it holds nothing */
     uint32_t round;  /* of the timer that has looked at it */
     /* The greeting was answered: calls may follow. */
     void (*opened)(struct hf__mysql_connection *connection);
@@ -121,6 +166,7 @@ struct hf__mysql_ticket {
     bool exorcising; /* the ghost is being ended */
     struct hf__mysql_session ghost;  /* lost, and may hold it or wait */
     struct hf__mysql_connection *on; /* the session; NULL: none */
+    const struct hf__mysql_lock_texts *texts; /* mode=get_lock */
     struct hf__mysql *mysql;
     struct hf__ticket *self;
     struct hf__sql_want want;
@@ -155,10 +201,8 @@ struct hf__mysql {
     struct hf__engine base;
     const struct hf__mysql_mode *mode;
     struct hf__sql_pool pool;
-    uint32_t round;       /* of the timer */
-    uint32_t main_holds;  /* locks of the main session */
-    int64_t main_lease_s; /* its wait_timeout; 0: a long one */
-    int64_t main_free_ns; /* since when it has no locks */
+    uint32_t round;      /* of the timer */
+    uint32_t main_users; /* tickets that ask, or hold, on the main session */
     struct hf__mysql_connection main;
     bool up;
     struct hf__mysql_session old; /* the main one before */
@@ -166,7 +210,8 @@ struct hf__mysql {
     struct hf__timer timer;
     struct hf__ticket *tickets[HF__MYSQL_BUCKETS];
     struct hf__buf scratch;
-    const char *database; /* NULL: none */
+    const char *database; /* of the URL */
+    char schema[260];     /* as the server calls it */
     char peer[280];       /* for people: "mysql db1:3306" */
     int port;
     bool tls;
@@ -194,20 +239,50 @@ int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
                                    int64_t now_ns);
 /* It is of no use any more; the timer will tell. */
 void hf__mysql_connection_break(struct hf__mysql_connection *connection);
-/* Neither read nor watch it; and do so again. */
-void hf__mysql_connection_pause(struct hf__mysql_connection *connection);
-void hf__mysql_connection_resume(struct hf__mysql_connection *connection);
-/* A call to fill in; NULL without memory. */
-struct hf__mysql_call *hf__mysql_call_new(hf__mysql_done_fn *done,
-                                          hf_error *err);
-void hf__mysql_call_free(struct hf__mysql_call *call);
+/* What went wrong, in the words of the library or ours: fail. */
+void hf__mysql_connection_lost(struct hf__mysql_connection *connection,
+                               const char *words);
 /* The statement that ends a lost session, and waits until it is gone: 1. */
 void hf__mysql_end_session(const struct hf__mysql *mysql,
                            const struct hf__mysql_session *session,
                            struct hf__buf *to);
+
+/* ---- calls.c ----------------------------------------------------------- */
+
+/* A call to fill in; NULL without memory. */
+struct hf__mysql_call *hf__mysql_call_new(hf__mysql_done_fn *done,
+                                          hf_error *err);
+void hf__mysql_call_free(struct hf__mysql_call *call);
 /* Send it, or when its turn comes; takes @call in every case. */
 int hf__mysql_call_send(struct hf__mysql_connection *connection,
                         struct hf__mysql_call *call, hf_error *err);
+/* Send a text of statements.c with the values of @ticket; @wait_ms: so much
+ * longer than io_timeout may it take. */
+int hf__mysql_ask(struct hf__mysql_connection *connection,
+                  struct hf__ticket *ticket, const char *text,
+                  hf__mysql_done_fn *done, int64_t wait_ms, hf_error *err);
+/* The same for one statement that is prepared. Where it does not wait, done()
+ * may be called from inside. */
+int hf__mysql_ask_prepared(struct hf__mysql_connection *connection,
+                           struct hf__ticket *ticket, const char *text,
+                           hf__mysql_done_fn *done, int64_t wait_ms,
+                           hf_error *err);
+/* The one under way; NULL: none. */
+struct hf__mysql_call *hf__mysql_call_first(
+    const struct hf__mysql_connection *connection);
+/* The connection is closed: forget every call, or tell it. */
+void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told);
+/* Go on: the descriptor is ready; the answer came while sending. */
+void hf__mysql_calls_ready(struct hf__mysql_connection *connection, int ready);
+void hf__mysql_calls_early(struct hf__mysql_connection *connection);
+void hf__mysql_prepared_free(struct hf__mysql_connection *connection);
+/* Watch for the end of the session; for what the library waits for; not at
+ * all. */
+void hf__mysql_watch_idle(struct hf__mysql_connection *connection);
+void hf__mysql_watch_for(struct hf__mysql_connection *connection,
+                         int waits_for);
+void hf__mysql_unwatch(struct hf__mysql_connection *connection);
+int hf__mysql_ready_of(uint32_t events);
 /* The next row; false at the end. Fields and lengths live until the next. */
 bool hf__mysql_row(struct hf__mysql_reply *reply, MYSQL_ROW *ret_row,
                    unsigned long **ret_lengths);
@@ -229,7 +304,7 @@ bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply);
 /* What is put in the place of a '$' and a letter. */
 struct hf__mysql_values {
     /* N name, T number, R record, L lease in µs, M mode, S slots, W may wait,
-     * I lease in s, rounded up, F how a row is locked */
+     * F how a row is locked, D what GET_LOCK calls it */
     const struct hf__ticket *ticket;
     const char *name;  /* N, where there is no ticket; Z its length */
     const char *owner; /* O */
@@ -240,7 +315,20 @@ enum { HF__MYSQL_LIFE_US = 3000000 };
 void hf__mysql_statement(struct hf__mysql *mysql, struct hf__buf *to,
                          const char *text,
                          const struct hf__mysql_values *values);
-void hf__mysql_put_hex(struct hf__buf *to, const void *bytes, size_t len);
+/* @text to be prepared, and the values that go beside it. */
+void hf__mysql_put_template(struct hf__buf *to, const char *text);
+void hf__mysql_put_params(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                          const char *text,
+                          const struct hf__mysql_values *values);
+
+/* mode=get_lock: how a lock is asked for, waited for and freed. */
+struct hf__mysql_lock_texts {
+    const char *try;
+    const char *wait;
+    const char *leave;
+};
+const struct hf__mysql_lock_texts *hf__mysql_lock_texts(
+    const struct hf__mysql *mysql, const char *name);
 
 extern const char hf__mysql_make_tables[];
 extern const char hf__mysql_acquire_fast[];
@@ -256,10 +344,6 @@ extern const char hf__mysql_doctor[];
 extern const char hf__mysql_show[];
 extern const char hf__mysql_check[];
 extern const char hf__mysql_break[];
-extern const char hf__mysql_get_lock_try[];
-extern const char hf__mysql_get_lock_wait[];
-extern const char hf__mysql_get_lock_leave[];
-extern const char hf__mysql_get_lock_leave_pooled[];
 extern const char hf__mysql_for_update_make[];
 extern const char hf__mysql_for_update_try[];
 extern const char hf__mysql_for_update_wait[];

@@ -27,19 +27,92 @@ static bool is_get_lock(const struct hf__mysql *mysql)
     return mysql->mode == &hf__mysql_get_lock;
 }
 
-static int send_on(struct hf__mysql_connection *connection,
-                   struct hf__ticket *ticket, const char *text,
-                   hf__mysql_done_fn *done, int64_t wait_ms, hf_error *err)
+/* ---- wait_timeout ------------------------------------------------------ */
+
+static void on_nothing(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
 {
-    struct hf__mysql_values values = {.ticket = ticket};
-    struct hf__mysql_call *call = hf__mysql_call_new(done, err);
+    (void)mysql;
+    (void)call;
+    (void)reply;
+}
+
+static int set_lease(struct hf__mysql_connection *connection, int64_t lease_s,
+                     hf_error *err)
+{
+    struct hf__mysql_call *call = hf__mysql_call_new(on_nothing, err);
+    int rc;
 
     if (!call)
         return HF_ENOMEM;
-    call->ticket = ticket->id;
-    call->wait_ms = wait_ms;
-    hf__mysql_statement(connection->mysql, &call->sql, text, &values);
-    return hf__mysql_call_send(connection, call, err);
+    hf__buf_printf(&call->sql, "SET wait_timeout=%lld",
+                   (long long)(lease_s > 0 ? lease_s : IDLE_S));
+    rc = hf__mysql_call_send(connection, call, err);
+    if (rc == 0)
+        connection->lease_s = lease_s;
+    return rc;
+}
+
+/* A session that will hold @ticket is ended if it is silent for its lease. */
+static int need_lease(struct hf__mysql_connection *connection,
+                      const struct hf__ticket *ticket, hf_error *err)
+{
+    int64_t ttl_s = (ticket->ttl_ms + 999) / 1000;
+    bool alone = connection != &connection->mysql->main ||
+                 connection->mysql->main_users <= 1;
+
+    connection->free_ns = hf__now();
+    if (ttl_s == connection->lease_s || (ttl_s < connection->lease_s && !alone))
+        return 0;
+    return set_lease(connection, ttl_s, err);
+}
+
+/* One that holds nothing may be silent for long, if it is not about to hold
+ * again. When that will be certain. */
+static int64_t relaxes_at(const struct hf__mysql_connection *connection)
+{
+    const struct hf__mysql *mysql = connection->mysql;
+    bool holds = connection == &mysql->main ? mysql->main_users > 0
+                                            : connection->ticket != 0;
+
+    return connection->lease_s == 0 || holds ||
+                   connection->step < HF__MYSQL_IDLE
+               ? HF_NEVER
+               : connection->free_ns + connection->lease_s * HF_SECOND / 3;
+}
+
+static void rest(struct hf__mysql_connection *connection)
+{
+    connection->free_ns = hf__now();
+    if (connection->lease_s > 0)
+        hf__mysql_wake(connection->mysql,
+                       connection->free_ns +
+                           connection->lease_s * HF_SECOND / 3);
+}
+
+static int64_t relax_one(struct hf__mysql_connection *connection,
+                         int64_t now_ns)
+{
+    int64_t due_ns = relaxes_at(connection);
+
+    if (now_ns < due_ns)
+        return due_ns;
+    (void)set_lease(connection, 0, NULL); /* or the server will end it */
+    return HF_NEVER;
+}
+
+static int64_t relax(struct hf__mysql *mysql, int64_t now_ns)
+{
+    int64_t due_ns = relax_one(&mysql->main, now_ns);
+
+    HF_LIST_EACH(&mysql->pool.idle, link) {
+        int64_t next_ns = relax_one(hf__mysql_connection_of(HF_CONTAINER_OF(
+                                        link, struct hf__sql_link, idle)),
+                                    now_ns);
+
+        due_ns = next_ns < due_ns ? next_ns : due_ns;
+    }
+    return due_ns;
 }
 
 /* ---- whose session ----------------------------------------------------- */
@@ -52,34 +125,35 @@ static void set_held(struct hf__mysql *mysql, struct hf__mysql_ticket *mine,
         return;
     mine->held = held;
     mysql->base.under_way += held ? 1U : UINT32_MAX;
-    if (mine->on != &mysql->main)
-        return;
-    mysql->main_holds += held ? 1U : UINT32_MAX;
-    if (mysql->main_holds > 0)
-        return;
-    mysql->main_free_ns = hf__now();
-    if (mysql->main_lease_s > 0)
-        hf__mysql_wake(mysql, mysql->main_free_ns +
-                                  mysql->main_lease_s * HF_SECOND / 3);
 }
 
 static void bind_session(struct hf__mysql_ticket *mine,
                          struct hf__mysql_connection *connection)
 {
     mine->on = connection;
-    if (connection != &connection->mysql->main)
+    if (connection == &connection->mysql->main)
+        connection->mysql->main_users++;
+    else
         connection->ticket = mine->self->id;
 }
 
 /* The ticket has nothing to do with its session any more. */
 static void unbind(struct hf__mysql *mysql, struct hf__mysql_ticket *mine)
 {
+    struct hf__mysql_connection *connection = mine->on;
+
     set_held(mysql, mine, false);
-    if (mine->on && mine->on != &mysql->main) {
-        mine->on->ticket = 0;
-        mine->on->lent = false;
-    }
+    mine->trying = false;
     mine->on = NULL;
+    if (!connection)
+        return;
+    if (connection == &mysql->main) {
+        mysql->main_users--;
+    } else {
+        connection->ticket = 0;
+        connection->lent = false;
+    }
+    rest(connection);
 }
 
 static void on_cleaned(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -90,7 +164,7 @@ static void on_cleaned(struct hf__mysql *mysql, struct hf__mysql_call *call,
 }
 
 /* The ticket goes, and its session is for the next one; unless it is @clean,
- * there may be a transaction and a short wait_timeout. */
+ * there may be a transaction. */
 static void forget(struct hf__mysql *mysql, struct hf__ticket *ticket,
                    bool clean)
 {
@@ -109,7 +183,7 @@ static void forget(struct hf__mysql *mysql, struct hf__ticket *ticket,
     }
     call = hf__mysql_call_new(on_cleaned, NULL);
     if (call)
-        hf__buf_printf(&call->sql, "ROLLBACK;SET wait_timeout=%d", IDLE_S);
+        hf__buf_add(&call->sql, hf__mysql_for_update_undo);
     if (!call || hf__mysql_call_send(connection, call, NULL) != 0)
         hf__mysql_connection_break(connection);
 }
@@ -188,8 +262,10 @@ static int exorcise(struct hf__mysql *mysql, struct hf__ticket *ticket,
     call->ticket = ticket->id;
     call->wait_ms = 1000;
     hf__mysql_end_session(mysql, &mine->ghost, &call->sql);
+    mine->exorcising = true;
     rc = hf__mysql_call_send(&mysql->main, call, err);
-    mine->exorcising = rc == 0;
+    if (rc != 0)
+        mine->exorcising = false;
     return rc;
 }
 
@@ -220,35 +296,6 @@ void hf__mysql_session_tell(struct hf__mysql *mysql, struct hf__ticket *ticket)
         unknown(mysql, ticket);
     else if (hf__mysql_is_up(mysql, NULL) == 0)
         (void)exorcise(mysql, ticket, NULL); /* or the next renewal will */
-}
-
-static void on_nothing(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                       struct hf__mysql_reply *reply)
-{
-    (void)mysql;
-    (void)call;
-    (void)reply;
-}
-
-/* A main session without locks may be silent for long. */
-static int64_t relax(struct hf__mysql *mysql, int64_t now_ns)
-{
-    struct hf__mysql_call *call;
-    int64_t due_ns;
-
-    if (mysql->main_lease_s == 0 || mysql->main_holds > 0 ||
-        hf__mysql_is_up(mysql, NULL) != 0)
-        return HF_NEVER;
-    due_ns = mysql->main_free_ns + mysql->main_lease_s * HF_SECOND / 3;
-    if (now_ns < due_ns)
-        return due_ns;
-    call = hf__mysql_call_new(on_nothing, NULL);
-    if (!call)
-        return HF_NEVER;
-    hf__buf_printf(&call->sql, "SET wait_timeout=%d", IDLE_S);
-    if (hf__mysql_call_send(&mysql->main, call, NULL) == 0)
-        mysql->main_lease_s = 0;
-    return HF_NEVER;
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -291,12 +338,15 @@ static void on_tried(struct hf__mysql *mysql, struct hf__mysql_call *call,
 static void stand_in_line(struct hf__mysql *mysql, struct hf__ticket *ticket)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+    int64_t wait_ms = (int64_t)WAIT_S * 1000;
     bool first = mine->asking;
+    int rc = is_get_lock(mysql)
+                 ? hf__mysql_ask_prepared(mine->on, ticket, mine->texts->wait,
+                                          on_waited, wait_ms, NULL)
+                 : hf__mysql_ask(mine->on, ticket, hf__mysql_for_update_wait,
+                                 on_waited, wait_ms, NULL);
 
-    if (send_on(mine->on, ticket,
-                is_get_lock(mysql) ? hf__mysql_get_lock_wait
-                                   : hf__mysql_for_update_wait,
-                on_waited, (int64_t)WAIT_S * 1000, NULL) != 0) {
+    if (rc != 0) {
         hf__mysql_connection_break(mine->on);
         return;
     }
@@ -320,10 +370,12 @@ static void got_session(struct hf__sql_want *want, struct hf__sql_link *link,
     }
     mysql = hf__mysql_connection_of(link)->mysql;
     bind_session(mine, hf__mysql_connection_of(link));
-    if (is_get_lock(mysql))
+    if (need_lease(mine->on, ticket, NULL) != 0)
+        hf__mysql_connection_break(mine->on);
+    else if (is_get_lock(mysql))
         stand_in_line(mysql, ticket);
-    else if (send_on(mine->on, ticket, hf__mysql_for_update_try, on_tried, 0,
-                     NULL) != 0)
+    else if (hf__mysql_ask(mine->on, ticket, hf__mysql_for_update_try, on_tried,
+                           0, NULL) != 0)
         unknown(mysql, ticket);
 }
 
@@ -348,53 +400,31 @@ static void not_free(struct hf__mysql *mysql, struct hf__ticket *ticket)
     } else if (!is_get_lock(mysql)) {
         stand_in_line(mysql, ticket);
     } else {
-        mine->on = NULL;
+        unbind(mysql, mine);
         if (take_session(mysql, ticket, &err) != 0)
             refused(mysql, ticket, &err);
     }
 }
 
-/* Is another ticket of ours on its way out with the same name, on the main
- * session? */
-static bool is_leaving(const struct hf__mysql *mysql,
-                       const struct hf__ticket *than)
-{
-    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
-        struct hf__ticket *ticket = mysql->tickets[i];
-
-        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next) {
-            struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-
-            if (ticket != than && mine->leaving && mine->on == &mysql->main &&
-                strcmp(ticket->name, than->name) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* The answer to GET_LOCK: 1 taken, 0 not, 2 this session has it. */
+/* The answer to GET_LOCK. */
 static void tried_get_lock(struct hf__mysql *mysql, struct hf__ticket *ticket,
                            struct hf__mysql_reply *reply, int64_t sent_ns)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     unsigned long *lengths;
     MYSQL_ROW row;
-    uint64_t said =
-        hf__mysql_row(reply, &row, &lengths) ? hf__mysql_number(row[0]) : 0;
+    bool taken =
+        hf__mysql_row(reply, &row, &lengths) && hf__mysql_number(row[0]) == 1;
 
     if (mine->leaving) {
         /* Withdrawn while it was asked for. */
-        if (said != 1)
+        if (!taken)
             left(mysql, ticket, /* held= */ false);
-        else if (send_on(mine->on, ticket, hf__mysql_get_lock_leave, on_left, 0,
-                         NULL) != 0)
+        else if (hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave,
+                                        on_left, 0, NULL) != 0)
             unknown(mysql, ticket);
-    } else if (said == 1) {
+    } else if (taken) {
         granted(mysql, ticket, sent_ns);
-    } else if (said == 2 && is_leaving(mysql, ticket) &&
-               ask(mysql, ticket, NULL) == 0) {
-        return; /* behind its RELEASE_LOCK */
     } else {
         not_free(mysql, ticket);
     }
@@ -411,8 +441,8 @@ static void tried_for_update(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
     if (hf__mysql_row(reply, &row, &lengths))
         granted(mysql, ticket, call->sent_ns);
-    else if (send_on(mine->on, ticket, hf__mysql_for_update_make, on_tried, 0,
-                     NULL) != 0)
+    else if (hf__mysql_ask(mine->on, ticket, hf__mysql_for_update_make,
+                           on_tried, 0, NULL) != 0)
         unknown(mysql, ticket);
 }
 
@@ -444,8 +474,7 @@ static void on_tried(struct hf__mysql *mysql, struct hf__mysql_call *call,
     }
 }
 
-/* The server waited for nobody knows how long, and its answer may have lain
- * there while we were stopped: the lease counts from this word. */
+/* The lease counts from this word. */
 static void on_accepted(struct hf__mysql *mysql, struct hf__mysql_call *call,
                         struct hf__mysql_reply *reply)
 {
@@ -455,6 +484,20 @@ static void on_accepted(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (reply && mine && mine->waiting && mine->on == call->connection)
         granted(mysql, ticket, call->sent_ns);
+}
+
+/* The server does not answer before it is asked, so the lease counts from the
+ * asking. If that is long ago a word is sent: the answer may have come just now,
+ * or have lain there while we were stopped. */
+static void waited(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                   int64_t sent_ns)
+{
+    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+    if (hf__now() - sent_ns < hf__ms_to_ns(ticket->ttl_ms) / 3)
+        granted(mysql, ticket, sent_ns);
+    else if (hf__mysql_ask(mine->on, ticket, "DO 1", on_accepted, 0, NULL) != 0)
+        hf__mysql_connection_break(mine->on);
 }
 
 static void on_waited(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -469,41 +512,56 @@ static void on_waited(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (!reply || !mine || mine->on != call->connection)
         return;
     if (reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
-        hf__mysql_number(row[0]) == 1) {
-        if (send_on(mine->on, ticket, "DO 1", on_accepted, 0, NULL) != 0)
-            hf__mysql_connection_break(mine->on);
-    } else if (mine->waiting) {
+        hf__mysql_number(row[0]) == 1)
+        waited(mysql, ticket, call->sent_ns);
+    else if (mine->waiting)
         stand_in_line(mysql, ticket);
+}
+
+/* GET_LOCK is re-entrant in a session: does the main one have the name, or will
+ * it, for another ticket of ours? One that is leaving has sent its RELEASE_LOCK
+ * before us, or will send it when it hears that it was taken: twice taken and
+ * once freed is ours. */
+static bool is_mine(const struct hf__mysql *mysql,
+                    const struct hf__ticket *than)
+{
+    for (size_t i = 0; i < HF__MYSQL_BUCKETS && mysql->main_users > 1; i++) {
+        struct hf__ticket *ticket = mysql->tickets[i];
+
+        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next) {
+            const struct hf__mysql_ticket *mine =
+                hf__mysql_ticket(mysql, ticket);
+
+            if (ticket != than && mine->on == &mysql->main && !mine->leaving &&
+                strcmp(ticket->name, than->name) == 0)
+                return true;
+        }
     }
+    return false;
 }
 
 static int ask(struct hf__mysql *mysql, struct hf__ticket *ticket,
                hf_error *err)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-    int64_t ttl_s = (ticket->ttl_ms + 999) / 1000;
     int rc;
 
     if (mine->ghost.serial != 0)
         return exorcise(mysql, ticket, err);
-    if (!is_get_lock(mysql))
+    /* A connection that is there anyway asks and waits in one. */
+    if (!is_get_lock(mysql) || (!ticket->nowait && mysql->pool.n_idle > 0))
         return take_session(mysql, ticket, err);
-    mine->on = &mysql->main;
-    mine->trying = true;
-    mysql->main_free_ns = hf__now();
-    if (ttl_s > mysql->main_lease_s) {
-        struct hf__mysql_call *call = hf__mysql_call_new(on_nothing, err);
-
-        if (!call)
-            return HF_ENOMEM;
-        hf__buf_printf(&call->sql, "SET wait_timeout=%lld", (long long)ttl_s);
-        rc = hf__mysql_call_send(&mysql->main, call, err);
-        if (rc != 0)
-            return rc;
-        mysql->main_lease_s = ttl_s;
+    bind_session(mine, &mysql->main);
+    if (is_mine(mysql, ticket)) {
+        not_free(mysql, ticket);
+        return 0;
     }
-    return send_on(&mysql->main, ticket, hf__mysql_get_lock_try, on_tried, 0,
-                   err);
+    mine->trying = true;
+    rc = need_lease(&mysql->main, ticket, err);
+    if (rc != 0)
+        return rc;
+    return hf__mysql_ask_prepared(&mysql->main, ticket, mine->texts->try,
+                                  on_tried, 0, err);
 }
 
 static void on_asked_again(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -524,7 +582,7 @@ static int ask_again(struct hf__mysql *mysql, struct hf__ticket *ticket,
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
 
     if (mine->held)
-        return send_on(mine->on, ticket, "DO 1", on_asked_again, 0, err);
+        return hf__mysql_ask(mine->on, ticket, "DO 1", on_asked_again, 0, err);
     mine->asking = false;
     hf__up_queued(&mysql->base, ticket);
     return 0;
@@ -538,6 +596,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     int rc;
 
     hf__mysql_ticket_know(mysql, ticket);
+    mine->texts = hf__mysql_lock_texts(mysql, ticket->name);
     mine->asking = true;
     if (mine->on && (mine->held || mine->waiting))
         return ask_again(mysql, ticket, err);
@@ -545,7 +604,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     if (rc == 0)
         return 0;
     mine->asking = false;
-    mine->on = NULL;
+    unbind(mysql, mine);
     if (!known) {
         hf__mysql_ticket_forget(mysql, ticket);
         return rc;
@@ -572,17 +631,6 @@ static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
     left(mysql, ticket,
          reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
              hf__mysql_number(row[0]) == 1);
-}
-
-/* What frees the lock: who withdraws wants nothing committed. */
-static const char *leave_text(const struct hf__mysql *mysql,
-                              const struct hf__mysql_ticket *mine)
-{
-    if (!is_get_lock(mysql))
-        return mine->releasing ? hf__mysql_for_update_leave
-                               : hf__mysql_for_update_undo;
-    return mine->on == &mysql->main ? hf__mysql_get_lock_leave
-                                    : hf__mysql_get_lock_leave_pooled;
 }
 
 /* The connection cannot be asked any more, or waits inside the server: it goes,
@@ -622,9 +670,15 @@ static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
         return abandon_session(mysql, ticket, err);
     if (lent) {
         mine->on->lent = false;
-        hf__mysql_connection_resume(mine->on);
+        hf__mysql_watch_idle(mine->on);
     }
-    return send_on(mine->on, ticket, leave_text(mysql, mine), on_left, 0, err);
+    if (is_get_lock(mysql))
+        return hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave,
+                                      on_left, 0, err);
+    return hf__mysql_ask(mine->on, ticket,
+                         releasing ? hf__mysql_for_update_leave
+                                   : hf__mysql_for_update_undo,
+                         on_left, 0, err);
 }
 
 /* ---- renewing ---------------------------------------------------------- */
@@ -660,7 +714,7 @@ static int renew_one(struct hf__mysql *mysql, struct hf__ticket *ticket,
         hf__up_renewed(&mysql->base, ticket, &forever);
         return 0;
     }
-    return send_on(mine->on, ticket, "DO 1", on_renewed, 0, err);
+    return hf__mysql_ask(mine->on, ticket, "DO 1", on_renewed, 0, err);
 }
 
 static int renew(struct hf__mysql *mysql, struct hf__ticket **tickets, size_t n,
@@ -692,8 +746,9 @@ static void on_lent(struct hf__mysql *mysql, struct hf__mysql_call *call,
         return;
     }
     mine->on->lent = true;
+    mine->on->lease_s = 0;
     mine->lent = true;
-    hf__mysql_connection_pause(mine->on);
+    hf__mysql_unwatch(mine->on);
     call->query->connection = mine->on->handle;
     hf__up_renewed(&mysql->base, ticket, &forever);
     hf__up_answer(&mysql->base, call->query, 0, /* err= */ NULL);
@@ -736,7 +791,6 @@ int hf__mysql_connection_op(struct hf__engine *engine, struct hf__query *query,
  * are up again: the next renewal tells. */
 static void lost(struct hf__mysql *mysql)
 {
-    mysql->main_lease_s = 0;
     for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
         struct hf__ticket *ticket = mysql->tickets[i];
 
@@ -747,7 +801,6 @@ static void lost(struct hf__mysql *mysql)
             mine->exorcising = false;
             if (mine->on == &mysql->main) {
                 unbind(mysql, mine);
-                mine->trying = false;
                 if (mine->asking || mine->leaving)
                     unknown(mysql, ticket);
             }

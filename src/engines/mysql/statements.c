@@ -67,16 +67,17 @@ const char hf__mysql_make_tables[] =
     "version BIGINT UNSIGNED NOT NULL"
     ") ENGINE=InnoDB CHARSET=binary";
 
-/* Assignments happen from left to right, and see those before them. */
-#define FREE "queue=0 AND (ticket='' OR until<=" NOW ")"
+/* Assignments happen from left to right, and see those before them; VALUES()
+ * is what would have been inserted: since is now. */
+#define FREE "queue=0 AND (ticket='' OR until<=VALUES(since))"
 const char hf__mysql_acquire_fast[] =
     "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
     "VALUES($N," NOW ",$T," NOW "+$L," NOW ",$R) ON DUPLICATE KEY UPDATE "
-    "token=IF(" FREE ",GREATEST(token+1," NOW "),token),"
-    "since=IF(" FREE "," NOW ",since),"
-    "record=IF(" FREE ",$R,record),"
-    "ticket=IF(" FREE ",$T,ticket),"
-    "until=IF(ticket=$T," NOW "+$L,until) "
+    "token=IF(" FREE ",GREATEST(token+1,VALUES(token)),token),"
+    "since=IF(" FREE ",VALUES(since),since),"
+    "record=IF(" FREE ",VALUES(record),record),"
+    "ticket=IF(" FREE ",VALUES(ticket),ticket),"
+    "until=IF(ticket=VALUES(ticket),VALUES(until),until) "
     "RETURNING ticket=$T,token,queue,record";
 
 #define BLOCK                                                                  \
@@ -208,30 +209,27 @@ const char hf__mysql_break[] = BLOCK LOCK_ROW
     "IF v_place=0 THEN SET v_ok=0;END IF;" STORE_ROW "SELECT v_ok,v_place;END";
 
 /* Names of GET_LOCK are the whole server's, 64 characters at most, and with or
- * without regard to case: so a digest of database and name. */
+ * without regard to case. One that cannot be told plainly is a digest of
+ * database and name. */
 #define DIGEST                                                                 \
     "CONCAT('holdfast',SHA2(CONCAT(CAST(DATABASE() AS BINARY),x'00',$N),224))"
-const char hf__mysql_get_lock_try[] =
-    "SELECT IF(IS_USED_LOCK(" DIGEST ")=CONNECTION_ID(),2,GET_LOCK(" DIGEST
-    ",0))";
-const char hf__mysql_get_lock_wait[] =
-    "SET wait_timeout=$I;SELECT GET_LOCK(" DIGEST ",3600)";
-const char hf__mysql_get_lock_leave[] = "SELECT RELEASE_LOCK(" DIGEST ")";
-
-const char hf__mysql_get_lock_leave_pooled[] =
-    "SELECT RELEASE_LOCK(" DIGEST ");SET wait_timeout=86400";
+#define LOCK_TEXTS(name)                                                       \
+    {                                                                          \
+        "SELECT GET_LOCK(" name ",0)", "SELECT GET_LOCK(" name ",3600)",       \
+            "SELECT RELEASE_LOCK(" name ")"                                    \
+    }
+static const struct hf__mysql_lock_texts plain = LOCK_TEXTS("$D");
+static const struct hf__mysql_lock_texts digest = LOCK_TEXTS(DIGEST);
 
 #define ROW "SELECT 1 FROM holdfast_row WHERE name=$N $F"
 const char hf__mysql_for_update_make[] =
     "ROLLBACK;INSERT IGNORE INTO holdfast_row VALUES($N);START TRANSACTION;" ROW
     " NOWAIT";
-const char hf__mysql_for_update_try[] =
-    "SET wait_timeout=$I;START TRANSACTION;" ROW " NOWAIT";
+const char hf__mysql_for_update_try[] = "START TRANSACTION;" ROW " NOWAIT";
 const char hf__mysql_for_update_wait[] = ROW " WAIT 3600";
 /* A deadlock or the caller may have ended the transaction, and the lock. */
-const char hf__mysql_for_update_leave[] =
-    "SELECT @@in_transaction;COMMIT;SET wait_timeout=86400";
-const char hf__mysql_for_update_undo[] = "ROLLBACK;SET wait_timeout=86400";
+const char hf__mysql_for_update_leave[] = "SELECT @@in_transaction;COMMIT";
+const char hf__mysql_for_update_undo[] = "ROLLBACK";
 
 /* Every right that a lock needs, and nothing stays. */
 const char hf__mysql_doctor[] =
@@ -264,42 +262,14 @@ const char hf__mysql_version_commit[] =
 
 /* ---- values ------------------------------------------------------------ */
 
-static void put_hex_more(struct hf__buf *to, const void *bytes, size_t len)
-{
-    static const char digits[] = "0123456789abcdef";
-    const uint8_t *from = bytes;
-    char some[128];
-
-    while (len > 0) {
-        size_t n = len < sizeof(some) / 2 ? len : sizeof(some) / 2;
-
-        for (size_t i = 0; i < n; i++) {
-            some[2 * i] = digits[from[i] >> 4];
-            some[2 * i + 1] = digits[from[i] & 15];
-        }
-        hf__buf_append(to, some, 2 * n);
-        from += n;
-        len -= n;
-    }
-}
-
-void hf__mysql_put_hex(struct hf__buf *to, const void *bytes, size_t len)
-{
-    hf__buf_add(to, "x'");
-    put_hex_more(to, bytes, len);
-    hf__buf_add_char(to, '\'');
-}
+enum kind { NUMBER, BYTES, WORDS };
 
 /* The prefix belongs to the name. */
 static void put_name(const struct hf__mysql *mysql, struct hf__buf *to,
                      const char *name)
 {
-    const char *prefix = mysql->base.host->settings->prefix;
-
-    hf__buf_add(to, "x'");
-    put_hex_more(to, prefix, strlen(prefix));
-    put_hex_more(to, name, strlen(name));
-    hf__buf_add_char(to, '\'');
+    hf__buf_add(to, mysql->base.host->settings->prefix);
+    hf__buf_add(to, name);
 }
 
 /* 128 random bits of the client, then the number of the ticket. */
@@ -311,93 +281,151 @@ static void put_ticket(const struct hf__mysql *mysql, struct hf__buf *to,
     memcpy(bytes, mysql->base.host->identity, 16);
     for (size_t i = 0; i < 8; i++)
         bytes[16 + i] = (uint8_t)(ticket->id >> (56 - 8 * i));
-    hf__mysql_put_hex(to, bytes, sizeof(bytes));
+    hf__buf_append(to, bytes, sizeof(bytes));
 }
 
-static void put_record(struct hf__mysql *mysql, struct hf__buf *to,
-                       const struct hf__ticket *ticket)
+/* Nothing in it that a server could fold or trim; how long it is. */
+static bool is_plain(const char *text, size_t *len)
 {
-    mysql->scratch.len = 0;
-    hf__sql_record_put(&mysql->scratch, mysql->base.host, ticket);
-    if (hf__buf_failed(&mysql->scratch)) {
-        hf__buf_release(&mysql->scratch);
-        to->failed = true;
-        return;
+    for (; *text != '\0'; text++, ++*len) {
+        bool letter = *text >= 'a' && *text <= 'z';
+        bool digit = *text >= '-' && *text <= ':'; /* and - . / : */
+
+        if (!letter && !digit && *text != '_')
+            return false;
     }
-    hf__mysql_put_hex(to, mysql->scratch.text, mysql->scratch.len);
+    return true;
 }
 
-static void put_number(struct hf__buf *to, uint64_t number)
+/* "holdfast/DATABASE/NAME": a database has no '/' in its name. */
+const struct hf__mysql_lock_texts *hf__mysql_lock_texts(
+    const struct hf__mysql *mysql, const char *name)
 {
-    hf__buf_printf(to, "%" PRIu64, number);
+    size_t len = strlen("holdfast//");
+
+    return is_plain(mysql->schema, &len) &&
+                   is_plain(mysql->base.host->settings->prefix, &len) &&
+                   is_plain(name, &len) && len <= 64
+               ? &plain
+               : &digest;
 }
 
-/* A letter for something of the ticket; false if it stands for something
- * else. */
-static bool put_of_ticket(struct hf__mysql *mysql, struct hf__buf *to,
-                          char letter, const struct hf__ticket *ticket)
+static void put_lock_name(const struct hf__mysql *mysql, struct hf__buf *to,
+                          const char *name)
+{
+    hf__buf_add(to, "holdfast/");
+    hf__buf_add(to, mysql->schema);
+    hf__buf_add_char(to, '/');
+    put_name(mysql, to, name);
+}
+
+/* What a letter stands for that is something of a ticket. */
+static enum kind put_of_ticket(const struct hf__mysql *mysql,
+                               struct hf__buf *to, char letter,
+                               const struct hf__ticket *ticket,
+                               uint64_t *ret_number)
 {
     const struct hf__settings *settings = mysql->base.host->settings;
 
     switch (letter) {
     case 'T':
         put_ticket(mysql, to, ticket);
-        return true;
+        return BYTES;
     case 'R':
-        put_record(mysql, to, ticket);
-        return true;
-    case 'L':
-        put_number(to,
-                   (uint64_t)(ticket->ttl_ms + settings->lock_delay_ms) * 1000);
-        return true;
-    case 'M':
-        put_number(to, (uint64_t)ticket->mode);
-        return true;
-    case 'S':
-        put_number(to, (uint64_t)ticket->slots);
-        return true;
-    case 'I':
-        put_number(to, (uint64_t)(ticket->ttl_ms + 999) / 1000);
-        return true;
+        hf__sql_record_put(to, mysql->base.host, ticket);
+        return BYTES;
     case 'F':
         hf__buf_add(to, ticket->mode == HF_SHARED ? "LOCK IN SHARE MODE"
                                                   : "FOR UPDATE");
-        return true;
-    case 'W':
-        put_number(to, !ticket->nowait);
-        return true;
-    default:
-        return false;
+        return WORDS;
+    case 'L':
+        *ret_number =
+            (uint64_t)(ticket->ttl_ms + settings->lock_delay_ms) * 1000;
+        return NUMBER;
+    case 'M':
+        *ret_number = (uint64_t)ticket->mode;
+        return NUMBER;
+    case 'S':
+        *ret_number = (uint64_t)ticket->slots;
+        return NUMBER;
+    default: /* W */
+        *ret_number = !ticket->nowait;
+        return NUMBER;
     }
 }
 
-static void put_value(struct hf__mysql *mysql, struct hf__buf *to, char letter,
-                      const struct hf__mysql_values *values)
+/* What a letter stands for: bytes or words are appended to @to. */
+static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
+                           char letter, const struct hf__mysql_values *values,
+                           uint64_t *ret_number)
 {
-    const struct hf__settings *settings = mysql->base.host->settings;
-    const struct hf__ticket *ticket = values->ticket;
-    const char *name = ticket ? ticket->name : values->name;
+    const char *name = values->ticket ? values->ticket->name : values->name;
 
-    if (ticket && put_of_ticket(mysql, to, letter, ticket))
-        return;
     switch (letter) {
     case 'N':
         put_name(mysql, to, name);
-        break;
-    case 'Z':
-        put_number(to, strlen(settings->prefix) + strlen(name));
-        break;
+        return BYTES;
+    case 'D':
+        put_lock_name(mysql, to, name);
+        return BYTES;
     case 'O':
-        hf__mysql_put_hex(to, values->owner, strlen(values->owner));
-        break;
+        hf__buf_add(to, values->owner);
+        return BYTES;
+    case 'Z':
+        *ret_number = strlen(mysql->base.host->settings->prefix) + strlen(name);
+        return NUMBER;
     case 'A':
-        put_number(to, HF__MYSQL_LIFE_US);
-        break;
+        *ret_number = HF__MYSQL_LIFE_US;
+        return NUMBER;
     case 'K':
-        put_number(to, values->token);
-        break;
-    default: /* of a ticket, and there is none */
-        break;
+        *ret_number = values->token;
+        return NUMBER;
+    default:
+        if (values->ticket)
+            return put_of_ticket(mysql, to, letter, values->ticket, ret_number);
+        return WORDS; /* of a ticket, and there is none */
+    }
+}
+
+static void put_hex(struct hf__buf *to, const char *bytes, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    char some[128];
+
+    hf__buf_add(to, "x'");
+    while (len > 0) {
+        size_t n = len < sizeof(some) / 2 ? len : sizeof(some) / 2;
+
+        for (size_t i = 0; i < n; i++) {
+            some[2 * i] = digits[(uint8_t)bytes[i] >> 4];
+            some[2 * i + 1] = digits[(uint8_t)bytes[i] & 15];
+        }
+        hf__buf_append(to, some, 2 * n);
+        bytes += n;
+        len -= n;
+    }
+    hf__buf_add_char(to, '\'');
+}
+
+/* As the text of a statement has it. */
+static void put_literal(struct hf__mysql *mysql, struct hf__buf *to,
+                        char letter, const struct hf__mysql_values *values)
+{
+    struct hf__buf *scratch = &mysql->scratch;
+    uint64_t number = 0;
+    enum kind kind;
+
+    scratch->len = 0;
+    kind = put_value(mysql, scratch, letter, values, &number);
+    if (hf__buf_failed(scratch)) {
+        hf__buf_release(scratch);
+        to->failed = true;
+    } else if (kind == NUMBER) {
+        hf__buf_printf(to, "%" PRIu64, number);
+    } else if (kind == BYTES) {
+        put_hex(to, scratch->text, scratch->len);
+    } else {
+        hf__buf_append(to, scratch->text, scratch->len);
     }
 }
 
@@ -411,8 +439,36 @@ void hf__mysql_statement(struct hf__mysql *mysql, struct hf__buf *to,
         hf__buf_append(to, text, n);
         if (text[n] == '\0')
             return;
-        put_value(mysql, to, text[n + 1], values);
+        put_literal(mysql, to, text[n + 1], values);
         text += n + 2;
+    }
+}
+
+void hf__mysql_put_template(struct hf__buf *to, const char *text)
+{
+    for (;;) {
+        size_t n = strcspn(text, "$");
+
+        hf__buf_append(to, text, n);
+        if (text[n] == '\0')
+            return;
+        hf__buf_add_char(to, '?');
+        text += n + 2;
+    }
+}
+
+void hf__mysql_put_params(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                          const char *text,
+                          const struct hf__mysql_values *values)
+{
+    call->text = text;
+    for (const char *at = strchr(text, '$'); at; at = strchr(at + 1, '$')) {
+        struct hf__mysql_param *param = &call->params[call->n_params++];
+
+        param->at = call->sql.len;
+        param->is_number = put_value(mysql, &call->sql, at[1], values,
+                                     &param->number) == NUMBER;
+        param->len = call->sql.len - param->at;
     }
 }
 

@@ -22,19 +22,6 @@ static const int64_t poll_first_ns = 2 * HF_MS;
 static const int64_t poll_most_ns = 500 * HF_MS;
 static const int64_t collision_pause_ns = 2 * HF_MS;
 
-static int send_for(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                    const char *text, hf__mysql_done_fn *done, hf_error *err)
-{
-    struct hf__mysql_values values = {.ticket = ticket};
-    struct hf__mysql_call *call = hf__mysql_call_new(done, err);
-
-    if (!call)
-        return HF_ENOMEM;
-    call->ticket = ticket->id;
-    hf__mysql_statement(mysql, &call->sql, text, &values);
-    return hf__mysql_call_send(&mysql->main, call, err);
-}
-
 /* ---- missing tables ---------------------------------------------------- */
 
 static void on_made(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -187,7 +174,8 @@ static int ask_slow(struct hf__mysql *mysql, struct hf__ticket *ticket,
                     hf_error *err)
 {
     hf__mysql_ticket(mysql, ticket)->in_row = true;
-    return send_for(mysql, ticket, hf__mysql_acquire_slow, on_slow, err);
+    return hf__mysql_ask(&mysql->main, ticket, hf__mysql_acquire_slow, on_slow,
+                         0, err);
 }
 
 /* Ask for it only if it may be ours, or to be remembered. */
@@ -227,7 +215,8 @@ static int64_t poll_line(struct hf__mysql *mysql, int64_t now_ns)
             if (mine->poll_ns == 0 || mine->polling)
                 continue;
             if (mine->poll_ns <= now_ns && hf__mysql_is_up(mysql, NULL) == 0 &&
-                send_for(mysql, ticket, hf__mysql_look, on_looked, NULL) == 0)
+                hf__mysql_ask(&mysql->main, ticket, hf__mysql_look, on_looked,
+                              0, NULL) == 0)
                 mine->polling = true;
             else if (mine->poll_ns <= now_ns)
                 mine->poll_ns = now_ns + poll_most_ns;
@@ -279,7 +268,8 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     mine->waiting = false;
     mine->poll_ns = 0;
     if (ticket->mode == HF_EXCLUSIVE && !mine->in_row)
-        rc = send_for(mysql, ticket, hf__mysql_acquire_fast, on_fast, err);
+        rc = hf__mysql_ask_prepared(&mysql->main, ticket,
+                                    hf__mysql_acquire_fast, on_fast, 0, err);
     else
         rc = ask_slow(mysql, ticket, err);
     if (rc == 0)
@@ -356,8 +346,10 @@ static int send_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
                       hf_error *err)
 {
     if (hf__mysql_ticket(mysql, ticket)->in_row)
-        return send_for(mysql, ticket, hf__mysql_leave_slow, on_left_slow, err);
-    return send_for(mysql, ticket, hf__mysql_leave_fast, on_left_fast, err);
+        return hf__mysql_ask(&mysql->main, ticket, hf__mysql_leave_slow,
+                             on_left_slow, 0, err);
+    return hf__mysql_ask_prepared(&mysql->main, ticket, hf__mysql_leave_fast,
+                                  on_left_fast, 0, err);
 }
 
 static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -462,7 +454,8 @@ static int downgrade(struct hf__mysql *mysql, struct hf__ticket *ticket,
                      hf_error *err)
 {
     hf__mysql_ticket(mysql, ticket)->in_row = true;
-    return send_for(mysql, ticket, hf__mysql_downgrade, on_downgraded, err);
+    return hf__mysql_ask(&mysql->main, ticket, hf__mysql_downgrade,
+                         on_downgraded, 0, err);
 }
 
 /* ---- the connection ---------------------------------------------------- */
