@@ -336,6 +336,7 @@ static void drive(hf_client *client, int64_t until_ns)
     (void)pthread_mutex_lock(&client->monitor);
     client->polling = false;
     look(client, &batch);
+    client->listened_ns = client->now_ns;
 }
 
 static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
@@ -463,6 +464,17 @@ void hf__client_timer(hf_client *client, struct hf__timer *timer,
         hf__world->ring(&client->alarm);
 }
 
+/* Who calls often listens often enough: the background thread beside it would
+ * wake for each of its answers, in vain. */
+static int64_t background_listens_from(const hf_client *client)
+{
+    if (client->driver || !expects(client))
+        return HF_NEVER;
+    if (client->asked > 0 || client->connecting)
+        return client->now_ns;
+    return client->listened_ns + OWED_NS;
+}
+
 /* Does the background thread poll the loop? Where drivers sleep inside the
  * engine, nobody else ever does. */
 static bool background_listens(const hf_client *client)
@@ -485,10 +497,13 @@ static void background_main(void *arg)
             client->background_drives = false;
         if (background_listens(client))
             hf__monitor_look(client);
-        client->background_drives = !client->driver && expects(client);
+        until_ns = background_listens_from(client);
+        client->background_drives = until_ns <= client->now_ns;
         if (background_listens(client))
             loop = &client->loop;
-        until_ns = hf__loop_next_due(&client->loop);
+        if (client->background_drives ||
+            until_ns > hf__loop_next_due(&client->loop))
+            until_ns = hf__loop_next_due(&client->loop);
         client->background_until_ns = until_ns;
         client->background_awake = false;
         depart(client, /* send= */ true);

@@ -3,11 +3,13 @@
  * mysql_fault_test.c - what networks, administrators and applications do to
  * locks in a database. Each test has a server of its own.
  */
+#include <dirent.h>
 #include <mysqld_error.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/dynlib.h"
+#include "base/world.h"
 #include "event.h"
 #include "mysql.h"
 #include <mysql.h>
@@ -62,6 +64,59 @@ static void await_lost(hf_hold *hold, struct event *events)
         event_await(events, 2, 10000);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
+/* ---- the caller ---------------------------------------------------------- */
+
+/* How often the thread that renews has gone to sleep. */
+static long background_sleeps(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    long sleeps = -1;
+
+    ASSERT_TRUE(tasks != NULL);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[64];
+        char text[4096];
+        const char *found;
+        FILE *file;
+        size_t n;
+
+        (void)snprintf(path, sizeof(path), "/proc/self/task/%.16s/status",
+                       task->d_name);
+        file = fopen(path, "re");
+        if (!file)
+            continue;
+        n = fread(text, 1, sizeof(text) - 1, file);
+        text[n] = '\0';
+        (void)fclose(file);
+        found = strstr(text, "\nvoluntary_ctxt_switches:");
+        if (found && strncmp(text, "Name:\tholdfast\n", 15) == 0)
+            sleeps = strtol(strchr(found, '\t'), NULL, 10);
+    }
+    (void)closedir(tasks);
+    return sleeps;
+}
+
+TEST(caller, who_calls_all_day_is_not_listened_to)
+{
+    struct server *server = mysql_start();
+    hf_client *client = mysql_open(server_port(server), QUICK "&mode=get_lock");
+    hf_hold *kept = mysql_acquire(client, "kept"); /* its session is watched */
+    int64_t before_ns;
+    long sleeps;
+    hf_error err;
+
+    EVENTUALLY(background_sleeps() > 0);
+    sleeps = background_sleeps();
+    before_ns = hf__now();
+    for (int i = 0; i < 400; i++)
+        ASSERT_EQ(mysql_try(client, "jobs", &err), 0);
+    /* Twenty times a second, and now and then for the monitor; beside every
+     * answer it was more than a thousand times. */
+    ASSERT_LT(background_sleeps() - sleeps,
+              400 + 2 * (hf__now() - before_ns) / (50 * HF_MS));
+    ASSERT_OK(hf_release(kept, &err), &err);
 }
 
 /* ---- the server ---------------------------------------------------------- */
