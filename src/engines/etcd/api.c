@@ -10,6 +10,7 @@
  *
  * With a user, the first call gets a token. Tokens end; a call that is refused
  * for that reason was not carried out, and is sent once more with a new one.
+ * What is asked for until that has come waits for it, too.
  *
  * Failure: what is certain comes as a code of gRPC, everything else as LOST.
  * An answer that is not JSON is LOST too: nothing of it can be believed.
@@ -172,12 +173,19 @@ static int send_now(struct hf__etcd_call *call, hf_error *err)
 
 int hf__etcd_call_send(struct hf__etcd_call *call, hf_error *err)
 {
-    int rc = send_now(call, err);
+    struct hf__etcd *etcd = call->etcd;
+    int rc = 0;
 
+    if (etcd->up && etcd->authenticating) {
+        call->http.sent_ns = hf__now(); /* the earliest that is true */
+        hf__list_append(&etcd->parked, &call->http.link);
+    } else {
+        rc = send_now(call, err);
+    }
     if (rc != 0)
         call_free(call);
     else if (!call->stream)
-        call->etcd->base.under_way++;
+        etcd->base.under_way++;
     return rc;
 }
 

@@ -547,8 +547,12 @@ TEST(user, whose_token_has_ended_gets_another)
                    server_port(etcd->members[0]));
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     hold = acquire_told(client, "jobs", &events);
-    (void)etcd_ctl(etcd, "--user root:root auth disable");
-    ASSERT_HAS(etcd_ctl(etcd, "auth enable"), "Enabled");
+    ASSERT_HAS(etcd_ctl(etcd, "--user root:root user add other:pass"),
+               "created"); /* "revision of auth store is old" */
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_HAS(etcd_ctl(etcd, "--user root:root user passwd locker "
+                              "--interactive=false <<'E'\ns3cret\nE\n"),
+               "updated"); /* "invalid auth token" */
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(event_count(&events), 0);
