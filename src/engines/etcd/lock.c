@@ -95,10 +95,9 @@ void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
 {
     hf__buf_add(to, "{");
     hf__etcd_add_key(etcd, to, range);
-    hf__buf_printf(to,
-                   ",\"target\":\"CREATE\",\"result\":\"EQUAL\","
-                   "\"create_revision\":\"%" PRIu64 "\"}",
-                   revision);
+    hf__buf_printf(
+        to, ",\"target\":\"CREATE\",\"create_revision\":\"%" PRIu64 "\"}",
+        revision);
 }
 
 void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to,
@@ -126,9 +125,12 @@ static bool tries(const struct hf__ticket *ticket)
     return ticket->nowait && ticket->mode == HF_EXCLUSIVE;
 }
 
+/* What never was asked for is not there: only who asks again is told where it
+ * is. The gateway's time is in reading what we write. */
 static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
                         struct hf__ticket *ticket)
 {
+    bool again = hf__etcd_ticket(etcd, ticket)->sent;
     bool try = tries(ticket);
 
     hf__buf_add(to, "{\"compare\":[");
@@ -145,6 +147,10 @@ static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
     if (!try) {
         hf__buf_add(to, ",");
         hf__etcd_add_before(etcd, to, ticket);
+    }
+    if (!try && !again) {
+        hf__buf_add(to, "]}");
+        return;
     }
     hf__buf_add(to, "],\"failure\":[");
     hf__etcd_key_ticket(etcd, ticket);
@@ -428,8 +434,9 @@ static void add_leave(struct hf__etcd *etcd, struct hf__buf *to,
     hf__etcd_add_key(etcd, to, /* range= */ false);
     hf__buf_add(to, "}}");
     if (mine->doubted)
-        hf__buf_printf(to, ",%s", hf__buf_text(&sign));
-    hf__buf_printf(to, "],\"failure\":[%s]}", hf__buf_text(&sign));
+        hf__buf_printf(to, ",%s],\"failure\":[%s", hf__buf_text(&sign),
+                       hf__buf_text(&sign));
+    hf__buf_add(to, "]}");
     to->failed |= hf__buf_failed(&sign);
     hf__buf_release(&sign);
 }
