@@ -26,31 +26,31 @@ TEST(slot, of_empty_or_open_braces_is_that_of_the_whole_key)
     ASSERT_EQ(slot("foo{{bar}}zap"), slot("{bar"));
 }
 
-static bool moved(const char *text, uint16_t *to_slot,
-                  struct hf__slot_address *to)
+static bool redirect(const char *text, struct hf__slot_redirect *to)
 {
     struct hf__resp_value error = {
         .type = HF__RESP_ERROR, .text = text, .len = strlen(text)};
 
-    return hf__slot_read_moved(&error, to_slot, to);
+    return hf__slot_read_redirect(&error, to);
 }
 
-TEST(moved, tells_slot_and_address)
+TEST(redirect, tells_slot_and_address)
 {
-    struct hf__slot_address to;
-    uint16_t where;
+    struct hf__slot_redirect to;
 
-    ASSERT_TRUE(moved("MOVED 3999 127.0.0.1:6381", &where, &to));
-    ASSERT_EQ(where, 3999);
-    ASSERT_STREQ(to.host, "127.0.0.1");
-    ASSERT_EQ(to.port, 6381);
-    ASSERT_TRUE(moved("MOVED 0 ::1:6381", &where, &to));
-    ASSERT_STREQ(to.host, "::1");
-    ASSERT_TRUE(moved("MOVED 16383 :7000", &where, &to));
-    ASSERT_STREQ(to.host, "");
+    ASSERT_TRUE(redirect("MOVED 3999 127.0.0.1:6381", &to));
+    ASSERT_EQ(to.slot, 3999);
+    ASSERT_FALSE(to.ask);
+    ASSERT_STREQ(to.to.host, "127.0.0.1");
+    ASSERT_EQ(to.to.port, 6381);
+    ASSERT_TRUE(redirect("MOVED 0 ::1:6381", &to));
+    ASSERT_STREQ(to.to.host, "::1");
+    ASSERT_TRUE(redirect("ASK 16383 :7000", &to));
+    ASSERT_TRUE(to.ask);
+    ASSERT_STREQ(to.to.host, "");
 }
 
-TEST(moved, that_makes_no_sense_is_refused)
+TEST(redirect, that_makes_no_sense_is_refused)
 {
     static const char *const cases[] = {
         "MOVED",           "MOVED ",
@@ -59,13 +59,13 @@ TEST(moved, that_makes_no_sense_is_refused)
         "MOVED 1 host:0",  "MOVED 1 host:65536",
         "MOVED 1 host:1x", "MOVED 16384 host:1",
         "MOVED -1 host:1", "MOVED 99999999999999999999 host:1",
-        "MOVED x host:1",  "ASK 1 host:1",
+        "MOVED x host:1",  "ASK",
+        "ASK 1",           "ASKED 1 host:1",
     };
-    struct hf__slot_address to;
-    uint16_t where;
+    struct hf__slot_redirect to;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        ASSERT_FALSE(moved(cases[i], &where, &to));
+        ASSERT_FALSE(redirect(cases[i], &to));
 }
 
 static bool range(const char *text, uint16_t *first, uint16_t *last,

@@ -2,14 +2,15 @@
 /*
  * channels.c - which channels this connection listens to, and for whom.
  *
- * A dialect whose locks have channels of their own (redisson.c) joins one for
- * each ticket that waits. The first one on a channel subscribes, the last one
+ * Where locks have channels of their own (redisson.c; in a cluster all) one is
+ * joined for each ticket that waits. The first one on a channel subscribes, the last one
  * that parts unsubscribes, all on the one connection there is: what is said on
  * a channel and the answers to our commands come in one order.
  *
- * Failure: a subscription ends with its connection. A channel remembers the
- * connection it is heard on, and whoever looks again on a new one subscribes
- * first. A message that was lost in between is found by that look.
+ * Failure: a subscription ends with its connection, or in a cluster when its
+ * slot goes elsewhere. A channel remembers the connection it is heard on, and
+ * whoever looks again on a new one subscribes first. A message that was lost in
+ * between is found by that look.
  */
 #include "engines/redis/redis.h"
 #include "name.h"
@@ -72,11 +73,38 @@ int hf__redis_channel_listen(struct hf__redis *redis,
 
     if (channel->heard_ns == redis->connect_ns)
         return 0;
+    hf__redis_ask(redis, mine);
     rc = hf__redis_send_subscribe(redis, /* on= */ true, channel->text,
                                   channel->len, err);
     if (rc == 0)
         channel->heard_ns = redis->connect_ns;
     return rc;
+}
+
+void hf__redis_channel_ended(struct hf__redis *redis, const char *text,
+                             size_t len)
+{
+    struct hf__redis_channel *channel = *find(redis, text, len);
+
+    if (!channel || !redis->up)
+        return;
+    channel->heard_ns = 0;
+    HF_LIST_EACH(&channel->waiters, link) {
+        struct hf__ticket *ticket = hf__redis_ticket_of(
+            redis, HF_CONTAINER_OF(link, struct hf__redis_ticket, hearing));
+
+        (void)redis->dialect->renew(redis, &ticket, 1, /* err= */ NULL);
+    }
+}
+
+void hf__redis_channels_unheard(struct hf__redis *redis)
+{
+    for (size_t i = 0; i < HF__REDIS_CHANNELS; i++) {
+        struct hf__redis_channel *channel = redis->channels[i];
+
+        for (; channel; channel = channel->next)
+            channel->heard_ns = 0;
+    }
 }
 
 void hf__redis_channel_part(struct hf__redis *redis,

@@ -8,11 +8,9 @@
  * a lock are in one slot, so a lock is at one node at a time, too.
  *
  * A node that does not serve the slot any more says MOVED, and has done nothing:
- * the call is made again where it points to. A slot that is on its way (ASK) is
- * not served at all until it has arrived: a lock is several keys, and some of
- * them would be here and some there. The scripts look at all of them before
- * they change anything (scripts.c), so nothing is ever torn; whoever asks
- * meanwhile hears "unavailable", which the core tries again.
+ * the call is made again where it points to. So is one that is told to ASK
+ * elsewhere because the slot is on its way, once it is certain that nothing of
+ * the lock is left behind (cluster_ask.c).
  *
  * Questions about one name are routed in the same way; those about all are put
  * to every node that serves, and the answers are one.
@@ -22,22 +20,12 @@
  */
 #include "engines/redis/cluster.h"
 
-enum { REDIRECTS_MAX = 5 };
-
-enum call { ACQUIRE, WITHDRAW, RELEASE, DOWNGRADE };
-
 _Static_assert(sizeof(struct hf__cluster_ticket) % 16 == 0,
                "the node's bytes of a ticket follow ours");
 
 static struct hf__cluster *cluster_of(struct hf__engine *engine)
 {
     return (struct hf__cluster *)engine;
-}
-
-static struct hf__cluster_ticket *mine_of(const struct hf__cluster *cluster,
-                                          struct hf__ticket *ticket)
-{
-    return hf__engine_ticket(&cluster->base, ticket);
 }
 
 static uint16_t slot_of(const struct hf__cluster *cluster,
@@ -60,51 +48,63 @@ static int nobody(hf_error *err, const char *name)
 
 /* ---- calls ------------------------------------------------------------- */
 
+static void go_to(struct hf__node *node, struct hf__ticket *ticket)
+{
+    struct hf__cluster_ticket *mine = hf__cluster_ticket(node->cluster, ticket);
+
+    if (mine->at && mine->at != node)
+        hf__redis_ticket_move(mine->at->redis, node->redis, ticket);
+    mine->at = node;
+    hf__redis_ticket(node->redis, ticket)->importing = false;
+}
+
 /* Who serves the ticket's slot now; the ticket goes there. */
 static struct hf__node *route(struct hf__cluster *cluster,
                               struct hf__ticket *ticket)
 {
-    struct hf__cluster_ticket *mine = mine_of(cluster, ticket);
+    struct hf__cluster_ticket *mine = hf__cluster_ticket(cluster, ticket);
     struct hf__node *to;
 
     if (mine->slot == 0)
         mine->slot = 1 + slot_of(cluster, cluster->nodes[0]->redis->dialect,
                                  ticket->name, ticket->name_len);
     to = hf__cluster_server(cluster, (uint16_t)(mine->slot - 1));
-    if (!to)
-        return NULL;
-    if (mine->at && mine->at != to)
-        hf__redis_ticket_move(mine->at->redis, to->redis, ticket);
-    mine->at = to;
+    if (to)
+        go_to(to, ticket);
     return to;
 }
 
-static int call_server(struct hf__cluster *cluster, struct hf__ticket *ticket,
-                       hf_error *err)
+int hf__cluster_call(struct hf__node *node, struct hf__ticket *ticket,
+                     hf_error *err)
 {
-    struct hf__node *node = route(cluster, ticket);
-    struct hf__engine *engine;
+    struct hf__engine *engine = &node->redis->base;
 
-    if (!node)
-        return nobody(err, ticket->name);
-    engine = &node->redis->base;
-    switch (mine_of(cluster, ticket)->call) {
-    case ACQUIRE:
+    switch (hf__cluster_ticket(node->cluster, ticket)->call) {
+    case HF__CLUSTER_ACQUIRE:
         return engine->ops->acquire(engine, ticket, err);
-    case WITHDRAW:
+    case HF__CLUSTER_WITHDRAW:
         return engine->ops->withdraw(engine, ticket, err);
-    case RELEASE:
+    case HF__CLUSTER_RELEASE:
         return engine->ops->release(engine, ticket, err);
     default:
         return engine->ops->downgrade(engine, ticket, err);
     }
 }
 
+static int call_server(struct hf__cluster *cluster, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__node *node = route(cluster, ticket);
+
+    return node ? hf__cluster_call(node, ticket, err)
+                : nobody(err, ticket->name);
+}
+
 static int begin(struct hf__engine *engine, struct hf__ticket *ticket,
-                 enum call call, hf_error *err)
+                 enum hf__cluster_call call, hf_error *err)
 {
     struct hf__cluster *cluster = cluster_of(engine);
-    struct hf__cluster_ticket *mine = mine_of(cluster, ticket);
+    struct hf__cluster_ticket *mine = hf__cluster_ticket(cluster, ticket);
 
     mine->call = (uint8_t)call;
     mine->redirects = 0;
@@ -114,15 +114,15 @@ static int begin(struct hf__engine *engine, struct hf__ticket *ticket,
 static int cluster_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
                            hf_error *err)
 {
-    return begin(engine, ticket, ACQUIRE, err);
+    return begin(engine, ticket, HF__CLUSTER_ACQUIRE, err);
 }
 
 /* What no node knows was never asked for, or its end has been reported. */
 static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
-                 enum call call, hf_error *err)
+                 enum hf__cluster_call call, hf_error *err)
 {
-    if (!mine_of(cluster_of(engine), ticket)->at) {
-        hf__up_left(engine, ticket, call == RELEASE ? HF_ELOST : 0);
+    if (!hf__cluster_ticket(cluster_of(engine), ticket)->at) {
+        hf__up_left(engine, ticket, call == HF__CLUSTER_RELEASE ? HF_ELOST : 0);
         return 0;
     }
     return begin(engine, ticket, call, err);
@@ -131,13 +131,13 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
 static int cluster_withdraw(struct hf__engine *engine,
                             struct hf__ticket *ticket, hf_error *err)
 {
-    return leave(engine, ticket, WITHDRAW, err);
+    return leave(engine, ticket, HF__CLUSTER_WITHDRAW, err);
 }
 
 static int cluster_release(struct hf__engine *engine, struct hf__ticket *ticket,
                            hf_error *err)
 {
-    return leave(engine, ticket, RELEASE, err);
+    return leave(engine, ticket, HF__CLUSTER_RELEASE, err);
 }
 
 /* A script works in one slot: each lock has its own, all in one write. */
@@ -149,9 +149,11 @@ static int cluster_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     for (size_t i = 0; i < n; i++) {
         struct hf__node *node = route(cluster_of(engine), tickets[i]);
         struct hf__engine *one = node ? &node->redis->base : NULL;
-        int rc = one ? one->ops->renew(one, &tickets[i], 1, err)
-                     : nobody(err, tickets[i]->name);
+        int rc;
 
+        hf__cluster_ticket(cluster_of(engine), tickets[i])->redirects = 0;
+        rc = one ? one->ops->renew(one, &tickets[i], 1, err)
+                 : nobody(err, tickets[i]->name);
         if (rc != 0)
             worst = rc;
     }
@@ -161,7 +163,7 @@ static int cluster_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 static int cluster_downgrade(struct hf__engine *engine,
                              struct hf__ticket *ticket, hf_error *err)
 {
-    return begin(engine, ticket, DOWNGRADE, err);
+    return begin(engine, ticket, HF__CLUSTER_DOWNGRADE, err);
 }
 
 /* ---- questions --------------------------------------------------------- */
@@ -260,7 +262,7 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     struct question whole;
 
     if (node->redis->redirected && query->name &&
-        question->redirects++ < REDIRECTS_MAX &&
+        question->redirects++ < HF__CLUSTER_REDIRECTS &&
         ask_server(node->cluster, query, question, /* err= */ NULL) == 0)
         return;
     if (rc != 0) {
@@ -330,7 +332,7 @@ static struct hf__engine *above(void *owner)
 /* No node knows it any more. */
 static void forget(void *owner, struct hf__ticket *ticket)
 {
-    mine_of(((struct hf__node *)owner)->cluster, ticket)->at = NULL;
+    hf__cluster_ticket(((struct hf__node *)owner)->cluster, ticket)->at = NULL;
 }
 
 static void on_connected(void *owner, struct hf__engine *engine)
@@ -366,9 +368,10 @@ static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
 /* MOVED is no outcome: the call is made again where the slot is now. */
 static bool again(struct hf__node *node, struct hf__ticket *ticket)
 {
-    struct hf__cluster_ticket *mine = mine_of(node->cluster, ticket);
+    struct hf__cluster_ticket *mine = hf__cluster_ticket(node->cluster, ticket);
 
-    return node->redis->redirected && mine->redirects++ < REDIRECTS_MAX &&
+    return node->redis->redirected &&
+           mine->redirects++ < HF__CLUSTER_REDIRECTS &&
            call_server(node->cluster, ticket, /* err= */ NULL) == 0;
 }
 
@@ -448,11 +451,6 @@ static int cluster_open(struct hf__engine *engine, hf_error *err)
             return hf__fail_pass(err, &why);
     }
     engine->caps = cluster->nodes[0]->redis->base.caps;
-    if (cluster->nodes[0]->redis->dialect != &hf__redis_native &&
-        cluster->nodes[0]->redis->dialect != &hf__redis_plain)
-        return hf__fail(err, HF_ECONFIG,
-                        "dialect=%s: %s:// has native and plain",
-                        cluster->nodes[0]->redis->dialect->name, url->scheme);
     return 0;
 }
 
@@ -481,7 +479,7 @@ static void cluster_flush(struct hf__engine *engine)
 const struct hf__engine_ops hf__engine_redis_cluster = {
     .name = "redis-cluster",
     .schemes = "redis-cluster rediss-cluster",
-    .dialects = "native plain",
+    .dialects = "native plain redisson",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |

@@ -3,6 +3,7 @@
  * cluster.h - the parts of the cluster engine to each other.
  *
  *   cluster.c        the table: calls are routed, reports come back
+ *   cluster_ask.c    a slot that is on its way from one node to another
  *   cluster_nodes.c  which nodes there are, and who serves which slot
  *   slot.c           slots of keys, and what nodes say of them
  */
@@ -45,6 +46,13 @@ struct hf__cluster {
     hf_error why;             /* what the last node that failed said */
 };
 
+enum hf__cluster_call {
+    HF__CLUSTER_ACQUIRE,
+    HF__CLUSTER_WITHDRAW,
+    HF__CLUSTER_RELEASE,
+    HF__CLUSTER_DOWNGRADE
+};
+
 /* Our bytes of every ticket; those of the node's engine follow. */
 struct hf__cluster_ticket {
     struct hf__node *at; /* who knows it; NULL: nobody */
@@ -52,6 +60,22 @@ struct hf__cluster_ticket {
     uint8_t call;        /* the last call down: what to do again */
     uint8_t redirects;   /* since then */
 };
+
+static inline struct hf__cluster_ticket *hf__cluster_ticket(
+    const struct hf__cluster *cluster, struct hf__ticket *ticket)
+{
+    return hf__engine_ticket(&cluster->base, ticket);
+}
+
+/* Too many in a row are as good as no answer. */
+enum { HF__CLUSTER_REDIRECTS = 5 };
+/* The last call down for @ticket, again at @node; it goes there. */
+int hf__cluster_call(struct hf__node *node, struct hf__ticket *ticket,
+                     hf_error *err);
+/* hf__redis.asked */
+bool hf__cluster_asked(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       const struct hf__slot_redirect *to);
 
 /* The node at @host:@port, with an engine of its own if it is new. NULL, and
  * *err, if there can be no more. An empty host is that of @teller. */
@@ -62,6 +86,8 @@ void hf__cluster_free_nodes(struct hf__cluster *cluster, bool forked);
 /* Who serves @slot; NULL: nobody that we know. */
 struct hf__node *hf__cluster_server(const struct hf__cluster *cluster,
                                     uint16_t slot);
+/* Unless it is, or is on its way. */
+void hf__cluster_connect_node(struct hf__node *node);
 /* Connect to every node there is, and ask for the slots. */
 int hf__cluster_connect(struct hf__cluster *cluster, hf_error *err);
 /* A node reports. */

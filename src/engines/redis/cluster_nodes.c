@@ -37,8 +37,7 @@ static void start_timer(const struct hf__engine_host *host,
     whole->timer(whole, timer, due_ns);
 }
 
-static void moved(struct hf__redis *redis, uint16_t slot,
-                  const struct hf__slot_address *to);
+static void moved(struct hf__redis *redis, const struct hf__slot_redirect *to);
 
 static int make_engine(struct hf__node *node, hf_error *err)
 {
@@ -55,6 +54,7 @@ static int make_engine(struct hf__node *node, hf_error *err)
     redis->base.ticket_offset =
         cluster->base.ticket_offset + sizeof(struct hf__cluster_ticket);
     redis->moved = moved;
+    redis->asked = hf__cluster_asked;
     redis->under_way_sum = &cluster->base.under_way;
     return redis->base.ops->open(&redis->base, err);
 }
@@ -148,7 +148,7 @@ static int16_t index_of(const struct hf__cluster *cluster,
     return i;
 }
 
-static void connect_node(struct hf__node *node)
+void hf__cluster_connect_node(struct hf__node *node)
 {
     struct hf__engine *engine = &node->redis->base;
 
@@ -269,7 +269,7 @@ static void refresh(struct hf__cluster *cluster)
     cluster->mapped = false;
     for (uint32_t i = 0; i < cluster->n; i++) {
         if (cluster->nodes[i]->serves)
-            connect_node(cluster->nodes[i]);
+            hf__cluster_connect_node(cluster->nodes[i]);
     }
     settle(cluster);
 }
@@ -336,7 +336,7 @@ static void use_slots(struct hf__cluster *cluster)
     cluster->mapped_ns = hf__now();
     for (uint32_t i = 0; i < cluster->n; i++) {
         if (cluster->nodes[i]->serves)
-            connect_node(cluster->nodes[i]);
+            hf__cluster_connect_node(cluster->nodes[i]);
     }
 }
 
@@ -380,21 +380,20 @@ static void ask_slots(struct hf__node *node)
     }
 }
 
-/* A node says who serves @slot now. Others may have moved as well. */
-static void moved(struct hf__redis *redis, uint16_t slot,
-                  const struct hf__slot_address *to)
+/* A node says who serves a slot now. Others may have moved as well. */
+static void moved(struct hf__redis *redis, const struct hf__slot_redirect *to)
 {
     struct hf__node *teller = redis->base.up_owner;
     struct hf__cluster *cluster = teller->cluster;
-    struct hf__node *node =
-        hf__cluster_node(cluster, to->host, to->port, teller, &cluster->why);
+    struct hf__node *node = hf__cluster_node(cluster, to->to.host, to->to.port,
+                                             teller, &cluster->why);
 
     if (!node)
         return;
-    cluster->slots[slot] = index_of(cluster, node);
+    cluster->slots[to->slot] = index_of(cluster, node);
     cluster->news = true;
     node->serves = true;
-    connect_node(node);
+    hf__cluster_connect_node(node);
     wake(cluster, hf__now());
 }
 
@@ -422,6 +421,6 @@ int hf__cluster_connect(struct hf__cluster *cluster, hf_error *err)
     cluster->mapped = false;
     cluster->attempts = 0;
     for (uint32_t i = 0; i < cluster->n; i++)
-        connect_node(cluster->nodes[i]);
+        hf__cluster_connect_node(cluster->nodes[i]);
     return connecting(cluster) ? 0 : hf__fail_pass(err, &cluster->why);
 }

@@ -24,6 +24,9 @@
 
 #include "engines/redis/sentinel.h"
 
+/* Before a channel: one that nobody has. */
+#define NOBODYS '!'
+
 /* ---- the ring of calls ------------------------------------------------- */
 
 static int grow_calls(struct hf__redis *redis)
@@ -110,17 +113,29 @@ size_t hf__redis_eval_begin(struct hf__redis *redis, int script, uint32_t keys,
     return mark;
 }
 
-static void ignore(struct hf__redis *redis, const struct hf__redis_call *call,
-                   struct hf__resp *reply)
+void hf__redis_ignore(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
 {
     (void)redis;
     (void)call;
     (void)reply; /* what depends on it will say if it went wrong */
 }
 
+void hf__redis_ask(struct hf__redis *redis, const struct hf__redis_ticket *mine)
+{
+    struct hf__redis_call call = {.done = hf__redis_ignore};
+    size_t mark;
+
+    if (!mine->importing)
+        return;
+    mark = hf__redis_call_begin(redis, 1);
+    hf__resp_arg_text(&redis->stream.out, "ASKING");
+    (void)hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
 int hf__redis_script_load(struct hf__redis *redis, int script)
 {
-    struct hf__redis_call call = {.done = ignore};
+    struct hf__redis_call call = {.done = hf__redis_ignore};
     size_t mark = hf__redis_call_begin(redis, 3);
 
     hf__resp_arg_text(&redis->stream.out, "SCRIPT");
@@ -258,25 +273,48 @@ static void stream_closed(struct hf__stream *stream, const hf_error *err)
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* A push: ["message", channel, text], or the answer to (UN)SUBSCRIBE. */
+static bool is_either(const struct hf__resp_value *value, const char *word,
+                      const char *sharded)
+{
+    return hf__resp_is(value, word) || hf__resp_is(value, sharded);
+}
+
+/* Does this push end the call it may be the answer to? A node unsubscribes us
+ * by itself when a slot leaves it; the answer to our own SUNSUBSCRIBE ends with
+ * the channel that nobody has. */
+static bool ends_call(struct hf__redis *redis,
+                      const struct hf__resp_value *kind,
+                      const struct hf__resp_value *channel)
+{
+    if (is_either(kind, "subscribe", "ssubscribe") ||
+        hf__resp_is(kind, "unsubscribe"))
+        return true;
+    if (!hf__resp_is(kind, "sunsubscribe") || channel->type != HF__RESP_TEXT ||
+        channel->len == 0)
+        return false;
+    if (channel->text[0] == NOBODYS)
+        return true;
+    hf__redis_channel_ended(redis, channel->text, channel->len);
+    return false;
+}
+
+/* A push: ["message", channel, text], or about a subscription. */
 static void push(struct hf__redis *redis, struct hf__resp *message)
 {
     struct hf__resp_value head = hf__resp_next(message);
     struct hf__resp_value kind = hf__resp_next(message);
-    struct hf__resp_value channel;
+    struct hf__resp_value channel = hf__resp_next(message);
     struct hf__resp_value text;
     struct hf__redis_call call;
 
-    if (hf__resp_is(&kind, "message") && head.count == 3) {
-        channel = hf__resp_next(message);
+    if (is_either(&kind, "message", "smessage") && head.count == 3) {
         hf__resp_skip(message, &channel);
         text = hf__resp_next(message);
         if (text.type == HF__RESP_TEXT && channel.type == HF__RESP_TEXT &&
             redis->dialect->heard)
             redis->dialect->heard(redis, &channel, &text);
-    } else if ((hf__resp_is(&kind, "subscribe") ||
-                hf__resp_is(&kind, "unsubscribe")) &&
-               redis->calls_n > 0 && redis->calls[redis->calls_first].pushed) {
+    } else if (ends_call(redis, &kind, &channel) && redis->calls_n > 0 &&
+               redis->calls[redis->calls_first].pushed) {
         (void)take_call(redis, &call);
     }
 }
@@ -310,33 +348,38 @@ static void tell_demoted(struct hf__redis *redis)
     hf__redis_fail(redis, &err);
 }
 
-/* MOVED: what this connection knew of tokens may be another's by now. */
-static bool follow(struct hf__redis *redis, struct hf__resp message)
+/* What a node of a cluster does not serve, or not this time. */
+static bool redirects(const struct hf__redis *redis, struct hf__resp message,
+                      struct hf__slot_redirect *to)
 {
-    struct hf__slot_address to;
     struct hf__resp_value value;
-    uint16_t slot;
 
-    if (message.at[0] != '-')
+    if (!redis->moved || message.at[0] != '-')
         return false;
     value = hf__resp_next(&message);
-    if (!hf__slot_read_moved(&value, &slot, &to))
-        return false;
+    return hf__slot_read_redirect(&value, to);
+}
+
+/* MOVED: what this connection knew of tokens may be another's by now. */
+static void follow(struct hf__redis *redis, const struct hf__slot_redirect *to)
+{
     memset(redis->names, 0, sizeof(redis->names));
-    redis->moved(redis, slot, &to);
-    return true;
+    redis->redirected = true;
+    redis->moved(redis, to);
 }
 
 static void answer(struct hf__redis *redis, struct hf__resp *message)
 {
     struct hf__redis_call call;
-
+    struct hf__slot_redirect to;
+    bool elsewhere = redirects(redis, *message, &to);
     bool replica = demoted(message);
 
-    redis->redirected = redis->moved && follow(redis, *message);
+    if (elsewhere && !to.ask)
+        follow(redis, &to);
     if (!take_call(redis, &call))
         protocol_error(redis, "an answer to no question");
-    else
+    else if (!elsewhere || !to.ask || !redis->asked(redis, &call, &to))
         call.done(redis, &call, message);
     redis->redirected = false;
     if (replica)
@@ -382,6 +425,8 @@ static void stream_received(struct hf__stream *stream)
 
 /* ---- subscribing ------------------------------------------------------- */
 
+/* A slot that is elsewhere now is no fault of the connection: whoever waits
+ * looks there, and listens there. */
 static void subscribe_failed(struct hf__redis *redis,
                              const struct hf__redis_call *call,
                              struct hf__resp *reply)
@@ -394,18 +439,32 @@ static void subscribe_failed(struct hf__redis *redis,
         return;
     value = hf__resp_next(reply);
     (void)hf__redis_explain(redis, &value, &err);
+    if (redis->moved && err.code == HF_EUNAVAILABLE) {
+        hf__redis_channels_unheard(redis);
+        return;
+    }
     (void)hf__fail_in(&err, err.code, "no grant can be told to us");
     hf__redis_fail(redis, &err);
 }
 
+/* In a cluster channels are sharded: they belong to a slot, as keys do. */
 int hf__redis_send_subscribe(struct hf__redis *redis, bool on,
                              const char *channel, size_t len, hf_error *err)
 {
     struct hf__redis_call call = {.done = subscribe_failed, .pushed = true};
-    size_t mark = hf__redis_call_begin(redis, 2);
+    struct hf__buf *out = &redis->stream.out;
+    bool sharded = redis->moved != NULL;
+    const char *word = on ? "SSUBSCRIBE" : "SUNSUBSCRIBE";
+    size_t mark = hf__redis_call_begin(redis, sharded && !on ? 3 : 2);
 
-    hf__resp_arg_text(&redis->stream.out, on ? "SUBSCRIBE" : "UNSUBSCRIBE");
-    hf__resp_arg(&redis->stream.out, channel, len);
+    hf__resp_arg_text(out, sharded ? word : on ? word + 1 : "UNSUBSCRIBE");
+    hf__resp_arg(out, channel, len);
+    if (sharded && !on) {
+        hf__resp_arg_begin(out, len + 1);
+        hf__buf_append(out, (const char[]){NOBODYS}, 1);
+        hf__buf_append(out, channel, len);
+        hf__resp_arg_end(out);
+    }
     return hf__redis_call_end(redis, mark, &call, err);
 }
 

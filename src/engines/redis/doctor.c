@@ -140,7 +140,7 @@ static int64_t farthest_behind(const struct hf__resp_value *info)
     hf__redis_read_info(info, "master_repl_offset", offset, sizeof(offset));
     written = strtoll(offset, NULL, 10);
     for (int i = 0; i < 64; i++) {
-        char key[16];
+        char key[20];
         char replica[160];
         const char *has;
 

@@ -77,6 +77,7 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->waiting = false;
     mine->watch_ns = 0;
     mine->confirmed_ns = sent_ns;
+    hf__redis_channel_part(redis, mine);
     if (name->token < token + reserve - 1)
         name->token = token + reserve - 1;
     hf__redis_granted(redis, ticket, &grant, pushed);
@@ -129,10 +130,12 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_call call = {
-        .done = done, .ticket = ticket->id, .data = data};
-    size_t mark = hf__redis_script_begin(redis, HF__REDIS_LEAVE, 1, 2);
+        .done = done, .ticket = ticket->id, .data = data, .movable = !data};
     struct hf__buf *out = &redis->stream.out;
+    size_t mark;
 
+    hf__redis_ask(redis, mine);
+    mark = hf__redis_script_begin(redis, HF__REDIS_LEAVE, 1, 2);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, HF__RECORD_TICKET);
     /* A holder is known by its ticket; a waiter by the whole record. */
@@ -181,6 +184,7 @@ static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->asking = false;
     mine->waiting = false;
     mine->watch_ns = 0;
+    hf__redis_channel_part(redis, mine);
     mine->leaving = true;
     mine->releasing = releasing;
     return send_leave(redis, ticket, on_left, NULL, err);
@@ -238,24 +242,60 @@ static void on_acquired(struct hf__redis *redis,
                         const struct hf__redis_call *call,
                         struct hf__resp *reply);
 
+/* Make sure that a grant is heard: on the client's own channel, or in a
+ * cluster on one for this name, which is in the slot of its lock. */
+static int hear(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                hf_error *err)
+{
+    struct hf__buf *to = &redis->scratch;
+    int rc = 0;
+
+    if (!redis->moved)
+        return hf__redis_subscribe(redis, err);
+    if (!mine->channel) {
+        to->len = 0;
+        hf__buf_append(to, hf__redis_ticket_key(mine), mine->key_len);
+        hf__buf_add(to, ":i:");
+        hf__buf_add(to, redis->identity);
+        if (hf__buf_failed(to)) {
+            hf__buf_release(to);
+            return hf__fail(err, HF_ENOMEM, "out of memory");
+        }
+        rc = hf__redis_channel_join(redis, mine, to->text, to->len, err);
+    }
+    return rc == 0 ? hf__redis_channel_listen(redis, mine, err) : rc;
+}
+
+/* In a cluster a channel is subscribed to and left again for each wait: a name
+ * that seems quiet is tried first. */
+static bool may_wait(struct hf__redis *redis, const struct hf__ticket *ticket)
+{
+    return !ticket->nowait &&
+           (!redis->moved ||
+            hf__redis_name(redis, ticket->name, ticket->name_len)->contended);
+}
+
 static int send_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
                         hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__redis_call call = {.done = on_acquired, .ticket = ticket->id};
+    struct hf__redis_call call = {
+        .done = on_acquired, .ticket = ticket->id, .movable = true};
     struct hf__buf *out = &redis->stream.out;
+    bool wait = may_wait(redis, ticket);
     size_t mark;
     int rc;
 
-    if (!ticket->nowait) {
-        rc = hf__redis_subscribe(redis, err);
+    if (wait) {
+        rc = hear(redis, mine, err);
         if (rc != 0)
             return rc;
     }
+    hf__redis_ask(redis, mine);
     mark = hf__redis_script_begin(redis, HF__REDIS_ACQUIRE, 1, 3);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
-    hf__resp_arg(out, ticket->nowait ? "0" : "1", 1);
+    hf__resp_arg(out, wait ? "1" : "0", 1);
     hf__resp_arg(out, mine->tried ? "1" : "0", 1);
     return hf__redis_call_end(redis, mark, &call, err);
 }
@@ -279,6 +319,11 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__resp_value letter = hf__resp_next(reply);
     struct hf__resp_value number;
 
+    if (hf__resp_is(&letter, "b") && !ticket->nowait && !name->contended) {
+        name->contended = QUIET;
+        ask_on(redis, ticket);
+        return;
+    }
     if (hf__resp_is(&letter, "b")) {
         busy(redis, ticket, reply);
         return;
@@ -434,11 +479,6 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- beats ------------------------------------------------------------- */
 
-struct beats {
-    size_t n;
-    uint64_t tickets[];
-};
-
 static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
                    const struct hf__resp_value *said, int64_t sent_ns)
 {
@@ -446,7 +486,8 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
-    if (mine->asking || mine->leaving || said->len == 0)
+    if (mine->asking || mine->leaving || said->type != HF__RESP_TEXT ||
+        said->len == 0)
         return;
     if (said->text[0] == 'h' && mine->waiting) {
         granted(redis, ticket, hf__redis_digits(said->text + 1, said->len - 1),
@@ -467,105 +508,38 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
     }
 }
 
-static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call,
-                      struct hf__resp *reply);
-
-static int send_beats(struct hf__redis *redis, struct beats *beats,
-                      hf_error *err)
+static int beat_script(const struct hf__redis *redis)
 {
-    struct hf__redis_call call = {.done = on_beaten, .data = beats};
-    uint32_t n = (uint32_t)beats->n;
-    struct hf__buf *out = &redis->stream.out;
-    size_t mark = hf__redis_script_begin(redis, HF__REDIS_BEAT, n, n);
-
-    for (uint32_t i = 0; i < n; i++) {
-        const struct hf__redis_ticket *mine = hf__redis_ticket(
-            redis, hf__redis_ticket_find(redis, beats->tickets[i]));
-
-        hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
-        const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-        char token[16];
-
-        hf__redis_put_digits(token, mine->waiting ? 0 : ticket->token, 16);
-        hf__resp_arg_begin(out, HF__RECORD_HEAD + sizeof(token));
-        hf__buf_append(out, mine->record, HF__RECORD_HEAD);
-        hf__buf_append(out, token, sizeof(token));
-        hf__resp_arg_end(out);
-    }
-    return hf__redis_call_end(redis, mark, &call, err);
+    (void)redis;
+    return HF__REDIS_BEAT;
 }
 
-/* The script was not there: ask again for those that are still here. */
-static void beat_again(struct hf__redis *redis, struct beats *beats)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < beats->n; i++) {
-        if (hf__redis_ticket_find(redis, beats->tickets[i]))
-            beats->tickets[n++] = beats->tickets[i];
-    }
-    beats->n = n;
-    (void)hf__redis_script_load(redis, HF__REDIS_BEAT);
-    if (n == 0 || send_beats(redis, beats, /* err= */ NULL) != 0)
-        hf__free(beats); /* silence: the core counts the time */
-}
-
-static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call, struct hf__resp *reply)
-{
-    struct beats *beats = call->data;
-    struct hf__resp_value value = {0};
-
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value)) {
-        beat_again(redis, beats);
-        return;
-    }
-    for (size_t i = 0; i < beats->n && value.type == HF__RESP_LIST; i++) {
-        struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
-        struct hf__resp_value said = hf__resp_next(reply);
-
-        if (said.type != HF__RESP_TEXT)
-            break;
-        if (ticket)
-            beaten(redis, ticket, &said, call->sent_ns);
-    }
-    hf__free(beats);
-}
-
+/* Who is in line at another server now listens there first. */
 static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err)
 {
-    while (n > 0) {
-        size_t most = redis->moved ? 1 : HF__REDIS_BEATS; /* one slot */
-        size_t some = n < most ? n : most;
-        struct beats *beats =
-            hf__malloc(sizeof(*beats) + some * sizeof(beats->tickets[0]));
-        int rc;
+    for (size_t i = 0; redis->moved && i < n; i++) {
+        struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
+        int rc = mine->waiting ? hear(redis, mine, err) : 0;
 
-        if (!beats)
-            return hf__fail(err, HF_ENOMEM, "out of memory");
-        beats->n = 0;
-        for (size_t i = 0; i < some; i++) {
-            if (hf__redis_ticket(redis, tickets[i])->record)
-                beats->tickets[beats->n++] = tickets[i]->id;
-        }
-        rc = beats->n > 0 ? send_beats(redis, beats, err) : HF_EINTERNAL;
-        if (rc != 0) {
-            hf__free(beats);
+        if (rc != 0)
             return rc;
-        }
-        tickets += some;
-        n -= some;
     }
-    return 0;
+    return hf__redis_beat(redis, tickets, n, err);
+}
+
+/* The head of the record, and the token. */
+static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__buf *out = &redis->stream.out;
+    char token[16];
+
+    hf__redis_put_digits(token, mine->waiting ? 0 : ticket->token, 16);
+    hf__resp_arg_begin(out, HF__RECORD_HEAD + sizeof(token));
+    hf__buf_append(out, mine->record, HF__RECORD_HEAD);
+    hf__buf_append(out, token, sizeof(token));
+    hf__resp_arg_end(out);
 }
 
 /* ---- downgrade --------------------------------------------------------- */
@@ -578,11 +552,15 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__redis_call call = {
-        .done = on_downgraded, .ticket = ticket->id, .sent_ns = hf__now()};
+    struct hf__redis_call call = {.done = on_downgraded,
+                                  .ticket = ticket->id,
+                                  .sent_ns = hf__now(),
+                                  .movable = true};
     struct hf__buf *out = &redis->stream.out;
-    size_t mark = hf__redis_script_begin(redis, HF__REDIS_DOWNGRADE, 1, 2);
+    size_t mark;
 
+    hf__redis_ask(redis, mine);
+    mark = hf__redis_script_begin(redis, HF__REDIS_DOWNGRADE, 1, 2);
     mine->record[HF__RECORD_MODE] = 's';
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
@@ -620,8 +598,7 @@ static void on_downgraded(struct hf__redis *redis,
 
 /* ---- pushes ------------------------------------------------------------ */
 
-/* "g" ticket token: granted. "b" ticket: somebody broke it. "a" ticket: left
- * out, because we do not listen where the lock is now; ask again there. */
+/* "g" ticket token: granted. "b" ticket: somebody broke it. */
 static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
                   const struct hf__resp_value *said)
 {
@@ -631,7 +608,7 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
     struct hf__redis_ticket *mine;
     char number[13];
 
-    (void)channel; /* there is one, our inbox */
+    (void)channel; /* all are ours alone */
     if (len < 13)
         return;
     memcpy(number, text + 1, 12);
@@ -643,9 +620,6 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
     if (text[0] == 'g' && mine->waiting && len == 29) {
         granted(redis, ticket, hf__redis_digits(text + 13, 16),
                 mine->confirmed_ns, /* pushed= */ true);
-    } else if (text[0] == 'a' && mine->waiting) {
-        hf__redis_ticket_forget(redis, ticket);
-        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     } else if (text[0] == 'b' && !mine->waiting && !mine->asking &&
                !mine->leaving) {
         hf__redis_ticket_forget(redis, ticket);
@@ -662,6 +636,10 @@ const struct hf__redis_dialect hf__redis_native = {
     .acquire = acquire,
     .leave = leave,
     .renew = renew,
+    .beat_script = beat_script,
+    .beat_arguments = 1,
+    .put_beat = put_beat,
+    .beaten = beaten,
     .downgrade = downgrade,
     .key = key,
     .heard = heard,

@@ -161,8 +161,6 @@ static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
 
 static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
                     hf_error *err);
-static int send_beats(struct hf__redis *redis, struct hf__ticket **tickets,
-                      size_t n, hf_error *err);
 
 static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
                     int64_t sent_ns)
@@ -215,7 +213,7 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                value.len == value_len(redis, mine) &&
                memcmp(value.text, value_of(redis, mine), value.len) == 0) {
         /* Ours already: its lease began when we do not know. */
-        if (send_beats(redis, &ticket, 1, &err) != 0)
+        if (hf__redis_beat(redis, &ticket, 1, &err) != 0)
             unknown(redis, ticket);
     } else if (value.type == HF__RESP_TEXT) {
         busy(redis, ticket, &value);
@@ -230,10 +228,13 @@ static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
                     hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__redis_call call = {.done = on_set, .ticket = ticket->id};
+    struct hf__redis_call call = {
+        .done = on_set, .ticket = ticket->id, .movable = true};
     struct hf__buf *out = &redis->stream.out;
-    size_t mark = hf__redis_call_begin(redis, 7);
+    size_t mark;
 
+    hf__redis_ask(redis, mine);
+    mark = hf__redis_call_begin(redis, 7);
     hf__resp_arg(out, "SET", 3);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, value_of(redis, mine), value_len(redis, mine));
@@ -267,9 +268,12 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
                       hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__redis_call call = {.done = on_left, .ticket = ticket->id};
-    size_t mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_LEAVE, 1, 1);
+    struct hf__redis_call call = {
+        .done = on_left, .ticket = ticket->id, .movable = true};
+    size_t mark;
 
+    hf__redis_ask(redis, mine);
+    mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_LEAVE, 1, 1);
     hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(&redis->stream.out, value_of(redis, mine),
                  value_len(redis, mine));
@@ -313,15 +317,26 @@ static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- renewing ---------------------------------------------------------- */
 
-struct beats {
-    size_t n;
-    uint64_t tickets[];
-};
+static int beat_script(const struct hf__redis *redis)
+{
+    (void)redis;
+    return HF__REDIS_PLAIN_BEAT;
+}
+
+static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    hf__resp_arg(&redis->stream.out, value_of(redis, mine),
+                 value_len(redis, mine));
+    hf__resp_arg_number(&redis->stream.out, lease_ms(redis, ticket));
+}
 
 static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
-                   bool ours, int64_t sent_ns)
+                   const struct hf__resp_value *said, int64_t sent_ns)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool ours = hf__resp_number(said, 0) == 1;
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
@@ -341,103 +356,10 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
 }
 
 /* Nobody knows: who asked hears so, who renews counts the time. */
-static void not_beaten(struct hf__redis *redis, const struct beats *beats)
+static void not_beaten(struct hf__redis *redis, struct hf__ticket *ticket)
 {
-    for (size_t i = 0; i < beats->n; i++) {
-        struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
-
-        if (ticket && hf__redis_ticket(redis, ticket)->asking)
-            unknown(redis, ticket);
-    }
-}
-
-static void beat_again(struct hf__redis *redis, const struct beats *beats)
-{
-    struct hf__ticket *tickets[HF__REDIS_BEATS];
-    size_t n = 0;
-
-    for (size_t i = 0; i < beats->n; i++) {
-        tickets[n] = hf__redis_ticket_find(redis, beats->tickets[i]);
-        n += tickets[n] != NULL;
-    }
-    (void)hf__redis_script_load(redis, HF__REDIS_PLAIN_BEAT);
-    if (n > 0 && send_beats(redis, tickets, n, /* err= */ NULL) != 0)
-        not_beaten(redis, beats);
-}
-
-static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call, struct hf__resp *reply)
-{
-    struct beats *beats = call->data;
-    struct hf__resp_value value = {0};
-
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value))
-        beat_again(redis, beats);
-    else if (value.type != HF__RESP_LIST || value.count != beats->n)
-        not_beaten(redis, beats);
-    for (size_t i = 0; value.type == HF__RESP_LIST && i < value.count &&
-                       value.count == beats->n;
-         i++) {
-        struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
-        struct hf__resp_value said = hf__resp_next(reply);
-
-        if (ticket)
-            beaten(redis, ticket, hf__resp_number(&said, 0) == 1,
-                   call->sent_ns);
-    }
-    hf__free(beats);
-}
-
-static int send_beats(struct hf__redis *redis, struct hf__ticket **tickets,
-                      size_t n, hf_error *err)
-{
-    struct beats *beats =
-        hf__malloc(sizeof(*beats) + n * sizeof(beats->tickets[0]));
-    struct hf__redis_call call = {.done = on_beaten, .data = beats};
-    struct hf__buf *out = &redis->stream.out;
-    size_t mark;
-    int rc;
-
-    if (!beats)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    beats->n = n;
-    mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_BEAT, (uint32_t)n,
-                                  2 * (uint32_t)n);
-    for (size_t i = 0; i < n; i++) {
-        const struct hf__redis_ticket *mine =
-            hf__redis_ticket(redis, tickets[i]);
-
-        beats->tickets[i] = tickets[i]->id;
-        hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
-    }
-    for (size_t i = 0; i < n; i++) {
-        const struct hf__redis_ticket *mine =
-            hf__redis_ticket(redis, tickets[i]);
-
-        hf__resp_arg(out, value_of(redis, mine), value_len(redis, mine));
-        hf__resp_arg_number(out, lease_ms(redis, tickets[i]));
-    }
-    rc = hf__redis_call_end(redis, mark, &call, err);
-    if (rc != 0)
-        hf__free(beats);
-    return rc;
-}
-
-static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
-                 hf_error *err)
-{
-    for (size_t i = 0; i < n; i += HF__REDIS_BEATS) {
-        size_t some = n - i < HF__REDIS_BEATS ? n - i : HF__REDIS_BEATS;
-        int rc = send_beats(redis, tickets + i, some, err);
-
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
+    if (hf__redis_ticket(redis, ticket)->asking)
+        unknown(redis, ticket);
 }
 
 const struct hf__redis_dialect hf__redis_plain = {
@@ -447,7 +369,12 @@ const struct hf__redis_dialect hf__redis_plain = {
     .open = open_shape,
     .acquire = acquire,
     .leave = leave,
-    .renew = renew,
+    .renew = hf__redis_beat,
+    .beat_script = beat_script,
+    .beat_arguments = 2,
+    .put_beat = put_beat,
+    .beaten = beaten,
+    .not_beaten = not_beaten,
     .downgrade = NULL,
     .key = key,
 };

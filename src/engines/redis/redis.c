@@ -164,10 +164,6 @@ static int choose_dialect(struct hf__redis *redis, hf_error *err)
         return hf__fail(err, HF_ECONFIG,
                         "dialect=%s: redis has native, plain and redisson",
                         wanted);
-    if (redis->base.host->settings->sync_replicas > 0 &&
-        redis->dialect == &hf__redis_redisson)
-        return hf__fail(err, HF_ECONFIG,
-                        "sync_replicas is for the dialects native and plain");
     redis->base.caps = redis->dialect->caps;
     if (redis->dialect->open)
         return redis->dialect->open(redis, err);

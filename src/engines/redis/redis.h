@@ -6,6 +6,7 @@
  *   connection.c  one connection: greeting, calls and their answers in order
  *   sentinel.c    where to connect to, if sentinels know
  *   tickets.c     which tickets the server may know; records and keys
+ *   beats.c       renewals, many in one trip
  *   sync.c        replicas have it, or it is not granted
  *   native.c      our own layout        plain.c  SET NX PX, as others have it
  *   redisson.c    the locks of Redisson, by its channels (channels.c)
@@ -36,7 +37,8 @@ struct hf__redis_call {
     struct hf__query *query; /* lives until it is answered */
     void *data; /* freed with hf__free() if nobody answers any more */
     int64_t sent_ns;
-    bool pushed; /* SUBSCRIBE: a push is the answer, or an error */
+    bool pushed;  /* SUBSCRIBE: a push is the answer, or an error */
+    bool movable; /* all that was asked for the ticket: ask elsewhere on ASK */
 };
 
 /* How the layouts differ. */
@@ -52,6 +54,14 @@ struct hf__redis_dialect {
                  bool releasing, hf_error *err);
     int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
+    /* What hf__redis_beat() sends for each ticket besides its key, and what is
+     * done with the answer. @not_beaten: there is none; NULL: so be it. */
+    int (*beat_script)(const struct hf__redis *redis);
+    uint32_t beat_arguments;
+    void (*put_beat)(struct hf__redis *redis, struct hf__ticket *ticket);
+    void (*beaten)(struct hf__redis *redis, struct hf__ticket *ticket,
+                   const struct hf__resp_value *said, int64_t sent_ns);
+    void (*not_beaten)(struct hf__redis *redis, struct hf__ticket *ticket);
     int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */
     /* The key of the lock, into redis->scratch. */
@@ -82,6 +92,7 @@ struct hf__redis_ticket {
     bool tried;             /* a fast attempt of this acquire failed */
     bool again;             /* an earlier acquire may have left something */
     bool looking;           /* in line, and a try is under way (redisson) */
+    bool importing;         /* the slot is on its way to this node */
     uint64_t sync;          /* awaits the WAIT with this mark; 0: none */
     struct hf__grant grant; /* … and is reported then */
     hf_error *why;          /* given back for this reason */
@@ -129,9 +140,12 @@ struct hf__redis {
     int64_t db;
     struct hf__tls_context *tls;
     struct hf__sentinels *sentinels; /* NULL: the URL names the server */
-    /* Of a node of a cluster, else NULL: @slot is served by @to now. */
-    void (*moved)(struct hf__redis *redis, uint16_t slot,
-                  const struct hf__slot_address *to);
+    /* Of a node of a cluster, else NULL: a slot is served by @to now. */
+    void (*moved)(struct hf__redis *redis, const struct hf__slot_redirect *to);
+    /* … or this once, because the slot is on its way. False: it cannot be
+     * asked there; otherwise @call is not answered here any more. */
+    bool (*asked)(struct hf__redis *redis, const struct hf__redis_call *call,
+                  const struct hf__slot_redirect *to);
     bool redirected;         /* the answer that is being told was MOVED */
     bool no_trial;           /* doctor: the name to try out is not ours */
     uint32_t *under_way_sum; /* of all nodes; or NULL */
@@ -192,6 +206,11 @@ size_t hf__redis_eval_begin(struct hf__redis *redis, int script, uint32_t keys,
                             uint32_t arguments);
 /* Give the server the text of @script. */
 int hf__redis_script_load(struct hf__redis *redis, int script);
+/* An answer that says nothing: what depends on it will tell. */
+hf__redis_reply_fn hf__redis_ignore;
+/* ASKING: the next command may be about a slot that is on its way to here. */
+void hf__redis_ask(struct hf__redis *redis,
+                   const struct hf__redis_ticket *mine);
 /* Make sure that grants are heard: SUBSCRIBE once per connection. */
 int hf__redis_subscribe(struct hf__redis *redis, hf_error *err);
 /* Is the answer "no such script"? */
@@ -223,6 +242,12 @@ static inline void hf__redis_count(struct hf__redis *redis)
         *redis->under_way_sum += n - redis->base.under_way;
     redis->base.under_way = n;
 }
+
+/* ---- beats.c ----------------------------------------------------------- */
+
+/* Renew @n tickets by the dialect's script, a hundred in each trip. */
+int hf__redis_beat(struct hf__redis *redis, struct hf__ticket **tickets,
+                   size_t n, hf_error *err);
 
 /* ---- sync.c ------------------------------------------------------------ */
 
@@ -262,6 +287,11 @@ int hf__redis_channel_listen(struct hf__redis *redis,
 /* NULL-safe: a ticket that hears nothing. */
 void hf__redis_channel_part(struct hf__redis *redis,
                             struct hf__redis_ticket *mine);
+/* The server has ended a subscription by itself: who waits looks again. */
+void hf__redis_channel_ended(struct hf__redis *redis, const char *text,
+                             size_t len);
+/* It is not certain that any channel is heard on this connection. */
+void hf__redis_channels_unheard(struct hf__redis *redis);
 /* The tickets on a channel, as a list of hf__redis_ticket.hearing; or NULL. */
 struct hf__list *hf__redis_channel_waiters(struct hf__redis *redis,
                                            const char *text, size_t len);

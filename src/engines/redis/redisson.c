@@ -164,6 +164,7 @@ static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
     hf_error err;
 
     hf__redis_explain_lost(redis, &err);
+    hf__redis_stay(redis, ticket);
     hf__redis_ticket(redis, ticket)->asking = false;
     hf__up_unknown(&redis->base, ticket, &err);
 }
@@ -177,7 +178,7 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
                               .sent_ns = sent_ns};
 
     stop_waiting(redis, hf__redis_ticket(redis, ticket));
-    hf__up_granted(&redis->base, ticket, &grant);
+    hf__redis_granted(redis, ticket, &grant, /* pushed= */ false);
 }
 
 static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -198,12 +199,14 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
 static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
                       hf__redis_reply_fn *done, void *data, hf_error *err)
 {
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_call call = {
-        .done = done, .ticket = ticket->id, .data = data};
-    size_t mark =
-        hf__redis_script_begin(redis, redis->kind->leave_script, 1, 2);
+        .done = done, .ticket = ticket->id, .data = data, .movable = !data};
+    size_t mark;
 
-    add_key(redis, hf__redis_ticket(redis, ticket));
+    hf__redis_ask(redis, mine);
+    mark = hf__redis_script_begin(redis, redis->kind->leave_script, 1, 2);
+    add_key(redis, mine);
     add_owner(redis, ticket);
     hf__resp_arg(&redis->stream.out, "0", 1);
     return hf__redis_call_end(redis, mark, &call, err);
@@ -229,9 +232,8 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     releasing = hf__redis_ticket(redis, ticket)->releasing;
-    hf__redis_ticket_forget(redis, ticket);
-    hf__up_left(&redis->base, ticket,
-                releasing && value.number != 1 ? HF_ELOST : 0);
+    hf__redis_left(redis, ticket,
+                   releasing && value.number != 1 ? HF_ELOST : 0);
 }
 
 static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -305,12 +307,14 @@ static int send_try(struct hf__redis *redis, struct hf__ticket *ticket,
                     hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__redis_call call = {.done = on_tried, .ticket = ticket->id};
+    struct hf__redis_call call = {
+        .done = on_tried, .ticket = ticket->id, .movable = true};
     size_t mark;
     int rc = mine->channel ? hf__redis_channel_listen(redis, mine, err) : 0;
 
     if (rc != 0)
         return rc;
+    hf__redis_ask(redis, mine);
     mark = hf__redis_script_begin(redis, redis->kind->try_script, 1, 5);
     add_key(redis, mine);
     add_owner(redis, ticket);
@@ -420,6 +424,16 @@ static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
     taken(redis, ticket, hf__resp_number(&number, -1), &value, call->sent_ns);
 }
 
+/* Are "name" and "…:{name}" in one slot, or with braces "name" and "…:name"? */
+static bool in_one_slot(const char *name, size_t len)
+{
+    const char *open = memchr(name, '{', len);
+    const char *close =
+        open ? memchr(open, '}', len - (size_t)(open - name)) : NULL;
+
+    return open ? close && close > open + 1 : !memchr(name, '}', len);
+}
+
 /* "{a}" has the derived keys of "a": two names must not become one. */
 static int check_name(struct hf__redis *redis, struct hf__ticket *ticket,
                       hf_error *err)
@@ -432,6 +446,11 @@ static int check_name(struct hf__redis *redis, struct hf__ticket *ticket,
         return hf__fail(err, HF_EUNSUPPORTED,
                         "mode=semaphore has slots only: nobody knows how many "
                         "permits others have; mode=permits does");
+    if (redis->moved && !in_one_slot(name, len))
+        return hf__fail(err, HF_EINVAL,
+                        "in a cluster '%.*s' and what belongs to it are in "
+                        "different slots: close its brace",
+                        (int)len, name);
     if (redis->kind->derived && len >= 2 && name[0] == '{' &&
         name[len - 1] == '}')
         return hf__fail(err, HF_EINVAL,
@@ -486,140 +505,68 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
 
 /* ---- renewing ---------------------------------------------------------- */
 
-struct beats {
-    uint32_t n;
-    uint64_t tickets[];
-};
-
-static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call,
-                      struct hf__resp *reply);
-
-static int send_beats(struct hf__redis *redis, struct beats *beats,
-                      hf_error *err)
+static int beat_script(const struct hf__redis *redis)
 {
-    struct hf__redis_call call = {.done = on_beaten, .data = beats};
+    return redis->kind->beat_script;
+}
+
+/* Owner, lease, mode. To a reader-writer lock a writer is another owner. */
+static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
+{
     struct hf__buf *out = &redis->stream.out;
-    size_t mark = hf__redis_script_begin(redis, redis->kind->beat_script,
-                                         beats->n, 3 * beats->n);
+    bool writes =
+        redis->base.caps & HF_CAP_DOWNGRADE && ticket->mode == HF_EXCLUSIVE;
+    const char *end = writes ? ":write" : "";
+    char owner[HF__REDISSON_OWNER];
+    size_t len = hf__redisson_owner(redis, ticket->id, owner);
 
-    for (uint32_t i = 0; i < beats->n; i++)
-        add_key(redis, hf__redis_ticket(redis, hf__redis_ticket_find(
-                                                   redis, beats->tickets[i])));
-    for (uint32_t i = 0; i < beats->n; i++) {
-        const struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
-        const char *end =
-            redis->base.caps & HF_CAP_DOWNGRADE && ticket->mode == HF_EXCLUSIVE
-                ? ":write"
-                : "";
-        char owner[HF__REDISSON_OWNER];
-        size_t len = hf__redisson_owner(redis, ticket->id, owner);
-
-        hf__resp_arg_begin(out, len + strlen(end));
-        hf__buf_append(out, owner, len);
-        hf__buf_add(out, end);
-        hf__resp_arg_end(out);
-        add_lease(redis, ticket);
-        add_mode(redis, ticket);
-    }
-    return hf__redis_call_end(redis, mark, &call, err);
+    hf__resp_arg_begin(out, len + strlen(end));
+    hf__buf_append(out, owner, len);
+    hf__buf_add(out, end);
+    hf__resp_arg_end(out);
+    add_lease(redis, ticket);
+    add_mode(redis, ticket);
 }
 
 static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
-                   bool ours, int64_t sent_ns)
+                   const struct hf__resp_value *said, int64_t sent_ns)
 {
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
-    if (mine->asking || mine->waiting || mine->leaving)
+    if (mine->asking || mine->waiting || mine->leaving ||
+        said->type != HF__RESP_NUMBER)
         return;
-    if (ours) {
-        hf__up_renewed(&redis->base, ticket, &grant);
+    if (said->number == 1) {
+        hf__redis_renewed(redis, ticket, &grant);
     } else {
         hf__redis_ticket_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     }
 }
 
-/* The script was not there: ask again for those that are still here. */
-static void beat_again(struct hf__redis *redis, struct beats *beats)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < beats->n; i++) {
-        if (hf__redis_ticket_find(redis, beats->tickets[i]))
-            beats->tickets[n++] = beats->tickets[i];
-    }
-    beats->n = n;
-    (void)hf__redis_script_load(redis, redis->kind->beat_script);
-    if (n == 0 || send_beats(redis, beats, /* err= */ NULL) != 0)
-        hf__free(beats); /* silence: the core counts the time */
-}
-
-static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call, struct hf__resp *reply)
-{
-    struct beats *beats = call->data;
-    struct hf__resp_value value = {0};
-
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value)) {
-        beat_again(redis, beats);
-        return;
-    }
-    for (uint32_t i = 0; i < beats->n && value.type == HF__RESP_LIST; i++) {
-        struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
-        struct hf__resp_value said = hf__resp_next(reply);
-
-        if (said.type != HF__RESP_NUMBER)
-            break;
-        if (ticket)
-            beaten(redis, ticket, said.number == 1, call->sent_ns);
-    }
-    hf__free(beats);
-}
-
 /* Those who hold, in one trip; those in line look again, each by itself. */
-static int renew_some(struct hf__redis *redis, struct hf__ticket **tickets,
-                      size_t n, hf_error *err)
-{
-    struct beats *beats =
-        hf__malloc(sizeof(*beats) + n * sizeof(beats->tickets[0]));
-    int rc = 0;
-
-    if (!beats)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    beats->n = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
-
-        if (mine->waiting && !mine->looking)
-            rc = send_try(redis, tickets[i], err);
-        else if (mine->record && !mine->waiting)
-            beats->tickets[beats->n++] = tickets[i]->id;
-    }
-    if (beats->n > 0)
-        rc = send_beats(redis, beats, err);
-    if (beats->n == 0 || rc != 0)
-        hf__free(beats);
-    return rc;
-}
-
 static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err)
 {
-    for (size_t i = 0; i < n; i += HF__REDIS_BEATS) {
-        size_t some = n - i < HF__REDIS_BEATS ? n - i : HF__REDIS_BEATS;
-        int rc = renew_some(redis, tickets + i, some, err);
+    size_t hold = 0;
+    int rc = 0;
 
-        if (rc != 0)
-            return rc;
+    for (size_t i = 0; i < n; i++) {
+        struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
+        struct hf__ticket *holder = tickets[i];
+
+        if (mine->waiting && !mine->looking)
+            rc = send_try(redis, tickets[i], err);
+        if (mine->waiting)
+            continue;
+        tickets[i] = tickets[hold]; /* those who hold come first */
+        tickets[hold++] = holder;
     }
-    return 0;
+    if (hold > 0)
+        rc = hf__redis_beat(redis, tickets, hold, err);
+    return rc;
 }
 
 /* ---- downgrade --------------------------------------------------------- */
@@ -679,6 +626,10 @@ const struct hf__redis_dialect hf__redis_redisson = {
     .acquire = acquire,
     .leave = leave,
     .renew = renew,
+    .beat_script = beat_script,
+    .beat_arguments = 3,
+    .put_beat = put_beat,
+    .beaten = beaten,
     .downgrade = downgrade,
     .key = key,
     .heard = heard,

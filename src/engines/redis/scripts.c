@@ -221,13 +221,13 @@ static const char acquire_rest[] =
     "local waiting=false\n"
     "if sub(v,1,1)~='~' then\n"
     "  local known=sub(v,87,87)=='='\n"
-    "  base()\n"
     "  if sub(v,1,44)==me then\n"
     "    local t=tonumber(sub(v,88,103))\n"
-    "    if not known then t=take(r) remember() end\n"
+    "    if not known then base() t=take(r) remember() end\n"
     "    call('SET',L,exact(v,t),'PX',lease(r))\n"
     "    return {'g',fmt('%.0f',t)}\n"
     "  end\n"
+    "  if fast or wait then base() end\n"
     "  if not wait then\n"
     "    if fast and last==0 then call('DEL',T) end\n"
     "    return {'b',call('PTTL',L),v}\n"
@@ -435,6 +435,18 @@ static const char look[] =
     "end\n"
     "return all\n";
 
+/* No KEYS: it is asked where the lock may not be any more. ARGV: the gate.
+ * Answers h if something of the lock is still here, or the last token, which is
+ * here no longer, or 0. */
+static const char gone[] =
+    "for _,s in ipairs({'',':q',':r',':h'}) do\n"
+    "  if redis.pcall('EXISTS',ARGV[1]..s)==1 then return 'h' end\n"
+    "end\n"
+    "local t=redis.pcall('GET',ARGV[1]..':t')\n"
+    "if type(t)~='string' then return '0' end\n"
+    "redis.call('DEL',ARGV[1]..':t')\n"
+    "return t\n";
+
 /* ARGV: token. Answers y, n (nobody holds it), c (another), or u and the
  * ticket of who holds it and alone can tell. */
 static const char check[] =
@@ -558,6 +570,7 @@ static const struct parts parts[HF__REDIS_SCRIPTS] = {
     [HF__REDIS_DOWNGRADE] = {ANY_TIME, "", true, downgrade},
     [HF__REDIS_PLAIN_LEAVE] = {ANY_TIME, "", false, plain_leave},
     [HF__REDIS_PLAIN_BEAT] = {ANY_TIME, "", false, plain_beat},
+    [HF__REDIS_GONE] = {ANY_TIME, "", false, gone},
     [HF__REDIS_LOOK] = {ANY_TIME, "", true, look},
     [HF__REDIS_CHECK] = {ANY_TIME, "", true, check},
     [HF__REDIS_BREAK] = {ANY_TIME, "", true, break_lock},
@@ -601,47 +614,98 @@ static const struct parts parts[HF__REDIS_SCRIPTS] = {
 
 /* In a cluster, before everything else. A slot that is on its way has some of
  * its keys here and some there: touching one that is not here ends the script,
- * so all are touched before any is changed. And PUBLISH reaches the subscribers
- * of every node, but counts those of this one alone: who is not among them is
- * told to ask again (here), and must not be told that it was granted. */
-static const char in_cluster[] =
-    "for _,k in ipairs(KEYS) do\n"
-    "  for _,s in ipairs({'',':q',':r',':h',':t'}) do\n"
-    "    redis.call('EXISTS',k..s)\n"
-    "  end\n"
+ * so all are touched before any is changed. There is one that matters in the
+ * fast form, unless somebody wants to wait: the gate, and that is here. */
+#define TOUCH(unless)                                                          \
+    "local v=redis.pcall('GET',KEYS[1])\n"                                     \
+    "if type(v)~='string' or string.sub(v,1,1)=='~' or not(" unless ") then\n" \
+    "  for _,s in ipairs({':q',':r',':h',':t'}) do\n"                          \
+    "    redis.call('EXISTS',KEYS[1]..s)\n"                                    \
+    "  end\n"                                                                  \
     "end\n"
-    "local function push(channel,text)\n"
-    "  if redis.call('PUBSUB','NUMSUB',channel)[2]==0 then\n"
-    "    redis.call('PUBLISH',channel,'a'..string.sub(text,2,13))\n"
-    "    return 0\n"
-    "  end\n"
-    "  return redis.call('PUBLISH',channel,text)\n"
-    "end\n";
+
+/* The same for Redisson's, where there is more than one key. */
+#define TOUCH_KEYS(keys)                                                       \
+    "for _,key in ipairs({" keys "}) do call('EXISTS',key) end\n"
+#define TOUCH_READERS                                                          \
+    "for _,f in ipairs(call('HKEYS',k)) do\n"                                  \
+    "  if f~='mode' and string.sub(f,-6)~=':write' then\n"                     \
+    "    call('EXISTS',b..':'..f..':rwlock_timeout:1')\n"                      \
+    "  end\n"                                                                  \
+    "end\n"                                                                    \
+    "call('EXISTS',b..':'..me..':rwlock_timeout:1')\n"
+
+static const char *touch(size_t script)
+{
+    switch (script) {
+    case HF__REDIS_LEAVE:
+    case HF__REDIS_BEAT:
+        return TOUCH("true");
+    case HF__REDIS_ACQUIRE:
+        return TOUCH("ARGV[2]=='0'");
+    case HF__REDISSON_FAIR_TRY:
+    case HF__REDISSON_FAIR_LEAVE:
+        return TOUCH_KEYS("'redisson_lock_queue:'..b,"
+                          "'redisson_lock_timeout:'..b");
+    case HF__REDISSON_RW_TRY:
+    case HF__REDISSON_RW_LEAVE:
+    case HF__REDISSON_DOWNGRADE:
+        return TOUCH_READERS;
+    case HF__REDISSON_PERMIT_TRY:
+    case HF__REDISSON_PERMIT_LEAVE:
+        return TOUCH_KEYS("b..':timeout'");
+    case HF__REDISSON_SEMAPHORE_TRY:
+    case HF__REDISSON_SEMAPHORE_LEAVE:
+        return TOUCH_KEYS("b..':holdfast'");
+    default:
+        return parts[script].common ? TOUCH("false") : "";
+    }
+}
+
+/* … and channels are sharded: they are in the slot of the lock. What is
+ * elsewhere is no answer. A slot that is on its way to here serves no command
+ * with several keys, unless it has them all. */
+static const struct {
+    const char *alone;
+    const char *in_cluster;
+} changes[] = {
+    {"'PUBLISH',", "'SPUBLISH',"},
+    {"'hf:i:'..", "KEYS[1]..':i:'.."},
+    {"redis.pcall('ZSCORE',", "redis.call('ZSCORE',"},
+    {"call('DEL',L,L..':r')", "call('DEL',L) call('DEL',L..':r')"},
+    {"call('DEL',L,Q,R,H)",
+     "call('DEL',L) call('DEL',Q) call('DEL',R) call('DEL',H)"},
+};
 
 static void add_in_cluster(struct hf__buf *buf, const char *text)
 {
-    static const char publish[] = "call('PUBLISH',";
-    const char *found = strstr(text, publish);
+    while (*text) {
+        size_t i = 0;
 
-    while (found) {
-        hf__buf_append(buf, text, (size_t)(found - text));
-        hf__buf_add(buf, "push(");
-        text = found + sizeof(publish) - 1;
-        found = strstr(text, publish);
+        while (i < HF_COUNT_OF(changes) &&
+               strncmp(text, changes[i].alone, strlen(changes[i].alone)) != 0)
+            i++;
+        if (i < HF_COUNT_OF(changes)) {
+            hf__buf_add(buf, changes[i].in_cluster);
+            text += strlen(changes[i].alone);
+        } else {
+            hf__buf_append(buf, text++, 1);
+        }
     }
-    hf__buf_add(buf, text);
 }
 
-static void compose(struct hf__buf *buf, const struct parts *part, bool cluster)
+static void compose(struct hf__buf *buf, size_t script, bool cluster)
 {
-    bool several = cluster && part->common; /* keys; the others have one */
+    const struct parts *part = &parts[script];
     void (*add)(struct hf__buf *, const char *) =
-        several ? add_in_cluster : hf__buf_add;
+        cluster ? add_in_cluster : hf__buf_add;
 
     hf__buf_add(buf, part->head);
-    if (several)
-        hf__buf_add(buf, in_cluster);
+    if (cluster && part->common)
+        hf__buf_add(buf, touch(script));
     add(buf, part->first);
+    if (cluster && !part->common)
+        hf__buf_add(buf, touch(script));
     if (part->common)
         add(buf, common);
     add(buf, part->body);
@@ -652,7 +716,7 @@ int hf__redis_scripts_init(struct hf__redis_scripts *scripts, bool cluster)
     for (size_t i = 0; i < HF__REDIS_SCRIPTS; i++) {
         struct hf__buf buf = {0};
 
-        compose(&buf, &parts[i], cluster);
+        compose(&buf, i, cluster);
         scripts->len[i] = buf.len;
         scripts->text[i] = hf__buf_steal(&buf);
         if (!scripts->text[i])

@@ -33,6 +33,7 @@ enum hf__redis_script {
     HF__REDISSON_SEMAPHORE_BEAT,
     HF__REDISSON_DOWNGRADE,
     /* Questions. */
+    HF__REDIS_GONE,
     HF__REDIS_LOOK,
     HF__REDIS_CHECK,
     HF__REDIS_BREAK,

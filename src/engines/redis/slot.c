@@ -59,29 +59,38 @@ static int64_t number(const char *at, const char *end)
     return value;
 }
 
-bool hf__slot_read_moved(const struct hf__resp_value *error, uint16_t *ret_slot,
-                         struct hf__slot_address *ret_to)
+/* What follows @word in the error; NULL if it is another. */
+static const char *after(const struct hf__resp_value *error, const char *word)
 {
-    static const char word[] = "MOVED ";
-    const size_t word_len = sizeof(word) - 1;
+    size_t len = strlen(word);
+
+    if (error->type != HF__RESP_ERROR || error->len < len ||
+        memcmp(error->text, word, len) != 0)
+        return NULL;
+    return error->text + len;
+}
+
+bool hf__slot_read_redirect(const struct hf__resp_value *error,
+                            struct hf__slot_redirect *ret_redirect)
+{
+    const char *moved = after(error, "MOVED ");
+    const char *ask = after(error, "ASK ");
+    const char *at = moved ? moved : ask;
     const char *end = error->text + error->len;
-    const char *space;
-    const char *colon;
+    const char *space = at ? memchr(at, ' ', (size_t)(end - at)) : NULL;
+    const char *colon =
+        space ? memrchr(space, ':', (size_t)(end - space)) : NULL;
     int64_t slot;
 
-    if (error->type != HF__RESP_ERROR || error->len < word_len ||
-        memcmp(error->text, word, word_len) != 0)
-        return false;
-    space = memchr(error->text + word_len, ' ', error->len - word_len);
-    colon = space ? memrchr(space, ':', (size_t)(end - space)) : NULL;
     if (!colon)
         return false;
-    slot = number(error->text + word_len, space);
+    slot = number(at, space);
     if (slot < 0 || slot >= HF__SLOTS ||
-        !set_address(ret_to, space + 1, (size_t)(colon - space) - 1,
+        !set_address(&ret_redirect->to, space + 1, (size_t)(colon - space) - 1,
                      number(colon + 1, end)))
         return false;
-    *ret_slot = (uint16_t)slot;
+    ret_redirect->ask = ask != NULL;
+    ret_redirect->slot = (uint16_t)slot;
     return true;
 }
 

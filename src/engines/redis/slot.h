@@ -15,9 +15,15 @@ struct hf__slot_address {
     char host[256];
     int port;
 };
-/* "MOVED 3999 127.0.0.1:6381". False if @error is not that. */
-bool hf__slot_read_moved(const struct hf__resp_value *error, uint16_t *ret_slot,
-                         struct hf__slot_address *ret_to);
+/* "MOVED 3999 127.0.0.1:6381", or "ASK …": only this once. */
+struct hf__slot_redirect {
+    bool ask;
+    uint16_t slot;
+    struct hf__slot_address to;
+};
+/* False if @error is neither. */
+bool hf__slot_read_redirect(const struct hf__resp_value *error,
+                            struct hf__slot_redirect *ret_redirect);
 /* One range of the answer to CLUSTER SLOTS, @head is its list; what follows it
  * is read. False if it is none. */
 bool hf__slot_read_range(struct hf__resp *reply,

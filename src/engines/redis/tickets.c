@@ -240,8 +240,10 @@ void hf__redis_ticket_move(struct hf__redis *from, struct hf__redis *to,
 
     if (!mine->record)
         return;
+    hf__redis_channel_part(from, mine);
     take_out(from, ticket);
     put_in(to, ticket);
+    mine->importing = false;
     mine->watch_ns = 0;
 }
 

@@ -143,6 +143,96 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
+/* Take, verify and release it while another cannot have it. */
+static uint64_t use(hf_client *client, hf_client *rival)
+{
+    hf_hold *hold = redis_acquire(client, "jobs");
+    uint64_t token = hf_token(hold);
+    hf_error err;
+
+    ASSERT_RC(redis_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(redis_try(rival, "jobs", &err), &err);
+    return token;
+}
+
+/* The slot of @at is on its way, and stays so: not at its goal, the lock can
+ * be had, kept and given back, wherever all of it is. */
+static void use_on_its_way(struct cluster *cluster, const char *query,
+                           const char *at)
+{
+    hf_client *client = topology_open(cluster_url(cluster, query));
+    hf_client *rival = topology_open(cluster_url(cluster, query));
+    struct server *from = cluster_owner(cluster, at);
+    struct server *to = cluster_other(cluster, from);
+    int slot = cluster_slot(cluster, at);
+    uint64_t token = 0;
+    hf_hold *hold;
+    hf_error err;
+
+    /* Nothing is known of the name. */
+    cluster_move_begin(from, to, slot);
+    token = use(client, rival);
+    cluster_move_keys(from, to, slot);
+    cluster_move_end(cluster, to, slot);
+    EVENTUALLY(redis_try(client, "jobs", NULL) == 0);
+
+    /* It is held, and all of it stays behind for a while. */
+    hold = redis_acquire(client, "jobs");
+    cluster_move_begin(to, from, slot);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_RC(redis_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_GE(use(client, rival), token);
+
+    /* It is held, and all of it is there already. */
+    hold = redis_acquire(client, "jobs");
+    ASSERT_GE(hf_token(hold), token);
+    cluster_move_keys(to, from, slot);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_RC(redis_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    cluster_move_end(cluster, from, slot);
+    EVENTUALLY(redis_try(rival, "jobs", NULL) == 0);
+    EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
+TEST(slot, that_is_on_its_way_serves_what_is_wholly_at_one_end)
+{
+    struct cluster *cluster = cluster_start();
+
+    use_on_its_way(cluster, QUICK, key);
+    use_on_its_way(cluster, QUICK "&dialect=plain", "jobs");
+    use_on_its_way(cluster, QUICK "&dialect=redisson", "jobs");
+}
+
+TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    hf_client *waiter = topology_open(cluster_url(cluster, QUICK "&ttl=3s"));
+    struct server *from = cluster_owner(cluster, key);
+    struct server *to = cluster_other(cluster, from);
+    int slot = cluster_slot(cluster, key);
+    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_request *request = stand_in_line(waiter, from);
+    uint64_t token = hf_token(hold);
+    hf_hold *next;
+    hf_error err;
+
+    cluster_move_begin(from, to, slot);
+    cluster_move_keys(from, to, slot);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 20000, &next, &err), &err);
+    ASSERT_GT(hf_token(next), token);
+    ASSERT_OK(hf_release(next, &err), &err);
+    hf_request_free(request);
+    cluster_move_end(cluster, to, slot);
+    EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
 TEST(node, that_dies_gives_its_locks_to_its_replica)
 {
     struct cluster *cluster = cluster_start();

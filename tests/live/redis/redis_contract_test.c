@@ -61,6 +61,28 @@ TEST(contract, holds_on_a_cluster_in_the_plain_dialect)
     judge(cluster_url(cluster_start(), "retry.base=1ms&dialect=plain"));
 }
 
+/* What differs there is where the keys are, and who is woken by whom. */
+TEST(contract, holds_in_part_on_a_cluster_in_the_redisson_dialect)
+{
+    static const char *const parts[] = {"exclusion.two",
+                                        "exclusion.many_processes_count",
+                                        "modes.",
+                                        "multi.",
+                                        "hold.tokens",
+                                        "wait.a_release",
+                                        NULL};
+    static const char *const modes[] = {"lock", "fenced", "fair", "rw",
+                                        "permits"};
+    struct cluster *cluster = cluster_start();
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+        judge_parts(
+            cluster_url(cluster,
+                        topology_text("retry.base=1ms&dialect=redisson&mode=%s",
+                                      modes[i])),
+            parts);
+}
+
 /* ---- over TLS, as an ACL user -------------------------------------------- */
 
 static const char *const secure_parts[] = {

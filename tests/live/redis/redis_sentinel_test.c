@@ -244,18 +244,15 @@ TEST(sync_replicas, waits_for_them_and_hands_over)
     EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
 }
 
-static void too_few(const char *query)
+static void too_few(struct sentinel_set *set, const char *query)
 {
     struct event events = EVENT_INIT;
-    struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = topology_open(sentinel_set_url(set, query));
+    hf_client *client = redis_open(server_port(set->servers[0]), query);
     hf_hold *hold = hold_loudly(client, "held", &events);
     hf_hold *other;
     hf_opts opts = HF_OPTS_INIT;
     hf_error err;
 
-    for (int i = 0; i < SET_SENTINELS; i++)
-        server_kill(set->sentinels[i]);
     server_pause(set->servers[2]);
     opts.wait_ms = 0;
     ASSERT_RC(hf_acquire(client, "jobs", &opts, &other, &err), HF_EUNAVAILABLE,
@@ -272,12 +269,14 @@ static void too_few(const char *query)
 
 TEST(sync_replicas, too_few_give_the_grant_back_and_say_so)
 {
-    too_few(QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s");
-}
+    struct sentinel_set *set = sentinel_set_start();
 
-TEST(sync_replicas, too_few_give_a_plain_grant_back_too)
-{
-    too_few(QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s&dialect=plain");
+    for (int i = 0; i < SET_SENTINELS; i++)
+        server_kill(set->sentinels[i]);
+    too_few(set, QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s");
+    too_few(set, QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s&dialect=plain");
+    too_few(set,
+            QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s&dialect=redisson");
 }
 
 static int note_finding(const hf_finding *finding, void *ctx)

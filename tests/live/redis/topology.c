@@ -118,8 +118,8 @@ static void make_user(struct server *server)
         "+info +select +script|load +evalsha +eval +client|kill +subscribe "
         "+publish +time +get +set +del +incrby +pttl +pexpire +rpush +lpush "
         "+lpop +lrem +lindex +lrange +hset +hget +hdel +zadd +zrem +zcard "
-        "+zscore +zrange +zrangebyscore +scan +pubsub|numsub +exists "
-        "+cluster|slots");
+        "+zscore +zrange +zrangebyscore +scan +ssubscribe +sunsubscribe "
+        "+spublish +exists +asking +cluster|slots");
 
     if (said[0] != '+')
         FAIL("%s", said);

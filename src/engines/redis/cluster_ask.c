@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cluster_ask.c - a slot that is on its way from one node to another.
+ *
+ * While a slot is moved, its keys are at the one node or at the other. The node
+ * that has always served it goes on to serve the keys that it has, and answers
+ * ASK to the rest: the other one may be asked about them, after the word ASKING.
+ *
+ * A lock of one key is asked for there at once. One of several might be torn:
+ * the gate there, and its line still here. So this node is asked first whether
+ * it has anything left of the lock. Nothing can be made here any more, so that
+ * answer holds. The counter of tokens alone does not keep the lock back: it is
+ * taken away here and put down there first, since a key that is at both ends
+ * would stop whoever moves the slot.
+ *
+ * Redisson's locks of several keys are not asked for there: Redisson does not
+ * either, and its counters cannot be taken along.
+ *
+ * Failure: something is left, or the other node is not connected. Then the call
+ * is answered "try again", which is certain and which the core does.
+ */
+#include "engines/redis/cluster.h"
+
+static const char not_now[] = "-TRYAGAIN the lock is on its way\r\n";
+
+/* What was asked, while this node is asked whether the lock is gone. */
+struct asked {
+    struct hf__redis_call call;
+    struct hf__node *to;
+    bool beat; /* it was a renewal: no answer is one */
+};
+
+/* The last token, for whoever takes the lock there. */
+static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                      uint64_t token)
+{
+    struct hf__redis_call call = {.done = hf__redis_ignore};
+    struct hf__buf *out = &redis->stream.out;
+    size_t mark;
+
+    hf__redis_ask(redis, mine);
+    mark = hf__redis_call_begin(redis, 6);
+    hf__resp_arg_text(out, "SET");
+    hf__resp_arg_begin(out, mine->key_len + 2);
+    hf__buf_append(out, hf__redis_ticket_key(mine), mine->key_len);
+    hf__buf_add(out, ":t");
+    hf__resp_arg_end(out);
+    hf__resp_arg_number(out, (int64_t)token);
+    hf__resp_arg_text(out, "NX");
+    hf__resp_arg_text(out, "PX");
+    hf__resp_arg_text(out, "600000");
+    (void)hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+}
+
+/* Is this what the ticket still waits for? */
+static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
+                      bool beat)
+{
+    const struct hf__redis_ticket *mine = hf__redis_ticket(from->redis, ticket);
+    struct hf__cluster_ticket *above =
+        hf__cluster_ticket(from->cluster, ticket);
+
+    if (above->at != from || above->redirects++ >= HF__CLUSTER_REDIRECTS)
+        return false;
+    if (beat)
+        return !mine->asking && !mine->leaving;
+    return mine->asking || mine->leaving ||
+           above->call == HF__CLUSTER_DOWNGRADE;
+}
+
+/* False: it is not asked there, and nothing has changed. */
+static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
+                  bool beat, uint64_t token)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(from->redis, id);
+    struct hf__engine *engine = &to->redis->base;
+    struct hf__redis_ticket *mine;
+    hf_error err;
+
+    if (!ticket || !to->up || !is_wanted(from, ticket, beat))
+        return false;
+    hf__redis_ticket_move(from->redis, to->redis, ticket);
+    hf__cluster_ticket(to->cluster, ticket)->at = to;
+    mine = hf__redis_ticket(to->redis, ticket);
+    mine->importing = true;
+    if (token != 0)
+        put_token(to->redis, mine, token);
+    if (beat)
+        (void)engine->ops->renew(engine, &ticket, 1, /* err= */ NULL);
+    else if (hf__cluster_call(to, ticket, &err) != 0)
+        hf__up_unknown(&to->cluster->base, ticket, &err);
+    return true;
+}
+
+static void on_gone(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__resp try_again = {not_now, not_now + sizeof(not_now) - 1};
+    struct asked *asked = call->data;
+    struct hf__resp_value value = {0};
+    bool gone;
+
+    if (reply)
+        value = hf__resp_next(reply);
+    gone = value.type == HF__RESP_TEXT && !hf__resp_is(&value, "h") &&
+           go_on(redis->base.up_owner, asked->to, call->ticket, asked->beat,
+                 (uint64_t)hf__resp_number(&value, 0));
+    if (!gone && !asked->beat)
+        asked->call.done(redis, &asked->call, reply ? &try_again : NULL);
+    hf__free(asked);
+}
+
+static bool ask_whether_gone(struct hf__redis *redis,
+                             const struct hf__redis_call *call,
+                             struct hf__node *to)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct asked *asked = hf__malloc(sizeof(*asked));
+    struct hf__redis_call ask = {
+        .done = on_gone, .ticket = call->ticket, .data = asked};
+    struct hf__redis_ticket *mine;
+    size_t mark;
+
+    if (!ticket || !asked) {
+        hf__free(asked);
+        return false;
+    }
+    asked->call = *call;
+    asked->call.data = NULL;
+    asked->to = to;
+    asked->beat = call->data != NULL;
+    mine = hf__redis_ticket(redis, ticket);
+    mark = hf__redis_eval_begin(redis, HF__REDIS_GONE, 0, 1);
+    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
+    if (hf__redis_call_end(redis, mark, &ask, /* err= */ NULL) == 0)
+        return true;
+    hf__free(asked);
+    return false;
+}
+
+bool hf__cluster_asked(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       const struct hf__slot_redirect *to)
+{
+    struct hf__node *from = redis->base.up_owner;
+    struct hf__node *node;
+    bool taken;
+
+    if (!call->movable || (redis->kind && redis->kind->derived))
+        return false;
+    node = hf__cluster_node(from->cluster, to->to.host, to->to.port, from,
+                            /* err= */ NULL);
+    if (!node || node == from)
+        return false;
+    hf__cluster_connect_node(node); /* for the next time, if it is new */
+    if (!node->up)
+        return false;
+    taken = redis->dialect == &hf__redis_native
+                ? ask_whether_gone(redis, call, node)
+                : go_on(from, node, call->ticket, call->data != NULL,
+                        /* token= */ 0);
+    if (taken)
+        hf__free(call->data); /* the tickets of a renewal: this one */
+    return taken;
+}
