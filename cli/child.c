@@ -264,6 +264,20 @@ static bool is_given(const char *variable, const char *const pairs[][2],
     return false;
 }
 
+/* HOLDFAST_URL without its password, so that a holdfast inside of the command
+ * does not fall back to another engine; NULL if there is nothing to keep. */
+static char *without_secret(const char *variable)
+{
+    char *copy;
+
+    if (strncmp(variable, "HOLDFAST_URL=", 13) != 0)
+        return NULL;
+    copy = strdup(variable);
+    if (copy)
+        secret_remove(copy);
+    return copy;
+}
+
 char **child_environment(const char *const pairs[][2], size_t n)
 {
     size_t count = 0;
@@ -283,10 +297,13 @@ char **child_environment(const char *const pairs[][2], size_t n)
         }
         used++;
     }
-    /* The rest is borrowed, behind what is ours to free. */
-    for (size_t i = 0; i < count; i++)
-        if (!is_given(environ[i], pairs, n) && !secret_variable(environ[i]))
-            envp[used++] = environ[i];
+    for (size_t i = 0; i < count; i++) {
+        if (is_given(environ[i], pairs, n))
+            continue;
+        envp[used] = secret_variable(environ[i]) ? without_secret(environ[i])
+                                                 : environ[i]; /* borrowed */
+        used += envp[used] != NULL;
+    }
     return envp;
 }
 

@@ -89,6 +89,23 @@ void secret_wipe(char *text)
     }
 }
 
+static void cut_out(char *text, struct span span)
+{
+    char *begin = text + span.from;
+
+    memmove(begin, begin + span.len, strlen(begin + span.len) + 1);
+}
+
+void secret_remove(char *text)
+{
+    struct span span = find_userinfo(text);
+
+    if (span.len > 0) /* the colon, too */
+        cut_out(text, (struct span){span.from - 1, span.len + 1});
+    while ((span = find_pair(text, 0)).len > 0)
+        cut_out(text, span);
+}
+
 bool secret_variable(const char *variable)
 {
     size_t len = strcspn(variable, "=");

@@ -10,6 +10,8 @@
 void secret_wipe(char *text);
 /* True if secret_wipe() would change @text. */
 bool secret_has(const char *text);
+/* Take it out instead: what is left names the same engine. */
+void secret_remove(char *text);
 /* True if the child must not see this NAME=VALUE of our environment. */
 bool secret_variable(const char *variable);
 

@@ -227,6 +227,26 @@ TEST(secret, is_wiped_from_urls_and_pairs)
     ASSERT_FALSE(secret_has("redis://me@h?ttl=5s"));
 }
 
+static const char *removed(const char *text)
+{
+    static char copy[128];
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    secret_remove(copy);
+    return copy;
+}
+
+TEST(secret, is_removed_from_urls)
+{
+    ASSERT_STREQ(removed("redis://me:pw@h:1/0"), "redis://me@h:1/0");
+    ASSERT_STREQ(removed("redis://:pw@h"), "redis://@h");
+    ASSERT_STREQ(removed("redis://h?password=pw&ttl=5s"),
+                 "redis://h?password=&ttl=5s");
+    ASSERT_STREQ(removed("a://u:p@h?password=1&password=2"),
+                 "a://u@h?password=&password=");
+    ASSERT_STREQ(removed("local:"), "local:");
+}
+
 TEST(secret, variables_with_secrets_are_not_passed_on)
 {
     ASSERT_TRUE(secret_variable("HOLDFAST_URL=redis://me:pw@h"));

@@ -429,6 +429,16 @@ TEST(run, shows_no_secret_of_a_url)
     ASSERT_NULL(strstr(command_err(run), "hunter2"));
 }
 
+TEST(run, a_holdfast_inside_does_not_fall_back_to_another_engine)
+{
+    char with_secret[512];
+
+    snprintf(with_secret, sizeof(with_secret), "%s?password=hunter2",
+             command_url());
+    command_variable("HOLDFAST_URL", with_secret);
+    FINISH(75, "run", "x", "--", HOLDFAST_COMMAND, "test", "x");
+}
+
 TEST(run, keeps_a_url_without_secret_in_the_environment)
 {
     struct command *run =
