@@ -24,7 +24,7 @@
 #include "tempdir.h"
 #include "test.h"
 
-enum { ARGS_MAX = 64, START_MS = 10000, STOP_MS = 5000, PORT_TRIES = 5 };
+enum { ARGS_MAX = 64, START_MS = 30000, STOP_MS = 5000, PORT_TRIES = 5 };
 
 struct server {
     pid_t pid; /* 0: not running */
@@ -224,23 +224,45 @@ static void end_server(void *arg)
     free(server);
 }
 
-struct server *server_start(const char *const *argv)
+static void launch_somewhere(struct server *server)
+{
+    for (int i = 0; i < PORT_TRIES; i++) {
+        server->port = server_free_port();
+        if (launch(server))
+            return;
+    }
+    show_log(server);
+    FAIL("%s does not start", server->argv[0]);
+}
+
+static struct server *new_server(const char *const *argv, const char *dir)
 {
     struct server *server = calloc(1, sizeof(*server));
 
     if (!server)
         FAIL("out of memory");
-    server->dir = tempdir_new();
-    (void)chmod(server->dir, 0755); /* some servers change their user */
+    (void)chmod(dir, 0755); /* some servers change their user */
+    server->dir = dir;
     server->argv = argv;
+    return server;
+}
+
+struct server *server_start(const char *const *argv)
+{
+    struct server *server = new_server(argv, tempdir_new());
+
     test_defer(end_server, server);
-    for (int i = 0; i < PORT_TRIES; i++) {
-        server->port = server_free_port();
-        if (launch(server))
-            return server;
-    }
-    show_log(server);
-    FAIL("%s does not start", argv[0]);
+    launch_somewhere(server);
+    return server;
+}
+
+struct server *server_share(const char *const *argv, const char *dir)
+{
+    struct server *server = new_server(argv, dir);
+
+    test_defer_late(end_server, server);
+    launch_somewhere(server);
+    return server;
 }
 
 int server_port(const struct server *server)

@@ -22,8 +22,10 @@
 struct server;
 
 /* @argv ends with NULL; "{port}" and "{dir}" in it are replaced. Fails the
- * test, showing the server's output, if nobody listens after ten seconds. */
+ * test, showing the server's output, if nobody listens in time. */
 struct server *server_start(const char *const *argv);
+/* One for all tests of this process, in @dir. */
+struct server *server_share(const char *const *argv, const char *dir);
 int server_port(const struct server *server);
 const char *server_dir(const struct server *server);
 pid_t server_pid(const struct server *server);

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEFERRED_MAX = 8192, TIMEOUT_SECONDS = 60 };
+enum { DEFERRED_MAX = 8192, LATE_MAX = 8, TIMEOUT_SECONDS = 60 };
 
 struct deferred {
     test_defer_fn *undo;
@@ -29,6 +29,8 @@ static struct test_case **last = &first;
 static const struct test_case *running;
 static struct deferred deferred[DEFERRED_MAX];
 static size_t n_deferred;
+static struct deferred late[LATE_MAX];
+static size_t n_late;
 static unsigned n_not_tested;
 static jmp_buf back;
 static pthread_t thread;
@@ -67,6 +69,24 @@ void test_defer(test_defer_fn *undo, void *arg)
     deferred[n_deferred].undo = undo;
     deferred[n_deferred].arg = arg;
     n_deferred++;
+}
+
+void test_defer_late(test_defer_fn *undo, void *arg)
+{
+    if (n_late == LATE_MAX)
+        FAIL("more than %d late calls", LATE_MAX);
+    late[n_late].undo = undo;
+    late[n_late].arg = arg;
+    n_late++;
+}
+
+/* But for the first @keep of them. */
+static void undo_late(size_t keep)
+{
+    while (n_late > keep) {
+        n_late--;
+        late[n_late].undo(late[n_late].arg);
+    }
 }
 
 void test_forked(void)
@@ -218,8 +238,10 @@ static bool run_forked(const struct test_case *test)
     if (pid < 0)
         return false;
     if (pid == 0) {
+        size_t of_parent = n_late;
         bool passed = run_here(test);
 
+        undo_late(of_parent);
         (void)fflush(stdout);
         _exit(passed ? 0 : TEST_FAILED_STATUS);
     }
@@ -279,6 +301,7 @@ int test_main(int argc, char **argv)
         else
             failed++;
     }
+    undo_late(/* keep= */ 0);
     if (n_not_tested > 0)
         (void)printf("# %u expectations not tested, see above\n", n_not_tested);
     (void)printf("%u passed, %u failed\n", passed, failed);
