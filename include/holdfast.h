@@ -487,7 +487,7 @@ HF_API int hf_elect_stop(hf_election *election, hf_error *err);
  * to its end, and end neither the connection nor the transaction: to undo, roll
  * back, and hf_release() answers HF_ELOST. Do not close the client, nor let
  * max_hold end the hold, while a statement runs. Ask again as often as you
- * like. For now on MariaDB only: PostgreSQL has no mode=for_update yet.
+ * like. MariaDB and PostgreSQL have it.
  *
  *   HF_ELOST         the lock is lost or released
  *   HF_EUNSUPPORTED  this lock has no transaction of its own

@@ -527,6 +527,8 @@ static void greeted(struct hf__session *session, const PGresult *result)
     }
     session->state = HF__SESSION_UP;
     session->timeout_ms = 0;
+    session->marked = false;
+    session->lent = false;
     clear_answer(session);
     session->engine->mode->up(session);
 }
@@ -588,6 +590,34 @@ static void session_ready(struct hf__io *io, uint32_t events)
     session->reading = false;
     if (session->closing)
         end(session);
+}
+
+/* ---- lending -------------------------------------------------------------- */
+
+int hf__session_lend(struct hf__session *session, hf_error *err)
+{
+    if (hf__pq.PQexitPipelineMode(session->conn) != 1 ||
+        hf__pq.PQsetnonblocking(session->conn, 0) != 0)
+        return hf__fail(err, HF_EINTERNAL, "%s: the connection is in use",
+                        session->engine->peer);
+    hf__io_stop(session->engine->base.host->loop, &session->io);
+    session->lent = true;
+    return 0;
+}
+
+int hf__session_take_back(struct hf__session *session)
+{
+    session->lent = false;
+    if (hf__pq.PQstatus(session->conn) == CONNECTION_OK &&
+        hf__pq.PQtransactionStatus(session->conn) != PQTRANS_ACTIVE &&
+        hf__pq.PQsetnonblocking(session->conn, 1) == 0 &&
+        hf__pq.PQenterPipelineMode(session->conn) == 1) {
+        watch(session, EPOLLIN);
+        return 0;
+    }
+    refuse(session, HF_EUNAVAILABLE,
+           "the connection came back lost, or in the middle of a statement");
+    return HF_EUNAVAILABLE;
 }
 
 /* ---- connecting ---------------------------------------------------------- */

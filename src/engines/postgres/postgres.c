@@ -130,9 +130,12 @@ static int choose_mode(struct hf__postgres *postgres, hf_error *err)
         postgres->mode = &hf__postgres_advisory;
     else if (strcmp(mode, "table") == 0)
         postgres->mode = &hf__postgres_table;
+    else if (strcmp(mode, "for_update") == 0)
+        postgres->mode = &hf__postgres_for_update;
     else
-        return hf__fail(err, HF_ECONFIG,
-                        "mode=%s: postgresql has advisory and table", mode);
+        return hf__fail(
+            err, HF_ECONFIG,
+            "mode=%s: postgresql has advisory, table and for_update", mode);
     postgres->base.caps = postgres->mode->caps;
     return 0;
 }
@@ -264,19 +267,20 @@ static int postgres_renew(struct hf__engine *engine,
     return postgres->mode->renew(postgres, tickets, n, err);
 }
 
+static int unsupported(const struct hf__postgres *postgres, hf_error *err)
+{
+    return hf__fail(err, HF_EUNSUPPORTED, "%s: mode=%s cannot; mode=table can",
+                    postgres->peer, postgres->mode->name);
+}
+
 static int postgres_downgrade(struct hf__engine *engine,
                               struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__postgres *postgres = hf__postgres_of(engine);
 
-    return postgres->mode->downgrade(postgres, ticket, err);
-}
-
-static int unsupported(const struct hf__postgres *postgres, hf_error *err)
-{
-    return hf__fail(err, HF_EUNSUPPORTED,
-                    "%s: mode=%s cannot tell; mode=table can", postgres->peer,
-                    postgres->mode->name);
+    return postgres->mode->downgrade
+               ? postgres->mode->downgrade(postgres, ticket, err)
+               : unsupported(postgres, err);
 }
 
 static int postgres_list(struct hf__engine *engine, struct hf__query *query,
@@ -341,4 +345,5 @@ const struct hf__engine_ops hf__engine_postgres = {
     .version_read = hf__postgres_version_read,
     .version_commit = hf__postgres_version_commit,
     .doctor = hf__postgres_doctor,
+    .connection = hf__postgres_connection,
 };

@@ -7,7 +7,7 @@
  *   connection.c  one connection: calls and their answers in order
  *   schema.c      the tables, made on demand; the statements
  *   tickets.c     which tickets the server may know
- *   advisory.c    mode=advisory: session locks, a pool of connections
+ *   advisory.h    mode=advisory, mode=for_update: locks of sessions
  *   table.c       mode=table: rows, leases by the server's clock, NOTIFY
  *   inspect.c     … who holds, who waits; breaking
  *   versions.c    hf_version_*()                        doctor.c
@@ -36,7 +36,7 @@ enum {
 
 enum hf__pg_statement {
     HF__PG_PING,
-    HF__PG_TIMEOUT, /* idle_session_timeout */
+    HF__PG_TIMEOUT, /* how long a session may be silent */
     HF__PG_TRY,     /* key → token, or no row */
     HF__PG_TRY_SHARED,
     HF__PG_WAIT, /* key → token, when it is granted */
@@ -49,8 +49,18 @@ enum hf__pg_statement {
     HF__PG_END_WAIT,   /* … and wait until it has gone */
     HF__PG_IS_GONE,    /* … is it? */
     HF__PG_IS_WAITING, /* does a backend stand in line? */
-    HF__PG_NAME,       /* claim a key for a name → the name that has it */
-    HF__PG_ROW_LOCK,   /* table: one at a time per name */
+    HF__PG_MARK,       /* which name a key stands for */
+    HF__PG_UNMARK,
+    HF__PG_UNLOCK_ALL,
+    HF__PG_STRANGER, /* key, mark → who has it under another name */
+    HF__PG_BEGIN,    /* for_update */
+    HF__PG_PATIENCE, /* how long to wait for a row: lock_timeout */
+    HF__PG_INSERT,
+    HF__PG_DELETE, /* → transaction */
+    HF__PG_SAME,   /* is it still this transaction? */
+    HF__PG_COMMIT,
+    HF__PG_ROLLBACK,
+    HF__PG_ROW_LOCK, /* table: one at a time per name */
     HF__PG_ROW_PURGE,
     HF__PG_ROW_ASK,
     HF__PG_ROW_GRANT,
@@ -145,7 +155,10 @@ struct hf__session {
     struct hf__session_call next; /* being put together */
     struct hf__session_answer answer;
     uint64_t prepared;
-    int64_t timeout_ms; /* idle_session_timeout; 0: none */
+    int64_t timeout_ms; /* how long it may be silent; 0: for ever */
+    int64_t mark;       /* advisory: of the name that it used last */
+    bool marked;        /* … it still has it */
+    bool lent;          /* to the caller of hf_sql_connection() */
     int64_t spoke_ns;   /* when we last sent something */
     int32_t pid;
     char started[40]; /* backend_start, as the server writes it */
@@ -165,6 +178,10 @@ int hf__session_add(struct hf__session *session,
  * ends. */
 int hf__session_send(struct hf__session *session,
                      const struct hf__session_call *call, hf_error *err);
+/* Leave it alone, outside pipeline mode; there must be no call under way. */
+int hf__session_lend(struct hf__session *session, hf_error *err);
+/* It is ours again. Non-zero: it could not be used any more, and has ended. */
+int hf__session_take_back(struct hf__session *session);
 /* Its backend, once the session is lost; unchanged if it never had one. */
 void hf__session_ghost(struct hf__session *session,
                        struct hf__ghost *ret_ghost);
@@ -199,21 +216,27 @@ struct hf__postgres_ticket {
     struct hf__ticket *ticket;
     struct hf__session *session; /* where it waits or is held; NULL: nowhere */
     int64_t key;
+    int64_t mark; /* advisory: tells it from other names with the key */
     uint64_t token;
     int64_t since_ns;     /* advisory: granted then */
     int64_t confirmed_ns; /* when the last answered request was sent */
     int64_t watch_ns;     /* table: look again then */
-    uint8_t state;        /* advisory.c */
+    uint8_t state;        /* advisory.h */
     bool known;
-    bool asking;     /* an acquire has not been reported yet */
-    bool waiting;    /* table: in line */
-    bool leaving;    /* withdraw() or release() was called */
-    bool releasing;  /* it was release() */
-    bool unsure;     /* table: a row of an earlier attempt may be there */
-    uint64_t beat;   /* table: the renewal that is under way */
-    bool beating;    /* a renewal is under way */
-    bool queued;     /* advisory: it waits, and the core knows */
-    bool cancelling; /* … and was told to stop */
+    bool asking;            /* an acquire has not been reported yet */
+    bool waiting;           /* table: in line */
+    bool leaving;           /* withdraw() or release() was called */
+    bool releasing;         /* it was release() */
+    bool unsure;            /* something of an earlier attempt may be there */
+    bool refused;           /* advisory: another has it */
+    bool marked;            /* … and its session has its mark */
+    bool lent;              /* for_update: the caller used the connection */
+    bool committing;        /* … and its statements are being committed */
+    char transaction[24];   /* … in this one */
+    uint64_t beat;          /* table: the renewal that is under way */
+    bool beating;           /* a renewal is under way */
+    bool queued;            /* advisory: it waits, and the core knows */
+    bool cancelling;        /* … and was told to stop */
     struct hf__ghost ghost; /* a backend that may still have it */
     hf_error *why;          /* what is reported when it is undone */
 };
@@ -224,7 +247,7 @@ static inline struct hf__postgres_ticket *hf__postgres_ticket(
 /* What this client knows about a name. */
 struct hf__postgres_name {
     int64_t key;
-    int64_t claimed_ns; /* the key is this name's, since then */
+    int64_t checked_ns; /* no other name was seen with the key then */
     uint32_t contended; /* grants at once until it counts as quiet again */
 };
 
@@ -257,13 +280,14 @@ struct hf__postgres_mode {
 };
 
 extern const struct hf__postgres_mode hf__postgres_advisory;
+extern const struct hf__postgres_mode hf__postgres_for_update;
 extern const struct hf__postgres_mode hf__postgres_table;
 
 struct hf__postgres {
     struct hf__engine base;
     const struct hf__postgres_mode *mode;
     struct hf__session main;
-    struct hf__sql_pool pool;    /* advisory: for waits, and other leases */
+    struct hf__sql_pool pool;    /* for waits, other leases, transactions */
     struct hf__session *opening; /* is being begun by the pool */
     struct hf__ghost ghosts[HF__PG_GHOSTS];
     struct hf__list held[HF__PG_BUCKETS]; /* on the main session, by key */
@@ -299,9 +323,11 @@ void hf__postgres_know(struct hf__postgres *postgres,
 void hf__postgres_forget(struct hf__postgres_ticket *mine);
 struct hf__postgres_ticket *hf__postgres_find(
     const struct hf__postgres *postgres, uint64_t id);
-/* The 64 bits that stand for prefix and name. */
+/* The 64 bits that stand for prefix and name; 64 others. */
 int64_t hf__postgres_key(const struct hf__postgres *postgres, const char *name,
                          size_t len);
+int64_t hf__postgres_mark(const struct hf__postgres *postgres, const char *name,
+                          size_t len);
 /* The one place for a name's memory; may be another name's: compare key. */
 struct hf__postgres_name *hf__postgres_name(struct hf__postgres *postgres,
                                             int64_t key);
@@ -333,7 +359,9 @@ int hf__postgres_row_check(struct hf__engine *engine, struct hf__query *query,
 int hf__postgres_row_break(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err);
 
-/* versions.c, doctor.c */
+/* lend.c, versions.c, doctor.c */
+int hf__postgres_connection(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err);
 int hf__postgres_version_read(struct hf__engine *engine,
                               struct hf__query *query, hf_error *err);
 int hf__postgres_version_commit(struct hf__engine *engine,

@@ -20,6 +20,8 @@
     X(PQsetnonblocking)                                                        \
     X(PQsetNoticeReceiver)                                                     \
     X(PQenterPipelineMode)                                                     \
+    X(PQexitPipelineMode)                                                      \
+    X(PQtransactionStatus)                                                     \
     X(PQpipelineSync)                                                          \
     X(PQsendPrepare)                                                           \
     X(PQsendQueryPrepared)                                                     \

@@ -7,8 +7,8 @@
  *
  *   holdfast_token    a sequence: every grant takes one number while it has the
  *                     lock, so it exceeds those of all grants before
- *   holdfast_name     mode=advisory: which name a key stands for
  *   holdfast_place    mode=table: one row for each holder and waiter
+ *   holdfast_row      mode=for_update: always empty for whoever looks
  *   holdfast_version  hf_version_commit()
  *
  * In mode=table a change of a name's rows is one transaction that begins with
@@ -33,7 +33,9 @@ static const struct {
 } statements[] = {
     [HF__PG_PING] = {"hf_ping", "SELECT 1", NULL},
     [HF__PG_TIMEOUT] = {"hf_timeout",
-                        "SELECT set_config('idle_session_timeout', $1, false)",
+                        "SELECT set_config('idle_session_timeout', $1, false), "
+                        "set_config('idle_in_transaction_session_timeout', "
+                        "$1, false)",
                         NULL},
     [HF__PG_TRY] = {"hf_try",
                     "SELECT nextval('holdfast_token') "
@@ -83,16 +85,41 @@ static const struct {
                         NULL},
     [HF__PG_IS_WAITING] = {"hf_is_waiting",
                            "SELECT 1 FROM pg_locks WHERE pid = $1::int "
-                           "AND locktype = 'advisory' AND NOT granted",
+                           "AND NOT granted",
                            NULL},
-    [HF__PG_NAME] = {"hf_name",
-                     "WITH claim AS (INSERT INTO holdfast_name AS n "
-                     "VALUES ($1::bigint, $2, now()) ON CONFLICT (key) "
-                     "DO UPDATE SET seen = now() "
-                     "WHERE n.seen < now() - interval '1 day' "
-                     "RETURNING n.name) SELECT name FROM claim UNION ALL "
-                     "SELECT name FROM holdfast_name WHERE key = $1::bigint",
+    /* Keys of two numbers are others than those of one. */
+    [HF__PG_MARK] = {"hf_mark",
+                     "SELECT pg_advisory_lock_shared($1::int, $2::int)", NULL},
+    [HF__PG_UNMARK] = {"hf_unmark",
+                       "SELECT pg_advisory_unlock_shared($1::int, $2::int)",
+                       NULL},
+    [HF__PG_UNLOCK_ALL] = {"hf_unlock_all", "SELECT pg_advisory_unlock_all()",
+                           NULL},
+    /* One snapshot, so that key and mark are of one instant. */
+    [HF__PG_STRANGER] =
+        {"hf_stranger",
+         "WITH has AS MATERIALIZED (SELECT pid, objsubid AS kind, "
+         "(classid::bigint << 32) | objid::bigint AS bits FROM pg_locks "
+         "WHERE locktype = 'advisory' AND granted AND database = (SELECT oid "
+         "FROM pg_database WHERE datname = current_database())) "
+         "SELECT pid FROM has k WHERE kind = 1 AND bits = $1::bigint "
+         "AND NOT EXISTS (SELECT FROM has m WHERE m.pid = k.pid "
+         "AND m.kind = 2 AND m.bits = $2::bigint) LIMIT 1",
+         NULL},
+    [HF__PG_BEGIN] = {"hf_begin", "BEGIN", NULL},
+    [HF__PG_PATIENCE] = {"hf_patience",
+                         "SELECT set_config('lock_timeout', $1, true)", NULL},
+    [HF__PG_INSERT] = {"hf_insert", "INSERT INTO holdfast_row VALUES ($1)",
+                       NULL},
+    [HF__PG_DELETE] = {"hf_delete",
+                       "DELETE FROM holdfast_row WHERE name = $1 "
+                       "RETURNING pg_current_xact_id()",
+                       NULL},
+    [HF__PG_SAME] = {"hf_same",
+                     "SELECT pg_current_xact_id_if_assigned()::text = $1",
                      NULL},
+    [HF__PG_COMMIT] = {"hf_commit", "COMMIT", NULL},
+    [HF__PG_ROLLBACK] = {"hf_rollback", "ROLLBACK", NULL},
     [HF__PG_ROW_LOCK] = {"hf_row_lock",
                          "SELECT pg_advisory_xact_lock($1::bigint)", NULL},
     [HF__PG_ROW_PURGE] = {"hf_row_purge",
@@ -226,7 +253,9 @@ const char *hf__pg_statement_name(enum hf__pg_statement statement)
     "coalesce(has_sequence_privilege(to_regclass('holdfast_token'), "          \
     "'USAGE'), false), "                                                       \
     "coalesce(has_table_privilege(to_regclass('holdfast_place'), "             \
-    "'SELECT, INSERT, UPDATE, DELETE'), false) "                               \
+    "'SELECT, INSERT, UPDATE, DELETE') AND "                                   \
+    "has_table_privilege(to_regclass('holdfast_row'), "                        \
+    "'SELECT, INSERT, DELETE'), false) "                                       \
     "FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 
 const char *hf__pg_greeting(void)
@@ -243,9 +272,8 @@ const char *hf__pg_schema(void)
 {
     return "SELECT pg_advisory_xact_lock(7524410947216830836); "
            "CREATE SEQUENCE IF NOT EXISTS holdfast_token; "
-           "CREATE TABLE IF NOT EXISTS holdfast_name ("
-           "key bigint PRIMARY KEY, name text COLLATE \"C\" NOT NULL, "
-           "seen timestamptz NOT NULL); "
+           "CREATE UNLOGGED TABLE IF NOT EXISTS holdfast_row ("
+           "name text COLLATE \"C\" PRIMARY KEY); "
            "CREATE TABLE IF NOT EXISTS holdfast_place ("
            "name text COLLATE \"C\" NOT NULL, "
            "place bigint GENERATED ALWAYS AS IDENTITY, "

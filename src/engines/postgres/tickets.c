@@ -3,9 +3,8 @@
  * tickets.c - which tickets the server may know, and what stands for a name.
  *
  * A call remembers its ticket by number: the ticket may be gone when the
- * answer comes. An advisory lock has 64 bits for a name. Two names that share
- * them would be one lock, so the bits are claimed for a name in a table before
- * their first use (advisory.c); the hash is part of what the clients of one
+ * answer comes. An advisory lock has 64 bits for a name; 64 others tell it from
+ * names that share them (marks.c). Both are part of what the clients of one
  * database agree on.
  */
 #include <stdio.h>
@@ -31,6 +30,7 @@ void hf__postgres_know(struct hf__postgres *postgres, struct hf__ticket *ticket)
     mine->engine = postgres;
     mine->ticket = ticket;
     mine->key = hf__postgres_key(postgres, ticket->name, ticket->name_len);
+    mine->mark = hf__postgres_mark(postgres, ticket->name, ticket->name_len);
     hf__list_init(&mine->link);
     hf__list_init(&mine->bucket);
     hf__list_append(&postgres->known[ticket->id % HF__PG_BUCKETS],
@@ -71,11 +71,9 @@ void hf__postgres_whole(const struct hf__postgres *postgres, const char *name,
                    postgres->base.host->settings->prefix, name);
 }
 
-int64_t hf__postgres_key(const struct hf__postgres *postgres, const char *name,
-                         size_t len)
+static int64_t hash_of(const struct hf__postgres *postgres, const char *name,
+                       size_t len, const uint64_t key[2])
 {
-    static const uint64_t key[2] = {UINT64_C(0x686f6c6466617374),
-                                    UINT64_C(0x706f737467726573)};
     const char *prefix = postgres->base.host->settings->prefix;
     uint64_t hash;
     char whole[HF__PG_WHOLE];
@@ -87,6 +85,24 @@ int64_t hf__postgres_key(const struct hf__postgres *postgres, const char *name,
         hash = hf__name_hash(whole, strlen(whole), key);
     }
     return (int64_t)hash;
+}
+
+int64_t hf__postgres_key(const struct hf__postgres *postgres, const char *name,
+                         size_t len)
+{
+    static const uint64_t key[2] = {UINT64_C(0x686f6c6466617374),
+                                    UINT64_C(0x706f737467726573)};
+
+    return hash_of(postgres, name, len, key);
+}
+
+int64_t hf__postgres_mark(const struct hf__postgres *postgres, const char *name,
+                          size_t len)
+{
+    static const uint64_t key[2] = {UINT64_C(0x6e616d652d6d6172),
+                                    UINT64_C(0x6b2e706f73746772)};
+
+    return hash_of(postgres, name, len, key);
 }
 
 struct hf__postgres_name *hf__postgres_name(struct hf__postgres *postgres,

@@ -10,59 +10,57 @@
 #include "tempdir.h"
 
 /* It does not run as root: there it becomes the user postgres. */
-#define SETTING                                                                \
-    "set -e; umask 022; bin=$(pg_config --bindir 2>/dev/null || :); "          \
-    "[ -x \"$bin/postgres\" ] || "                                             \
-    "bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1); as=; "                  \
-    "[ \"$(id -u)\" != 0 ] || as='setpriv --reuid=postgres "                   \
-    "--regid=postgres --init-groups --pdeathsig SIGKILL'; "
-
-static const char make[] =
-    SETTING "cd \"$HF_PG_TEMPLATE\"; chmod 755 .; "
-            "[ -z \"$as\" ] || chown postgres .; "
-            "$as $bin/initdb -D data -A trust -U postgres --no-sync >log 2>&1; "
-            "sed -i '1i host all secret 127.0.0.1/32 scram-sha-256' "
-            "data/pg_hba.conf";
-
 static const char serve[] =
-    SETTING "cd {dir}; [ -d data ] || { rm -rf new; "
-            "cp -rp \"$HF_PG_TEMPLATE/data\" new; mv new data; }; "
-            "[ -z \"$as\" ] || chown postgres . data; "
-            "exec $as $bin/postgres -D {dir}/data -p {port} "
-            "-c listen_addresses=127.0.0.1 -c unix_socket_directories={dir} "
-            "-c shared_buffers=32MB -c fsync=off";
+    "set -e; umask 022; bin=$(pg_config --bindir 2>/dev/null || :); "
+    "[ -x \"$bin/postgres\" ] || "
+    "bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1); as=; "
+    "[ \"$(id -u)\" != 0 ] || as='setpriv --reuid=postgres "
+    "--regid=postgres --init-groups --pdeathsig SIGKILL'; "
+    "cd {dir}; [ -z \"$as\" ] || chown postgres .; "
+    "[ -e made ] || { rm -rf data; "
+    "$as $bin/initdb -D data -A trust -U postgres --no-sync >log 2>&1; "
+    "sed -i '1i hostssl all guarded 127.0.0.1/32 trust\\n"
+    "host all guarded 127.0.0.1/32 reject\\n"
+    "host all secret 127.0.0.1/32 scram-sha-256' data/pg_hba.conf; "
+    ": >made; }; "
+    "exec $as $bin/postgres -D {dir}/data -p {port} "
+    "-c listen_addresses=127.0.0.1 -c unix_socket_directories={dir} "
+    "-c shared_buffers=32MB -c fsync=off";
 
-static char template[] = "/tmp/holdfast-postgres-XXXXXX";
+static char directory[] = "/tmp/holdfast-postgres-XXXXXX";
 
-static void remove_template(void)
+static void remove_directory(void *arg)
 {
-    tempdir_remove(template);
+    (void)arg;
+    tempdir_remove(directory);
 }
 
-/* Making a database takes long on a busy machine: once, then it is copied. */
-static void make_template(void)
+/* Making a database takes long on a busy machine: all tests share one. */
+static struct server *share(void)
 {
-    static bool made;
+    static const char *const words[] = {"sh", "-c", serve, NULL};
 
-    if (made)
-        return;
-    made = true;
-    if (!mkdtemp(template))
+    if (!mkdtemp(directory))
         FAIL("mkdtemp: %m");
-    (void)atexit(remove_template);
-    (void)setenv("HF_PG_TEMPLATE", template, 1);
-    if (system(make) != 0) /* NOLINT: our own words */
-        FAIL("initdb fails");
+    test_defer_late(remove_directory, NULL);
+    return server_share(words, directory);
 }
 
 struct server *postgres_start(void)
 {
-    static const char *const words[] = {"sh", "-c", serve, NULL};
-    struct server *server;
+    static struct server *server;
 
-    make_template();
-    server = server_start(words);
-    EVENTUALLY(strcmp(postgres_do(server, "SELECT 1"), "1\n") == 0);
+    if (!server)
+        server = share();
+    EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM "
+                                          "pg_stat_activity WHERE backend_type "
+                                          "= 'client backend' AND pid <> "
+                                          "pg_backend_pid()"),
+                      "0\n") == 0);
+    (void)postgres_do(server,
+                      "SET default_transaction_read_only = off; "
+                      "ALTER DATABASE postgres RESET ALL; "
+                      "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
     return server;
 }
 
@@ -73,29 +71,62 @@ void postgres_crash(struct server *server)
     server_restart(server);
 }
 
-const char *postgres_do(struct server *server, const char *format, ...)
+static FILE *psql(struct server *server, const char *statement)
 {
-    static char answer[65536];
-    char statement[2048];
     char command[4096];
-    va_list args;
-    size_t used;
-    FILE *psql;
+    FILE *answer;
 
-    va_start(args, format);
-    (void)vsnprintf(statement, sizeof(statement), format, args);
-    va_end(args);
     (void)snprintf(command, sizeof(command),
                    "psql -XAtq -h 127.0.0.1 -p %d -U postgres 2>&1 <<'END'\n"
                    "%s\nEND\n",
                    server_port(server), statement);
-    psql = popen(command, "re"); /* NOLINT: our own words */
-    if (!psql)
+    answer = popen(command, "re"); /* NOLINT: our own words */
+    if (!answer)
         FAIL("psql cannot be started");
-    used = fread(answer, 1, sizeof(answer) - 1, psql);
-    answer[used] = '\0';
-    (void)pclose(psql);
     return answer;
+}
+
+const char *postgres_do(struct server *server, const char *format, ...)
+{
+    static char answer[65536];
+    char statement[2048];
+    va_list args;
+    size_t used;
+    FILE *from;
+
+    va_start(args, format);
+    (void)vsnprintf(statement, sizeof(statement), format, args);
+    va_end(args);
+    from = psql(server, statement);
+    used = fread(answer, 1, sizeof(answer) - 1, from);
+    answer[used] = '\0';
+    (void)pclose(from);
+    return answer;
+}
+
+FILE *postgres_begin(struct server *server, const char *format, ...)
+{
+    char statement[2048];
+    va_list args;
+    FILE *from;
+
+    va_start(args, format);
+    (void)vsnprintf(statement, sizeof(statement), format, args);
+    va_end(args);
+    from = psql(server, statement);
+    EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM "
+                                          "pg_stat_activity WHERE "
+                                          "application_name = 'psql' AND "
+                                          "wait_event = 'PgSleep'"),
+                      "1\n") == 0);
+    return from;
+}
+
+void postgres_end(struct server *server, FILE *from)
+{
+    (void)postgres_do(server, "SELECT pg_terminate_backend(pid, 10000) FROM "
+                              "pg_stat_activity WHERE wait_event = 'PgSleep'");
+    (void)pclose(from);
 }
 
 int postgres_leftovers(struct server *server)

@@ -3,18 +3,25 @@
 #ifndef HF_LIVE_POSTGRES_H
 #define HF_LIVE_POSTGRES_H
 
+#include <stdio.h>
+
 #include "proxy.h"
 #include "server.h"
 #include "test.h"
 
-/* A server that trusts everybody but the role "secret", whose password is
- * asked for; stopped when the test is over. */
+/* A server without clients or tables, the same one for every test. It trusts
+ * everybody but the roles "secret", whose password is asked for, and "guarded",
+ * which has to use TLS. */
 struct server *postgres_start(void);
 /* End it as a crash does, and start it again. */
 void postgres_crash(struct server *server);
 /* Run one statement; what it prints, valid until the next call. */
 const char *postgres_do(struct server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Start one statement that does not end by itself; end it. */
+FILE *postgres_begin(struct server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void postgres_end(struct server *server, FILE *psql);
 /* Rows and advisory locks that nobody should have any more. */
 int postgres_leftovers(struct server *server);
 /* "postgresql://postgres@127.0.0.1:PORT/postgres?QUERY", valid until the next

@@ -38,3 +38,9 @@ TEST_FORKED(torture, table)
 {
     torture_with(QUICK "&mode=table");
 }
+
+TEST_FORKED(torture, for_update)
+{
+    heap_install();
+    torture(QUICK "&mode=for_update");
+}
