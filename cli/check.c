@@ -52,6 +52,8 @@ static int check_main(const struct verb *verb, int argc, char **argv)
         return rc;
     if (!options_number(words.word[1], INT64_MAX, &token))
         return cli_usage("a token is a number, not \"%s\"", words.word[1]);
+    if (token == 0)
+        return cli_usage("0 is no token: the engine that gave it has none");
     rc = cli_open(&client);
     if (rc != 0)
         return rc;

@@ -201,6 +201,24 @@ static int ask(hf_client *client, hf__engine_query_fn *slot,
     return (*query)->rc == 0 ? 0 : hf__fail_pass(err, &(*query)->err);
 }
 
+/* What somebody wants who asks for this slot. */
+static const char *wish(size_t slot_offset)
+{
+    switch (slot_offset) {
+    case offsetof(struct hf__engine_ops, list):
+        return "tell who holds or waits";
+    case offsetof(struct hf__engine_ops, check_token):
+        return "tell whether a token is current";
+    case offsetof(struct hf__engine_ops, break_lock):
+        return "take a lock away from its holder";
+    case offsetof(struct hf__engine_ops, version_read):
+    case offsetof(struct hf__engine_ops, version_commit):
+        return "keep versions";
+    default:
+        return "do that";
+    }
+}
+
 int hf__query_ask(hf_client *client, size_t slot_offset,
                   struct hf__query **query, hf_error *err)
 {
@@ -213,8 +231,8 @@ int hf__query_ask(hf_client *client, size_t slot_offset,
     memcpy(&slot, (const char *)client->engine->ops + slot_offset,
            sizeof(slot));
     if (!slot)
-        rc = hf__fail(err, HF_EUNSUPPORTED, "%s cannot do that",
-                      client->engine_name);
+        rc = hf__fail(err, HF_EUNSUPPORTED, "%s cannot %s", client->engine_name,
+                      wish(slot_offset));
     else if (!client->up && client->down_err.code != 0)
         rc = hf__fail_pass(err, &client->down_err);
     else
@@ -314,7 +332,8 @@ int hf_check_token(hf_client *client, const char *name, uint64_t token,
     int rc;
 
     if (!client || !name || token == 0)
-        return hf__fail(err, HF_EINVAL, "client or name is NULL, or token 0");
+        return hf__fail(err, HF_EINVAL,
+                        "client or name is NULL, or token 0: no grant has it");
     query = hf__query_new(err);
     if (!query)
         return HF_ENOMEM;

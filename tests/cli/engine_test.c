@@ -71,7 +71,7 @@ TEST(engine, tells_who_holds_it)
 
     use_engine();
     if (!(capabilities() & HF_CAP_LIST)) {
-        test_not_tested("ls and show: the engine is not 'list'");
+        ASSERT_HAS(command_err(FINISH(78, "ls")), "holdfast engines");
         return;
     }
     run = holder("cli/seen");
