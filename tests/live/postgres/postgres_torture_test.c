@@ -41,6 +41,5 @@ TEST_FORKED(torture, table)
 
 TEST_FORKED(torture, for_update)
 {
-    heap_install();
-    torture(QUICK "&mode=for_update");
+    torture_with(QUICK "&mode=for_update");
 }
