@@ -160,14 +160,16 @@ static int send_now(struct hf__etcd_call *call, hf_error *err)
     const struct hf__settings *settings = etcd->base.host->settings;
 
     etcd->url.len = 0;
-    hf__buf_add(&etcd->url, etcd->endpoints[etcd->endpoint]);
+    hf__buf_add(&etcd->url,
+                call->member ? call->member : etcd->endpoints[etcd->endpoint]);
     hf__buf_add(&etcd->url, call->path);
     if (hf__buf_failed(&etcd->url))
         return hf__fail(err, HF_ENOMEM, "out of memory");
     return hf__http_start(&call->http, hf__buf_text(&etcd->url),
-                          call->stream ? 0
-                          : etcd->up   ? settings->io_timeout_ms
-                                       : settings->connect_timeout_ms,
+                          call->stream   ? 0
+                          : call->member ? settings->io_timeout_ms / 2
+                          : etcd->up     ? settings->io_timeout_ms
+                                         : settings->connect_timeout_ms,
                           err);
 }
 
@@ -333,7 +335,8 @@ static void on_done(struct hf__http_call *http)
         HF_CONTAINER_OF(http, struct hf__etcd_call, http);
     struct hf__etcd *etcd = call->etcd;
     struct hf__etcd_reply reply = read_reply(call);
-    bool fatal = reply.code == HF__ETCD_LOST && !call->stream && etcd->up;
+    bool fatal = reply.code == HF__ETCD_LOST && !call->stream &&
+                 !call->member && etcd->up;
 
     if (needs_token(call, &reply)) {
         park(call);

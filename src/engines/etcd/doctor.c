@@ -69,6 +69,50 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
     conclude(etcd, query, reply);
 }
 
+/* One that is not in use, but will be when that one fails. */
+static void on_other(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                     const struct hf__etcd_reply *reply)
+{
+    int64_t trip_us = (hf__now() - reply->sent_ns) / 1000;
+    const char *peer = strstr(call->member, "//") + 2;
+    uint64_t leader = hf__json_unsigned(hf__json_member(reply->root, "leader"));
+    bool fit = reply->code == HF__ETCD_OK && leader != 0;
+    struct hf__etcd_reply answered = {.code = HF__ETCD_OK};
+    char version[24];
+
+    hf__json_text(hf__json_member(reply->root, "version"), version,
+                  sizeof(version));
+    if (fit)
+        (void)hf__query_add_finding(call->query, OK, "member", "",
+                                    "%s, version %s, %lld µs", peer, version,
+                                    (long long)trip_us);
+    else
+        (void)hf__query_add_finding(
+            call->query, WARN, "member",
+            "it cannot take over when the one in use fails", "%s: %s", peer,
+            reply->code == HF__ETCD_OK ? "has no leader"
+            : call->http.text[0]       ? call->http.text
+                                       : "does not answer");
+    conclude(etcd, call->query, &answered);
+}
+
+static void ask_others(struct hf__etcd *etcd, struct hf__query *query)
+{
+    for (size_t i = 0; i < etcd->n_endpoints; i++) {
+        struct hf__etcd_call *call = NULL;
+
+        if (i != etcd->endpoint)
+            call = hf__etcd_call_new(etcd, "/v3/maintenance/status", on_other);
+        if (!call)
+            continue;
+        call->query = query;
+        call->member = etcd->endpoints[i];
+        hf__buf_add(&call->http.body, "{}");
+        if (hf__etcd_call_send(call, /* err= */ NULL) == 0)
+            query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
+    }
+}
+
 static void on_members(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
@@ -216,5 +260,6 @@ int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,
     (void)ask(etcd, query, "/v3/maintenance/alarm", on_alarms,
               "{\"action\":\"GET\"}");
     (void)ask_lease(etcd, query);
+    ask_others(etcd, query);
     return 0;
 }

@@ -62,6 +62,7 @@ struct hf__etcd_call {
     struct hf__http_call http;
     struct hf__etcd *etcd;
     const char *path;
+    const char *member; /* another than the one in use; NULL: that one */
     hf__etcd_reply_fn *done;
     uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
     struct hf__query *query; /* lives until it is answered */

@@ -489,6 +489,51 @@ TEST(session, expired_by_a_pause_is_lost)
     (void)proc_expect(proc, "free");
 }
 
+/* ---- the doctor ---------------------------------------------------------- */
+
+struct seen {
+    int fit; /* members that are not in use */
+    int unfit;
+    bool lease; /* what was asked for is given */
+    bool alarms;
+};
+
+static int see(const hf_finding *finding, void *ctx)
+{
+    struct seen *seen = ctx;
+    bool good = finding->status == HF_FINDING_OK;
+
+    if (strcmp(finding->check, "member") == 0)
+        *(good ? &seen->fit : &seen->unfit) += 1;
+    seen->lease |= strcmp(finding->check, "lease") == 0 && good &&
+                   strcmp(finding->detail, "asked for 30 s, given 30 s") == 0;
+    seen->alarms |= strcmp(finding->check, "alarms") == 0 && good;
+    return 0;
+}
+
+static int count_unfit(hf_client *client)
+{
+    struct seen seen = {0};
+
+    return hf_doctor(client, see, &seen, NULL) == 0 ? seen.unfit : -1;
+}
+
+TEST(doctor, asks_every_member_and_for_alarms_and_a_lease)
+{
+    struct etcd *etcd = etcd_start(3);
+    hf_client *client = etcd_open(etcd, "ttl=30s&io_timeout=15s");
+    struct seen seen = {0};
+    hf_error err;
+
+    ASSERT_OK(hf_doctor(client, see, &seen, &err), &err);
+    ASSERT_EQ(seen.fit, 2);
+    ASSERT_EQ(seen.unfit, 0);
+    ASSERT_TRUE(seen.lease);
+    ASSERT_TRUE(seen.alarms);
+    server_kill(etcd->members[0]); /* the one in use, or another */
+    EVENTUALLY(count_unfit(client) == 1);
+}
+
 /* ---- users --------------------------------------------------------------- */
 
 static void enable_users(struct etcd *etcd)
