@@ -9,8 +9,9 @@
 #include "command.h"
 #include "test.h"
 
-static const char *const pages[] = {"cron",        "deploy", "fencing",
-                                    "first-steps", "leader", "workers"};
+static const char *const pages[] = {"cron",    "deploy",      "failover",
+                                    "fencing", "first-steps", "leader",
+                                    "workers"};
 
 /* The text of all ```sh blocks of a page, into the file PAGE.sh. */
 static const char *extract(const char *page)

@@ -254,6 +254,24 @@ static void play(struct hf__zk *zk, const uint8_t *data, size_t size)
     }
 }
 
+/* The same bytes as what each server says to the doctor's four letters. */
+static void play_words(struct hf__zk *zk, const uint8_t *data, size_t size)
+{
+    struct hf__stream *stream = &zk->words.stream;
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
+    while (zk->words.query) {
+        hf__stream_stop(stream, /* forked= */ false);
+        stream->state = HF__STREAM_OPEN;
+        stream->opened(stream);
+        hf__buf_append(&stream->in, data, size);
+        stream->received(stream);
+        hf__stream_stop(stream, /* forked= */ false);
+        stream->closed(stream, &err);
+    }
+}
+
 static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
 {
     static const char greeting[] = "\0\0\0\x24\0\0\0\0\0\0\x75\x30"
@@ -275,6 +293,7 @@ static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
         (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
         hf__zk_fail(zk, &err);
     }
+    play_words(zk, data, size);
     for (int i = 0; i < QUERIES; i++)
         CHECK(answered[i]);
 }
@@ -313,9 +332,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         goto out;
     CHECK(config && hf__config_resolve(config, &settings, NULL) == 0);
-    if (data[0] & 1) {
+    if (data[0] & 3) {
         free(settings.dialect);
-        settings.dialect = strdup("curator-semaphore");
+        settings.dialect =
+            strdup(data[0] & 1 ? "curator-semaphore" : "medallion-rw");
     }
     CHECK(hf__url_parse("zk://127.0.0.1:1/locks", &url, NULL) == 0);
     host.settings = &settings;

@@ -2,9 +2,9 @@
 /*
  * doctor.c - is this ensemble fit to keep locks?
  *
- * One question after the other; each answer becomes a finding, and the last one
- * ends the query. What we may not ask is a warning: we do not
- * know. The rights that locks need are tried out, on a node of our own.
+ * One question after the other; each answer becomes a finding, and after the
+ * last one words.c goes on. What we may not ask is a warning: we do not know.
+ * The rights that locks need are tried out, on a node of our own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,7 +249,10 @@ static void on_answer(struct hf__zk *zk, const struct hf__zk_call *call,
         if (rc == 0)
             return;
     }
-    hf__up_answer(&zk->base, call->query, rc, rc != 0 ? &err : NULL);
+    if (rc == 0)
+        hf__zk_words_ask(zk, call->query);
+    else
+        hf__up_answer(&zk->base, call->query, rc, &err);
 }
 
 static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,

@@ -608,16 +608,14 @@ static void stream_received(struct hf__stream *stream)
 
 /* ---- connecting --------------------------------------------------------- */
 
-static void name_peer(struct hf__zk *zk)
+void hf__zk_peer(const struct hf__zk *zk, size_t server,
+                 struct hf__stream_peer *peer)
 {
-    const struct hf__url_host *host = &zk->base.host->url->hosts[zk->server];
-    struct hf__stream_peer *peer = &zk->stream.peer;
+    const struct hf__url_host *host = &zk->base.host->url->hosts[server];
 
     peer->host = host->host;
     peer->port = host->port != 0 ? host->port : zk->tls ? 2281 : 2181;
     peer->tls = zk->tls;
-    (void)snprintf(zk->peer, sizeof(zk->peer), "zookeeper %.250s:%d",
-                   peer->host, peer->port);
 }
 
 int hf__zk_connect(struct hf__zk *zk, hf_error *err)
@@ -628,7 +626,9 @@ int hf__zk_connect(struct hf__zk *zk, hf_error *err)
     zk->stream.received = stream_received;
     zk->stream.closed = stream_closed;
     zk->connect_ns = hf__now();
-    name_peer(zk);
+    hf__zk_peer(zk, zk->server, &zk->stream.peer);
+    (void)snprintf(zk->peer, sizeof(zk->peer), "zookeeper %.250s:%d",
+                   zk->stream.peer.host, zk->stream.peer.port);
     rc = hf__stream_start(&zk->stream, err);
     if (rc != 0) {
         zk->server = (zk->server + 1) % zk->base.host->url->n_hosts;

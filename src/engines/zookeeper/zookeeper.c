@@ -193,6 +193,7 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
     zk->timer.fire = timer_fire;
     zk->stream.loop = engine->host->loop;
     zk->stream.io.fd = -1;
+    zk->words.stream.io.fd = -1;
     zk->pending_last = &zk->pending;
     if (engine->host->url->n_hosts == 0)
         return hf__fail(err, HF_ECONFIG,
@@ -244,6 +245,7 @@ static void zk_close(struct hf__engine *engine, bool forked)
     if (!forked)
         hf__zk_close_session(zk);
     hf__zk_disconnect(zk, forked);
+    hf__zk_words_stop(zk, forked);
     if (forked)
         return;
     hf__timer_stop(engine->host->loop, &zk->timer);

@@ -10,7 +10,8 @@
  *   keep.c       renewals, downgrades, watches, the end of a session
  *   semaphore.c  the two lines of Curator's semaphore
  *   seek.c       finding a node whose name does not tell that it is ours
- *   inspect.c    list, check, break     versions.c     doctor.c     acl.c
+ *   inspect.c    list, check, break     versions.c     acl.c
+ *   doctor.c     is this ensemble fit   words.c  and each of its servers
  *   contend.c    who stands where in line (pure)    jute.c  the wire format
  */
 #ifndef HF_ZOOKEEPER_ZOOKEEPER_H
@@ -143,6 +144,15 @@ struct hf__zk_ticket {
 
 enum { HF__ZK_BUCKETS = 1024, HF__ZK_ACLS = 16 };
 
+/* words.c: one server of the URL after the other is asked. */
+struct hf__zk_words {
+    struct hf__query *query; /* NULL: nothing is asked */
+    struct hf__stream stream;
+    struct hf__timer timer;
+    size_t next;
+    bool told; /* what the one that is being asked says, or that it does not */
+};
+
 struct hf__zk_acl {
     int32_t permissions;
     char *scheme;
@@ -188,6 +198,7 @@ struct hf__zk {
     char peer[280];     /* for people: "zookeeper db1:2181" */
 
     struct hf__timer timer; /* answers overdue, and beats */
+    struct hf__zk_words words;
 
     /* tickets.c */
     struct hf__ticket *tickets[HF__ZK_BUCKETS];
@@ -199,6 +210,9 @@ struct hf__zk {
 /* ---- session.c --------------------------------------------------------- */
 
 int hf__zk_connect(struct hf__zk *zk, hf_error *err);
+/* The address of a server of the URL. */
+void hf__zk_peer(const struct hf__zk *zk, size_t server,
+                 struct hf__stream_peer *peer);
 /* Forget the connection; nothing is reported. */
 void hf__zk_disconnect(struct hf__zk *zk, bool forked);
 /* The connection cannot be trusted any more: report what was under way. */
@@ -370,5 +384,12 @@ int hf__zk_version_commit(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err);
 int hf__zk_doctor(struct hf__engine *engine, struct hf__query *query,
                   hf_error *err);
+
+/* ---- words.c ------------------------------------------------------------ */
+
+/* Add what each server says, and answer @query. */
+void hf__zk_words_ask(struct hf__zk *zk, struct hf__query *query);
+/* Nobody will hear it. */
+void hf__zk_words_stop(struct hf__zk *zk, bool forked);
 
 #endif

@@ -493,6 +493,64 @@ TEST(session, that_the_servers_make_too_short_for_lock_delay_is_refused)
     ASSERT_HAS(err.text, "maxSessionTimeout");
 }
 
+/* ---- the doctor --------------------------------------------------------- */
+
+struct seen {
+    int leaders; /* servers, by what they say */
+    int followers;
+    int unfit;
+    bool session; /* what was asked for is granted */
+    bool rights;
+    bool clock;
+};
+
+static bool is_found(const hf_finding *finding, const char *check,
+                     const char *text)
+{
+    return strcmp(finding->check, check) == 0 && strstr(finding->detail, text);
+}
+
+static int see(const hf_finding *finding, void *ctx)
+{
+    struct seen *seen = ctx;
+
+    seen->leaders += is_found(finding, "member", ", leader, version 3.");
+    seen->followers += is_found(finding, "member", ", follower, version 3.");
+    seen->unfit +=
+        is_found(finding, "member", "") && finding->status != HF_FINDING_OK;
+    seen->session |=
+        is_found(finding, "session timeout", "9000 ms granted, 9000 ms asked");
+    seen->rights |= is_found(finding, "rights", "nodes can be made");
+    seen->clock |= is_found(finding, "clock", "clock is 0 s from ours");
+    return 0;
+}
+
+static int count_unfit(hf_client *client)
+{
+    struct seen seen = {0};
+
+    return hf_doctor(client, see, &seen, NULL) == 0 ? seen.unfit : -1;
+}
+
+TEST(doctor, asks_every_server_and_tries_what_locks_need)
+{
+    struct seen seen = {0};
+    hf_client *client;
+    hf_error err;
+
+    ensemble();
+    client = zk_open(ensemble_url(QUICK "&io_timeout=15s"));
+    ASSERT_OK(hf_doctor(client, see, &seen, &err), &err);
+    ASSERT_EQ(seen.leaders, 1);
+    ASSERT_EQ(seen.followers, 2);
+    ASSERT_EQ(seen.unfit, 0);
+    ASSERT_TRUE(seen.session);
+    ASSERT_TRUE(seen.rights);
+    ASSERT_TRUE(seen.clock);
+    ensemble_kill((ensemble_leader() + 1) % SERVERS);
+    EVENTUALLY(count_unfit(client) == 1);
+}
+
 /* ---- rights ------------------------------------------------------------- */
 
 static const char *url_as(const char *credentials, const char *query)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * words.c - what each server of the URL says to "srvr", for the doctor.
+ *
+ * The one that has our session is asked all other questions; whether the others
+ * could take over is only known when they are asked too. A four-letter word
+ * needs no session: a connection of its own, the word, a text, and the server
+ * hangs up. One server after the other, each with its share of the time.
+ *
+ * Failure: a server that does not answer, or does not want to, is a warning.
+ */
+#include <stdio.h>
+
+#include "engines/zookeeper/zookeeper.h"
+
+enum { MOST = 4096 }; /* bytes of an answer */
+
+static struct hf__zk *zk_of(struct hf__stream *stream)
+{
+    return HF_CONTAINER_OF(stream, struct hf__zk, words.stream);
+}
+
+/* The plain word behind @label in @text. */
+static void copy_word(const char *text, const char *label, char *to,
+                      size_t size)
+{
+    const char *at = strstr(text, label);
+    size_t len = 0;
+
+    if (at) {
+        at += strlen(label);
+        len = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789./");
+    }
+    (void)snprintf(to, size, "%.*s", (int)len, at ? at : "");
+}
+
+static void warn(struct hf__zk *zk, const char *what, const char *fix)
+{
+    const struct hf__stream_peer *peer = &zk->words.stream.peer;
+
+    zk->words.told = true;
+    (void)hf__query_add_finding(zk->words.query, HF_FINDING_WARN, "member", fix,
+                                "%s:%d: %s", peer->host, peer->port, what);
+}
+
+static void read_answer(struct hf__zk *zk, const char *text)
+{
+    const struct hf__stream_peer *peer = &zk->words.stream.peer;
+    char version[24];
+    char latency[48];
+    char mode[24];
+
+    if (strstr(text, "whitelist")) {
+        warn(zk, "does not tell", "4lw.commands.whitelist=srvr");
+        return;
+    }
+    if (strstr(text, "not currently serving")) {
+        warn(zk, "serves nobody", "start the missing servers");
+        return;
+    }
+    if (!strstr(text, "\nMode: ") || !strstr(text, "\nNode count: "))
+        return; /* there is more to come */
+    zk->words.told = true;
+    copy_word(text, "Zookeeper version: ", version, sizeof(version));
+    copy_word(text, "\nLatency min/avg/max: ", latency, sizeof(latency));
+    copy_word(text, "\nMode: ", mode, sizeof(mode));
+    (void)hf__query_add_finding(
+        zk->words.query, HF_FINDING_OK, "member", "",
+        "%s:%d, %s, version %s; %s ms at least, on average, at most",
+        peer->host, peer->port, mode, version, latency);
+}
+
+/* ---- one server after the other ---------------------------------------- */
+
+static int64_t patience_ns(const struct hf__zk *zk)
+{
+    const struct hf__engine_host *host = zk->base.host;
+
+    return hf__ms_to_ns(host->settings->io_timeout_ms) /
+           (int64_t)(2 * host->url->n_hosts);
+}
+
+static void ask_next(struct hf__zk *zk)
+{
+    const struct hf__engine_host *host = zk->base.host;
+    struct hf__zk_words *words = &zk->words;
+    struct hf__query *query;
+    hf_error err;
+
+    while (words->next < host->url->n_hosts) {
+        hf__zk_peer(zk, words->next++, &words->stream.peer);
+        words->told = false;
+        if (hf__stream_start(&words->stream, &err) == 0) {
+            host->timer(host, &words->timer, hf__now() + patience_ns(zk));
+            return;
+        }
+        warn(zk, err.text, "look whether it runs");
+    }
+    query = HF_STEAL(words->query);
+    zk->base.under_way--;
+    hf__timer_stop(host->loop, &words->timer);
+    hf__up_answer(&zk->base, query, 0, /* err= */ NULL);
+}
+
+static void stream_opened(struct hf__stream *stream)
+{
+    hf__buf_add(&stream->out, "srvr");
+    hf__stream_flush(stream);
+}
+
+static void stream_received(struct hf__stream *stream)
+{
+    struct hf__zk *zk = zk_of(stream);
+    size_t len = stream->in.len - stream->in_at;
+    char text[MOST + 1];
+
+    if (zk->words.told || len > MOST) {
+        stream->in_at = stream->in.len; /* until it hangs up */
+        return;
+    }
+    memcpy(text, stream->in.text + stream->in_at, len);
+    text[len] = '\0';
+    read_answer(zk, text);
+}
+
+static void stream_closed(struct hf__stream *stream, const hf_error *err)
+{
+    struct hf__zk *zk = zk_of(stream);
+
+    if (!zk->words.told)
+        warn(zk, err->text, "look whether it runs");
+    ask_next(zk);
+}
+
+static void timer_fire(struct hf__timer *timer)
+{
+    struct hf__zk *zk = HF_CONTAINER_OF(timer, struct hf__zk, words.timer);
+
+    if (!zk->words.query)
+        return;
+    if (!zk->words.told)
+        warn(zk, "does not answer", "look whether it runs");
+    hf__stream_stop(&zk->words.stream, /* forked= */ false);
+    ask_next(zk);
+}
+
+void hf__zk_words_ask(struct hf__zk *zk, struct hf__query *query)
+{
+    struct hf__zk_words *words = &zk->words;
+
+    words->stream.loop = zk->base.host->loop;
+    words->stream.opened = stream_opened;
+    words->stream.received = stream_received;
+    words->stream.closed = stream_closed;
+    words->timer.fire = timer_fire;
+    words->query = query;
+    words->next = 0;
+    zk->base.under_way++;
+    ask_next(zk);
+}
+
+void hf__zk_words_stop(struct hf__zk *zk, bool forked)
+{
+    if (!zk->words.query)
+        return;
+    hf__stream_stop(&zk->words.stream, forked);
+    if (!forked)
+        hf__timer_stop(zk->base.host->loop, &zk->words.timer);
+    zk->words.query = NULL;
+}
