@@ -46,14 +46,23 @@ static bool reserve(struct hf__buf *buf, size_t len)
     return true;
 }
 
+char *hf__buf_room(struct hf__buf *buf, size_t most)
+{
+    if (HF_UNLIKELY(buf->failed || buf->size - buf->len <= most) &&
+        !reserve(buf, most))
+        return NULL;
+    return buf->text + buf->len;
+}
+
 void hf__buf_append(struct hf__buf *buf, const void *bytes, size_t len)
 {
-    if (!reserve(buf, len))
+    char *to = hf__buf_room(buf, len);
+
+    if (!to)
         return;
     if (len > 0)
-        memcpy(buf->text + buf->len, bytes, len);
-    buf->len += len;
-    buf->text[buf->len] = '\0';
+        memcpy(to, bytes, len);
+    hf__buf_filled(buf, to + len);
 }
 
 void hf__buf_add(struct hf__buf *buf, const char *text)

@@ -30,6 +30,15 @@ void hf__buf_printf(struct hf__buf *buf, const char *format, ...)
 void hf__buf_vprintf(struct hf__buf *buf, const char *format, va_list args)
     HF_PRINTF(2, 0);
 
+/* For writers who know how long it will be at most: room for @most bytes at
+ * the end, or NULL; then say up to where it was filled. */
+char *hf__buf_room(struct hf__buf *buf, size_t most);
+static inline void hf__buf_filled(struct hf__buf *buf, char *end)
+{
+    *end = '\0';
+    buf->len = (size_t)(end - buf->text);
+}
+
 /* True if something did not find memory. */
 static inline bool hf__buf_failed(const struct hf__buf *buf)
 {

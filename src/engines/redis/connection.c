@@ -248,7 +248,7 @@ static void down(struct hf__redis *redis, const hf_error *err)
         redis->connection_id = 0;
     }
     hf__redis_disconnect(redis, /* forked= */ false);
-    memset(redis->names, 0, sizeof(redis->names));
+    hf__redis_names_forget(redis);
     tell_calls(redis);
     told = *err;
     if (strncmp(told.text, redis->peer, strlen(redis->peer)) != 0)
@@ -363,7 +363,7 @@ static bool redirects(const struct hf__redis *redis, struct hf__resp message,
 /* MOVED: what this connection knew of tokens may be another's by now. */
 static void follow(struct hf__redis *redis, const struct hf__slot_redirect *to)
 {
-    memset(redis->names, 0, sizeof(redis->names));
+    hf__redis_names_forget(redis);
     redis->redirected = true;
     redis->moved(redis, to);
 }

@@ -317,6 +317,7 @@ static void redis_close(struct hf__engine *engine, bool forked)
     hf__tls_context_free(redis->tls);
     redis->tls = NULL;
     hf__buf_release(&redis->scratch);
+    hf__redis_names_release(redis);
 }
 
 /* ---- calls ------------------------------------------------------------- */

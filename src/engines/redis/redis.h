@@ -100,7 +100,7 @@ struct hf__redis_ticket {
 
 enum {
     HF__REDIS_BUCKETS = 1024,
-    HF__REDIS_NAMES = 1024,
+    HF__REDIS_NAMES = 65536, /* at most */
     HF__REDIS_BEATS = 100,
     HF__REDIS_CHANNELS = 256
 };
@@ -161,7 +161,10 @@ struct hf__redis {
     struct hf__ticket *tickets[HF__REDIS_BUCKETS];
     uint32_t tickets_n;
     uint64_t hash_key[2];
-    struct hf__redis_name names[HF__REDIS_NAMES];
+    struct hf__redis_name *names; /* by hash; &nobody: no table yet */
+    uint32_t names_size;          /* a power of two */
+    uint32_t names_n;
+    struct hf__redis_name nobody;
     struct hf__buf scratch;
     size_t prefix_len; /* of the setting */
     char identity[33];
@@ -345,9 +348,11 @@ void hf__redis_put_digits(char *to, uint64_t number, size_t width);
 /* 32 random digits as a UUID, which costs six bits for version and variant. */
 void hf__redis_put_uuid(const char *hex, char to[37]);
 
-/* The one place for a name's memory; may be another name's: compare hash. */
+/* The one place for a name's memory, cleared if it was another name's. */
 struct hf__redis_name *hf__redis_name(struct hf__redis *redis, const char *name,
                                       size_t len);
+void hf__redis_names_forget(struct hf__redis *redis);
+void hf__redis_names_release(struct hf__redis *redis);
 
 /* ---- inspect.c, doctor.c ----------------------------------------------- */
 

@@ -48,10 +48,16 @@ static bool parse_number(const char *text, size_t len, int64_t *ret_number)
     if (i == len)
         return false;
     for (; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9' ||
-            __builtin_mul_overflow(number, 10, &number) ||
-            __builtin_sub_overflow(number, text[i] - '0', &number))
-            return false; /* counted downwards: INT64_MIN has no positive */
+        unsigned digit = (unsigned char)text[i] - (unsigned)'0';
+
+        /* Counted downwards: INT64_MIN has no positive. */
+        if (digit > 9)
+            return false;
+        if (HF_LIKELY(i < 18))
+            number = 10 * number - (int64_t)digit;
+        else if (__builtin_mul_overflow(number, 10, &number) ||
+                 __builtin_sub_overflow(number, (int64_t)digit, &number))
+            return false;
     }
     if (!negative && number == INT64_MIN)
         return false;
@@ -261,19 +267,35 @@ bool hf__resp_is(const struct hf__resp_value *value, const char *text)
 
 /* ---- commands ---------------------------------------------------------- */
 
+enum { LINE = 24 }; /* a letter, a number, the end of the line */
+
+static char *put_end(char *to)
+{
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
+}
+
+static char *put_line(char *to, char letter, uint64_t number)
+{
+    char digits[LINE];
+    size_t n = 0;
+
+    *to++ = letter;
+    for (; number > 9; number /= 10)
+        digits[n++] = (char)('0' + number % 10);
+    *to++ = (char)('0' + number);
+    while (n > 0)
+        *to++ = digits[--n];
+    return put_end(to);
+}
+
 static void add_line(struct hf__buf *buf, char letter, uint64_t number)
 {
-    char text[24];
-    char *at = text + sizeof(text);
+    char *to = hf__buf_room(buf, LINE);
 
-    *--at = '\n';
-    *--at = '\r';
-    do {
-        *--at = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    *--at = letter;
-    hf__buf_append(buf, at, (size_t)(text + sizeof(text) - at));
+    if (to)
+        hf__buf_filled(buf, put_line(to, letter, number));
 }
 
 void hf__resp_head(struct hf__buf *buf, uint32_t arguments)
@@ -293,9 +315,14 @@ void hf__resp_arg_end(struct hf__buf *buf)
 
 void hf__resp_arg(struct hf__buf *buf, const void *bytes, size_t len)
 {
-    hf__resp_arg_begin(buf, len);
-    hf__buf_append(buf, bytes, len);
-    hf__resp_arg_end(buf);
+    char *to = hf__buf_room(buf, LINE + len + 2);
+
+    if (!to)
+        return;
+    to = put_line(to, '$', len);
+    if (len > 0)
+        memcpy(to, bytes, len);
+    hf__buf_filled(buf, put_end(to + len));
 }
 
 void hf__resp_arg_text(struct hf__buf *buf, const char *text)

@@ -22,10 +22,11 @@
 
 void hf__redis_put_digits(char *to, uint64_t number, size_t width)
 {
-    while (width-- > 0) {
-        to[width] = (char)('0' + number % 10);
+    while (width > 0 && number > 0) {
+        to[--width] = (char)('0' + number % 10);
         number /= 10;
     }
+    memset(to, '0', width);
 }
 
 uint64_t hf__redis_digits(const char *text, size_t len)
@@ -89,6 +90,8 @@ int hf__redis_tickets_init(struct hf__redis *redis)
 
     redis->whoami_len =
         n > 0 && (size_t)n < sizeof(redis->whoami) ? (size_t)n : 0;
+    redis->names = &redis->nobody;
+    redis->names_size = 1;
     hf__text_copy(redis->identity, sizeof(redis->identity), host->identity_hex);
     redis->prefix_len = strlen(host->settings->prefix);
     return hf__world->random(redis->hash_key, sizeof(redis->hash_key));
@@ -270,15 +273,54 @@ void hf__redis_ticket_forget_all(struct hf__redis *redis)
     }
 }
 
+/* ---- what is known of names -------------------------------------------- */
+
+void hf__redis_names_forget(struct hf__redis *redis)
+{
+    memset(redis->names, 0, redis->names_size * sizeof(*redis->names));
+    redis->names_n = 0;
+}
+
+void hf__redis_names_release(struct hf__redis *redis)
+{
+    if (redis->names != &redis->nobody)
+        hf__free(redis->names);
+    redis->names = &redis->nobody;
+    redis->names_size = 1;
+}
+
+/* Room for names that one does not displace another in. Without memory it
+ * stays as it is: what is forgotten is asked for by a script. */
+static void grow_names(struct hf__redis *redis)
+{
+    uint32_t size = redis->names_size < 64 ? 64 : 4 * redis->names_size;
+    struct hf__redis_name *names = hf__calloc(size, sizeof(*names));
+
+    if (!names)
+        return;
+    for (uint32_t i = 0; i < redis->names_size; i++) {
+        if (redis->names[i].hash != 0)
+            names[redis->names[i].hash % size] = redis->names[i];
+    }
+    hf__redis_names_release(redis);
+    redis->names = names;
+    redis->names_size = size;
+}
+
 struct hf__redis_name *hf__redis_name(struct hf__redis *redis, const char *name,
                                       size_t len)
 {
     uint64_t hash = hf__name_hash(name, len, redis->hash_key);
-    struct hf__redis_name *place = &redis->names[hash % HF__REDIS_NAMES];
+    struct hf__redis_name *place = &redis->names[hash % redis->names_size];
 
-    if (place->hash != hash) {
-        memset(place, 0, sizeof(*place));
-        place->hash = hash;
+    if (HF_LIKELY(place->hash == hash))
+        return place;
+    if (4 * ++redis->names_n > redis->names_size &&
+        redis->names_size < HF__REDIS_NAMES) {
+        grow_names(redis);
+        place = &redis->names[hash % redis->names_size];
     }
+    memset(place, 0, sizeof(*place));
+    place->hash = hash;
     return place;
 }
