@@ -18,11 +18,12 @@ from measure import HOLDFAST, ROOT, raw
 @dataclasses.dataclass
 class Contender:
     name: str
-    command: typing.Callable  # of the server and the seconds
+    command: typing.Any  # of the server and the seconds; a peer's scenario
     seconds: float = 0  # 0: as long as all
     warm: float = 0  # seconds before the first round
     once: bool = False  # too long for every round; not pinned
     counters: typing.Optional[typing.Callable] = None
+    peer: typing.Any = None  # a process that stays
 
 
 @dataclasses.dataclass

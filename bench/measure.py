@@ -139,7 +139,12 @@ def measure(one, server_, seconds, place):
     """One turn of one contender, with the server's side of it."""
     before = server_.cpu_seconds()
     counters = one.counters(server_) if one.counters else {}
-    figures = run(one.command(server_, seconds), seconds, place)
+    if one.peer:
+        everywhere, _ = processors()
+        figures = one.peer.ask(one.command, seconds,
+                               everywhere if place is None else {place})
+    else:
+        figures = run(one.command(server_, seconds), seconds, place)
     if one.counters:
         after = one.counters(server_)
         figures.update({key: after[key] - counters[key] for key in after})
@@ -158,10 +163,13 @@ def interleave(engine, contenders, rounds, seconds, progress):
     """All contenders in turns, pinned and not: {place: {name: [figures]}}."""
     everywhere, one_cpu = processors()
     results = {"pinned": {}, "unpinned": {}}
+    peers = {id(one.peer): one.peer for one in contenders if one.peer}
     with server(engine.server) as server_:
         for contender in contenders:
             if contender.warm:
                 run(contender.command(server_, contender.warm), contender.warm)
+        for peer in peers.values():
+            peer.start(server_)
         for turn in range(rounds):
             for place in results:
                 server_.place({one_cpu} if place == "pinned" else everywhere)
@@ -173,6 +181,8 @@ def interleave(engine, contenders, rounds, seconds, progress):
                     results[place].setdefault(one.name, []).append(
                         measure(one, server_, one.seconds or seconds,
                                 one_cpu if place == "pinned" else None))
+        for peer in peers.values():
+            peer.stop()
     return results
 
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// peer.go - the lock of redsync, as it comes, for ./dev bench --peers.
+//
+//	peer PORT
+//
+// "pair SECONDS" and "handover SECONDS" are answered by "SCENARIO rate p50_us
+// p99_us". A hand-over is between two goroutines, each with a client of its own.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	client "github.com/redis/go-redis/v9"
+)
+
+type lock struct{ sync *redsync.Redsync }
+
+func (l lock) acquire() *redsync.Mutex {
+	for { // it gives up after 32 tries
+		mutex := l.sync.NewMutex("bench")
+		if mutex.Lock() == nil {
+			return mutex
+		}
+	}
+}
+
+func release(mutex *redsync.Mutex) {
+	if good, err := mutex.Unlock(); !good || err != nil {
+		panic(err)
+	}
+}
+
+func print(scenario string, seconds float64, samples []time.Duration) {
+	sort.Slice(samples, func(i, j int) bool { return samples[i] < samples[j] })
+	n := len(samples)
+	if n == 0 {
+		fmt.Println(scenario, 0, seconds*1e6, seconds*1e6)
+		return
+	}
+	fmt.Println(scenario, float64(n)/seconds,
+		float64(samples[n/2].Nanoseconds())/1e3,
+		float64(samples[n*99/100].Nanoseconds())/1e3)
+}
+
+func pair(l lock, seconds float64) {
+	var samples []time.Duration
+	end := time.Now().Add(time.Duration(seconds * 1e9))
+	for now := time.Now(); now.Before(end); {
+		before := now
+		release(l.acquire())
+		now = time.Now()
+		samples = append(samples, now.Sub(before))
+	}
+	print("pair", seconds, samples)
+}
+
+type turns struct {
+	atTheDoor atomic.Int32
+	last      int
+	released  time.Time
+	samples   []time.Duration
+}
+
+func (t *turns) take(l lock, me int, end time.Time) {
+	for time.Now().Before(end) {
+		t.atTheDoor.Add(1)
+		mutex := l.acquire()
+		now := time.Now()
+		t.atTheDoor.Add(-1)
+		if t.last == 1-me {
+			t.samples = append(t.samples, now.Sub(t.released))
+		}
+		t.last = me
+		for t.atTheDoor.Load() == 0 && time.Now().Before(end) {
+			runtime.Gosched()
+		}
+		t.released = time.Now()
+		release(mutex)
+	}
+}
+
+func handover(locks [2]lock, seconds float64) {
+	t := turns{last: -1}
+	end := time.Now().Add(time.Duration(seconds * 1e9))
+	var both sync.WaitGroup
+	for i, l := range locks {
+		both.Add(1)
+		go func() {
+			defer both.Done()
+			t.take(l, i, end)
+		}()
+	}
+	both.Wait()
+	print("handover", seconds, t.samples)
+}
+
+func main() {
+	var locks [2]lock
+	for i := range locks {
+		locks[i] = lock{redsync.New(goredis.NewPool(client.NewClient(
+			&client.Options{Addr: "127.0.0.1:" + os.Args[1]})))}
+		release(locks[i].acquire())
+	}
+	fmt.Println("ready")
+	for {
+		var scenario string
+		var seconds float64
+		if n, _ := fmt.Scan(&scenario, &seconds); n != 2 {
+			return
+		}
+		if scenario == "pair" {
+			pair(locks[0], seconds)
+		} else {
+			handover(locks, seconds)
+		}
+	}
+}
