@@ -335,12 +335,13 @@ TEST(medallion, writes_the_nodes_of_its_library)
     ASSERT_HAS(ensemble_ephemerals(), "/locks/dotnet/lock-0000000000\n");
     ASSERT_HAS(ensemble_ephemerals(), "/locks/dotnet.write/write-0000000000\n");
     ASSERT_HAS(ensemble_ephemerals(), "/locks/dotnet.read/read-0000000000\n");
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_release(reading, &err), &err);
+    ASSERT_OK(hf_release(writing, &err), &err);
     opts.mode = HF_SLOT;
     opts.slots = 2;
-    ASSERT_RC(hf_acquire(locks, "dotnet.slots", &opts, &reading, &err),
+    ASSERT_RC(hf_acquire(locks, "dotnet.slots", &opts, &hold, &err),
               HF_EUNSUPPORTED, &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_release(writing, &err), &err);
 }
 
 TEST(connection, that_is_away_when_its_watch_fires_misses_nothing)
