@@ -11,7 +11,7 @@ set(HOLDFAST_TESTS_PER_PROCESSOR 4)
 
 function(holdfast_add_test)
     cmake_parse_arguments(
-        test "BUSY" "NAME;TIMEOUT" "SOURCES;LABELS;ARGS;LIBRARIES;ENVIRONMENT"
+        test "BUSY" "NAME;TIMEOUT" "SOURCES;LABELS;ARGS;LIBRARIES;ENVIRONMENT;WITH"
         ${ARGN})
     if(test_UNPARSED_ARGUMENTS OR NOT test_NAME OR NOT test_SOURCES)
         message(FATAL_ERROR "holdfast_add_test(NAME … SOURCES …): ${ARGN}")
@@ -35,7 +35,8 @@ function(holdfast_add_test)
         target_link_options(${test_NAME} PRIVATE "LINKER:--wrap=_exit")
     endif()
 
-    add_test(NAME ${test_NAME} COMMAND ${test_NAME} ${test_ARGS})
+    add_test(NAME ${test_NAME} COMMAND ${test_WITH} $<TARGET_FILE:${test_NAME}>
+                                   ${test_ARGS})
     set_tests_properties(
         ${test_NAME}
         PROPERTIES LABELS "${test_LABELS}" TIMEOUT "${test_TIMEOUT}"

@@ -240,6 +240,16 @@ static void set_keepalive(const struct hf__mysql_connection *connection)
 
 static void established(struct hf__mysql_connection *connection)
 {
+    const struct hf__mysql *mysql = connection->mysql;
+    hf_error err;
+
+    /* Without tls.verify the library goes on in clear. */
+    if (mysql->tls && !hf__mariadb.mysql_get_ssl_cipher(connection->handle)) {
+        (void)hf__fail(&err, HF_EAUTH, "%s: the server does not speak TLS",
+                       mysql->peer);
+        hf__mysql_connection_fail(connection, &err);
+        return;
+    }
     set_keepalive(connection);
     know_session(connection);
     greet(connection);

@@ -35,10 +35,12 @@ static const struct {
     {ER_OPTION_PREVENTS_STATEMENT, HF_EUNAVAILABLE, ""},
     {ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, HF_EUNAVAILABLE, ""},
     {ER_OPEN_AS_READONLY, HF_EUNAVAILABLE, ""},
-    {ER_DISK_FULL, HF_EUNAVAILABLE, ""},
-    {ER_RECORD_FILE_FULL, HF_EUNAVAILABLE, ""},
-    {ER_ERROR_ON_WRITE, HF_EUNAVAILABLE, ""},
+    {ER_DISK_FULL, HF_ENOSPACE, " (its disk is full)"},
+    {ER_RECORD_FILE_FULL, HF_ENOSPACE, " (its disk is full)"},
+    {ER_ERROR_ON_WRITE, HF_ENOSPACE, " (its disk is full)"},
     {ER_CON_COUNT_ERROR, HF_EUNAVAILABLE, ""},
+    {ER_MAX_PREPARED_STMT_COUNT_REACHED, HF_EUNAVAILABLE, ""},
+    {ER_NEED_REPREPARE, HF_EUNAVAILABLE, ""},
     {ER_TOO_MANY_USER_CONNECTIONS, HF_EUNAVAILABLE, ""},
     {ER_USER_LIMIT_REACHED, HF_EUNAVAILABLE, ""},
     {ER_QUERY_INTERRUPTED, HF_EUNAVAILABLE, ""},
@@ -77,7 +79,8 @@ int hf__mysql_explain_lost(const struct hf__mysql *mysql, hf_error *err)
 bool hf__mysql_is_collision(const struct hf__mysql_reply *reply)
 {
     return reply->code == ER_LOCK_DEADLOCK ||
-           reply->code == ER_LOCK_WAIT_TIMEOUT;
+           reply->code == ER_LOCK_WAIT_TIMEOUT ||
+           reply->code == ER_NEED_REPREPARE; /* the tables were changed */
 }
 
 bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply)

@@ -47,6 +47,7 @@
     X(mysql_stmt_close)                                                        \
     X(mysql_stmt_errno)                                                        \
     X(mysql_stmt_error)                                                        \
+    X(mysql_get_ssl_cipher)                                                    \
     X(mysql_get_server_info)
 
 struct hf__mysql_library {

@@ -295,7 +295,8 @@ uint64_t hf__mysql_number(const char *field);
 int hf__mysql_explain(const struct hf__mysql *mysql,
                       const struct hf__mysql_reply *reply, hf_error *err);
 int hf__mysql_explain_lost(const struct hf__mysql *mysql, hf_error *err);
-/* A deadlock or a lock that took too long: nothing was done, ask again. */
+/* A deadlock, a lock that took too long, a table that was changed meanwhile:
+ * nothing was done, ask again. */
 bool hf__mysql_is_collision(const struct hf__mysql_reply *reply);
 bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply);
 

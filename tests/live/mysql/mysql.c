@@ -6,32 +6,52 @@
 #include <stdlib.h>
 
 /* It listens before it has read its first statements. */
-static void await_user(struct server *server)
+static void await_user(int port)
 {
     hf_client *client;
     hf_error err;
     int rc = -1;
 
     for (int i = 0; i < 200 && rc != 0; i++) {
-        rc = hf_open(mysql_url(server_port(server), "connect_timeout=10s"),
-                     NULL, &client, &err);
+        rc = hf_open(mysql_url(port, "connect_timeout=10s"), NULL, &client,
+                     &err);
         if (rc != 0)
-            (void)mysql_do(server, "DO SLEEP(0.02)");
+            (void)mysql_do(port, "DO SLEEP(0.02)");
     }
     ASSERT_OK(rc, &err);
     hf_close(client);
 }
 
-struct server *mysql_start(void)
+struct server *mysql_start(const char *const *options)
 {
-    static const char *const words[] = {MYSQL_SERVER, "{port}", "{dir}", NULL};
-    struct server *server = server_start(words);
+    static const char *words[16] = {MYSQL_SERVER, "{port}", "{dir}"};
+    struct server *server;
+    size_t n = 3;
 
-    await_user(server);
+    for (; options && *options; options++)
+        words[n++] = *options;
+    words[n] = NULL;
+    server = server_start(words);
+    await_user(server_port(server));
     return server;
 }
 
-const char *mysql_do(struct server *server, const char *format, ...)
+int mysql_fresh(void)
+{
+    const char *url = getenv("HOLDFAST_TEST_URL");
+    int port = url ? atoi(strrchr(url, ':') + 1) : 0;
+
+    if (port == 0)
+        FAIL("run it by with_mysql.sh");
+    (void)mysql_do(port, "SET GLOBAL read_only=0;KILL USER locker;"
+                         "DROP DATABASE locks;CREATE DATABASE locks;"
+                         "REVOKE ALL ON locks.* FROM locker@127.0.0.1;"
+                         "GRANT SELECT,INSERT,UPDATE,DELETE,CREATE ON locks.* "
+                         "TO locker@127.0.0.1");
+    return port;
+}
+
+const char *mysql_do(int port, const char *format, ...)
 {
     static char answer[1 << 16];
     char sql[4096];
@@ -44,9 +64,9 @@ const char *mysql_do(struct server *server, const char *format, ...)
     (void)vsnprintf(sql, sizeof(sql), format, args);
     va_end(args);
     (void)snprintf(command, sizeof(command),
-                   "mariadb --no-defaults -N -B -uroot -h127.0.0.1 -P%d locks "
-                   "-e \"%s\" 2>&1",
-                   server_port(server), sql);
+                   "mariadb --no-defaults -N -B -uroot -h127.0.0.1 -P%d mysql "
+                   "-e \"USE locks;%s\" 2>&1",
+                   port, sql);
     pipe = popen(command, "re");
     if (!pipe)
         FAIL("popen");
@@ -107,7 +127,7 @@ int mysql_try(hf_client *client, const char *name, hf_error *err)
     return rc;
 }
 
-void mysql_kill_all(struct server *server)
+void mysql_kill_all(int port)
 {
-    (void)mysql_do(server, "KILL USER locker");
+    (void)mysql_do(port, "KILL USER locker");
 }

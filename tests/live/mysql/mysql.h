@@ -7,11 +7,14 @@
 #include "server.h"
 #include "test.h"
 
-/* A server with the database "locks"; stopped when the test is over. */
-struct server *mysql_start(void);
+/* The server that with_mysql.sh has started, as new: its port. */
+int mysql_fresh(void);
+/* A server of the test's own, with @options beside the usual (ending with NULL;
+ * or none: NULL); stopped when the test is over. */
+struct server *mysql_start(const char *const *options);
 /* Carry out statements as root, in "locks"; the fields of the answer, valid
  * until the next call. */
-const char *mysql_do(struct server *server, const char *format, ...)
+const char *mysql_do(int port, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* "mysql://locker:…@127.0.0.1:PORT/locks?QUERY", valid until the next but
  * three. */
@@ -23,6 +26,6 @@ hf_client *mysql_open(int port, const char *query);
 hf_hold *mysql_acquire(hf_client *client, const char *name);
 int mysql_try(hf_client *client, const char *name, hf_error *err);
 /* End every session of our user, behind its back. */
-void mysql_kill_all(struct server *server);
+void mysql_kill_all(int port);
 
 #endif

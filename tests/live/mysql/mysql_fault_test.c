@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mysql_fault_test.c - what networks, administrators and applications do to
- * locks in a database. Each test has a server of its own.
+ * locks in a database. Who kills the server has one of its own.
  */
 #include <dirent.h>
 #include <mysqld_error.h>
@@ -100,8 +100,8 @@ static long background_sleeps(void)
 
 TEST(caller, who_calls_all_day_is_not_listened_to)
 {
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), QUICK "&mode=get_lock");
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK "&mode=get_lock");
     hf_hold *kept = mysql_acquire(client, "kept"); /* its session is watched */
     int64_t before_ns;
     long sleeps;
@@ -123,9 +123,10 @@ TEST(caller, who_calls_all_day_is_not_listened_to)
 
 TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
 {
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), QUICK);
-    hf_client *rival = mysql_open(server_port(server), QUICK);
+    struct server *server = mysql_start(NULL);
+    int port = server_port(server);
+    hf_client *client = mysql_open(port, QUICK);
+    hf_client *rival = mysql_open(port, QUICK);
     hf_hold *hold = mysql_acquire(client, "jobs");
     hf_request *request;
     hf_hold *next;
@@ -133,7 +134,7 @@ TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
 
     ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
               &err);
-    EVENTUALLY(atoi(mysql_do(server, "SELECT COUNT(*) FROM holdfast_ticket")) ==
+    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_ticket")) ==
                1);
     server_kill(server);
     server_restart(server);
@@ -143,16 +144,16 @@ TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
     ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
     hf_request_free(request);
     ASSERT_OK(hf_release(next, &err), &err);
-    ASSERT_EQ(atoi(mysql_do(server, "SELECT COUNT(*) FROM holdfast_ticket")),
-              0);
+    ASSERT_EQ(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_ticket")), 0);
 }
 
 static void lose_with_the_server(const char *query)
 {
     struct event events = EVENT_INIT;
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), query);
-    hf_client *rival = mysql_open(server_port(server), query);
+    struct server *server = mysql_start(NULL);
+    int port = server_port(server);
+    hf_client *client = mysql_open(port, query);
+    hf_client *rival = mysql_open(port, query);
     hf_hold *hold = acquire_told(client, "jobs", &events);
     hf_request *request;
     hf_hold *next;
@@ -180,9 +181,9 @@ TEST(server, killed_and_restarted_loses_the_locks_of_transactions)
 
 TEST(server, that_stands_still_is_unavailable_and_recovers)
 {
-    struct server *server = mysql_start();
-    hf_client *client =
-        mysql_open(server_port(server), QUICK "&io_timeout=200ms");
+    struct server *server = mysql_start(NULL);
+    int port = server_port(server);
+    hf_client *client = mysql_open(port, QUICK "&io_timeout=200ms");
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
@@ -201,14 +202,14 @@ TEST(server, that_stands_still_is_unavailable_and_recovers)
 
 TEST(administrator, who_kills_sessions_takes_no_lock_of_the_table)
 {
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), QUICK);
-    hf_client *rival = mysql_open(server_port(server), QUICK);
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK);
+    hf_client *rival = mysql_open(port, QUICK);
     hf_hold *hold = mysql_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
     hf_error err;
 
-    mysql_kill_all(server);
+    mysql_kill_all(port);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     EVENTUALLY(mysql_try(rival, "jobs", &err) == HF_EBUSY);
     ASSERT_EQ(hf_token(hold), token);
@@ -218,14 +219,14 @@ TEST(administrator, who_kills_sessions_takes_no_lock_of_the_table)
 static void lose_with_the_session(const char *query)
 {
     struct event events = EVENT_INIT;
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), query);
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, query);
     hf_hold *hold = acquire_told(client, "jobs", &events);
     hf_client *rival;
 
-    mysql_kill_all(server);
+    mysql_kill_all(port);
     await_lost(hold, &events);
-    rival = mysql_open(server_port(server), query);
+    rival = mysql_open(port, query);
     hold = mysql_acquire(rival, "jobs");
     ASSERT_EQ(hf_release(hold, NULL), 0);
 }
@@ -243,13 +244,13 @@ TEST(administrator, who_kills_a_transaction_is_noticed_as_lost)
 TEST(administrator, who_drops_the_tables_takes_the_locks)
 {
     struct event events = EVENT_INIT;
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), QUICK "&ttl=1s");
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK "&ttl=1s");
     hf_hold *hold = acquire_told(client, "jobs", &events);
     uint64_t token = hf_token(hold);
     hf_error err;
 
-    (void)mysql_do(server, "DROP TABLE holdfast_lock,holdfast_ticket");
+    (void)mysql_do(port, "DROP TABLE holdfast_lock,holdfast_ticket");
     await_lost(hold, &events);
     hold = mysql_acquire(client, "jobs");
     ASSERT_GT(hf_token(hold), token);
@@ -258,45 +259,131 @@ TEST(administrator, who_drops_the_tables_takes_the_locks)
 
 TEST(administrator, who_makes_the_server_read_only_is_told)
 {
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), QUICK);
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK);
     hf_hold *hold = mysql_acquire(client, "jobs");
     hf_error err;
 
     ASSERT_OK(hf_release(hold, &err), &err);
-    (void)mysql_do(server, "SET GLOBAL read_only=1");
+    (void)mysql_do(port, "SET GLOBAL read_only=1");
     ASSERT_RC(mysql_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "read-only");
-    (void)mysql_do(server, "SET GLOBAL read_only=0");
+    (void)mysql_do(port, "SET GLOBAL read_only=0");
     ASSERT_EQ(mysql_try(client, "jobs", &err), 0);
+}
+
+/* Take names that were never taken until one is refused. */
+static int take_new_names(hf_client *client, hf_error *err)
+{
+    static int n;
+    int rc = 0;
+
+    for (int until = n + 4000; rc == 0 && n < until; n++) {
+        hf_opts opts = HF_OPTS_INIT;
+        hf_hold *hold;
+        char name[64];
+
+        opts.wait_ms = 0;
+        (void)snprintf(name, sizeof(name), "new %d", n);
+        rc = hf_acquire(client, name, &opts, &hold, err);
+        if (rc == 0) /* what cannot be freed now is taken back later */
+            (void)hf_release(hold, NULL);
+    }
+    return rc;
+}
+
+/* A file of a fixed size for all tables stands for a full disk. */
+TEST(administrator, who_lets_the_disk_fill_up_is_told)
+{
+    static const char *const fixed[] = {
+        "--innodb-data-file-path=ibdata1:12M", "--innodb-file-per-table=0",
+        "--innodb-flush-log-at-trx-commit=0", NULL};
+    struct server *server = mysql_start(fixed);
+    int port = server_port(server);
+    hf_client *client = mysql_open(port, QUICK);
+    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_error err;
+
+    (void)mysql_do(port, "CREATE TABLE filler(b LONGBLOB) ENGINE=InnoDB");
+    while (
+        strstr(mysql_do(port, "INSERT INTO filler VALUES(REPEAT('x',65536))"),
+               "is full") == NULL)
+        continue;
+    ASSERT_RC(take_new_names(client, &err), HF_ENOSPACE, &err);
+    ASSERT_HAS(err.text, "full");
+    ASSERT_EQ(mysql_try(mysql_open(port, QUICK), "jobs", NULL), HF_EBUSY);
+    (void)mysql_do(port, "DROP TABLE filler");
+    EVENTUALLY(mysql_try(client, "more", NULL) == 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_lock "
+                                   "WHERE ticket<>''")) == 0);
+}
+
+struct turns {
+    hf_client *client;
+    int *counter; /* not atomic: the lock protects it */
+};
+
+static void *take_turns(void *arg)
+{
+    struct turns *turns = arg;
+
+    for (int i = 0; i < 25; i++) {
+        hf_hold *hold = mysql_acquire(turns->client, "counter");
+
+        ++*turns->counter;
+        ASSERT_EQ(hf_release(hold, NULL), 0);
+    }
+    return NULL;
+}
+
+/* Where only statements are logged, READ COMMITTED is refused by the server. */
+TEST(administrator, who_logs_statements_gets_repeatable_read)
+{
+    static const char *const logs[] = {
+        "--log-bin=binary", "--binlog-format=STATEMENT",
+        "--innodb-flush-log-at-trx-commit=0", NULL};
+    struct server *server = mysql_start(logs);
+    int port = server_port(server);
+    int counter = 0;
+    struct turns turns[2];
+    pthread_t threads[2];
+
+    for (int i = 0; i < 2; i++) {
+        turns[i] = (struct turns){mysql_open(port, QUICK), &counter};
+        ASSERT_EQ(pthread_create(&threads[i], NULL, take_turns, &turns[i]), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        ASSERT_EQ(pthread_join(threads[i], NULL), 0);
+    ASSERT_EQ(counter, 50);
+    ASSERT_STREQ(mysql_do(port, "SELECT COUNT(*) FROM holdfast_ticket"), "0\n");
 }
 
 TEST(administrator, who_forbids_to_make_tables_is_asked_for_them)
 {
-    struct server *server = mysql_start();
+    int port = mysql_fresh();
     hf_client *client;
     hf_error err;
 
-    (void)mysql_do(server, "REVOKE CREATE ON locks.* FROM locker@127.0.0.1");
-    client = mysql_open(server_port(server), QUICK);
+    (void)mysql_do(port, "REVOKE CREATE ON locks.* FROM locker@127.0.0.1");
+    client = mysql_open(port, QUICK);
     ASSERT_RC(mysql_try(client, "jobs", &err), HF_EAUTH, &err);
     ASSERT_HAS(err.text, "holdfast(7)");
 }
 
 TEST(administrator, a_wrong_password_is_said_at_once)
 {
-    struct server *server = mysql_start();
+    int port = mysql_fresh();
     hf_client *client;
     char url[128];
     hf_error err;
 
     (void)snprintf(url, sizeof(url), "mysql://locker:wrong@127.0.0.1:%d/locks",
-                   server_port(server));
+                   port);
     ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
     ASSERT_FALSE(strstr(err.text, "wrong") != NULL);
     (void)snprintf(url, sizeof(url),
-                   "mysql://locker:s3cret@127.0.0.1:%d/nothing",
-                   server_port(server));
+                   "mysql://locker:s3cret@127.0.0.1:%d/nothing", port);
     ASSERT_EQ(hf_open(url, NULL, &client, &err), HF_EAUTH);
 }
 
@@ -306,10 +393,10 @@ TEST(administrator, a_wrong_password_is_said_at_once)
 static void lose_by_silence(const char *query)
 {
     struct event events = EVENT_INIT;
-    struct server *server = mysql_start();
-    struct proxy *proxy = proxy_start(server_port(server));
+    int port = mysql_fresh();
+    struct proxy *proxy = proxy_start(port);
     hf_client *client = mysql_open(proxy_port(proxy), query);
-    hf_client *rival = mysql_open(server_port(server), query);
+    hf_client *rival = mysql_open(port, query);
     hf_hold *hold = acquire_told(client, "jobs", &events);
     hf_hold *next;
     hf_error err;
@@ -340,10 +427,10 @@ TEST(network, silence_loses_a_transaction_by_wait_timeout)
 /* The statement is carried out, its answer never comes. */
 static void lose_the_answer(const char *query)
 {
-    struct server *server = mysql_start();
-    struct proxy *proxy = proxy_start(server_port(server));
+    int port = mysql_fresh();
+    struct proxy *proxy = proxy_start(port);
     hf_client *client = mysql_open(proxy_port(proxy), query);
-    hf_client *rival = mysql_open(server_port(server), query);
+    hf_client *rival = mysql_open(port, query);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
@@ -380,50 +467,48 @@ TEST(network, a_lost_answer_leaves_no_transaction_behind)
 
 TEST(transaction, is_committed_with_the_release)
 {
-    struct server *server = mysql_start();
-    hf_client *client =
-        mysql_open(server_port(server), QUICK "&mode=for_update&ttl=1s");
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK "&mode=for_update&ttl=1s");
     hf_hold *hold;
     MYSQL *mine;
     hf_error err;
 
-    (void)mysql_do(server, "CREATE TABLE stock(n INT);"
-                           "INSERT INTO stock VALUES(1);"
-                           "GRANT ALL ON locks.stock TO locker@127.0.0.1");
+    (void)mysql_do(port, "CREATE TABLE stock(n INT);"
+                         "INSERT INTO stock VALUES(1);"
+                         "GRANT ALL ON locks.stock TO locker@127.0.0.1");
     hold = mysql_acquire(client, "stock");
     mine = lend(hold);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=n-1"), 0);
-    ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM stock")), 1);
+    ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM stock")), 1);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM stock")), 0);
+    ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM stock")), 0);
 }
 
 TEST(transaction, that_was_rolled_back_or_killed_leaves_nothing)
 {
-    struct server *server = mysql_start();
-    hf_client *client =
-        mysql_open(server_port(server), QUICK "&mode=for_update");
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK "&mode=for_update");
     hf_hold *hold;
     MYSQL *mine;
     int rc;
 
-    (void)mysql_do(server, "CREATE TABLE stock(n INT);"
-                           "INSERT INTO stock VALUES(1)");
+    (void)mysql_do(port, "CREATE TABLE stock(n INT);"
+                         "INSERT INTO stock VALUES(1)");
     hold = mysql_acquire(client, "stock");
     mine = lend(hold);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=0"), 0);
-    ASSERT_EQ(caller.mysql_rollback(mine), 0);
+    ASSERT_TRUE(caller.mysql_rollback(mine) == 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 
     hold = mysql_acquire(client, "stock");
     mine = lend(hold);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=0"), 0);
-    (void)mysql_do(server, "KILL %lu", caller.mysql_thread_id(mine));
+    (void)mysql_do(port, "KILL %lu", caller.mysql_thread_id(mine));
     rc = hf_release(hold, NULL);
     ASSERT_TRUE(rc == HF_ELOST || rc == HF_EUNKNOWN);
     EVENTUALLY(mysql_try(client, "stock", NULL) == 0);
-    ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM stock")), 1);
+    ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM stock")), 1);
 }
 
 static void *update_second(void *arg)
@@ -437,9 +522,8 @@ static void *update_second(void *arg)
 
 TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
 {
-    struct server *server = mysql_start();
-    hf_client *client =
-        mysql_open(server_port(server), QUICK "&mode=for_update");
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK "&mode=for_update");
     hf_hold *one;
     hf_hold *two;
     MYSQL *mine;
@@ -449,18 +533,18 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
     int first;
     int second;
 
-    (void)mysql_do(server, "CREATE TABLE account(id INT PRIMARY KEY,n INT)"
-                           " ENGINE=InnoDB;"
-                           "INSERT INTO account VALUES(1,0),(2,0)");
+    (void)mysql_do(port, "CREATE TABLE account(id INT PRIMARY KEY,n INT)"
+                         " ENGINE=InnoDB;"
+                         "INSERT INTO account VALUES(1,0),(2,0)");
     one = mysql_acquire(client, "one");
     two = mysql_acquire(client, "two");
     mine = lend(one);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE account SET n=n+1 WHERE id=1"),
               0);
     ASSERT_EQ(pthread_create(&thread, NULL, update_second, lend(two)), 0);
-    EVENTUALLY(atoi(mysql_do(server, "SELECT COUNT(*) FROM "
-                                     "information_schema.innodb_trx WHERE "
-                                     "trx_state='LOCK WAIT'")) == 1);
+    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM "
+                                   "information_schema.innodb_trx WHERE "
+                                   "trx_state='LOCK WAIT'")) == 1);
     failed = caller.mysql_query(mine, "UPDATE account SET n=n+1 WHERE id=2");
     (void)pthread_join(thread, &other_failed);
     ASSERT_TRUE((failed != 0) != (other_failed != NULL));
@@ -470,13 +554,38 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
     second = hf_release(two, NULL);
     ASSERT_EQ(first, failed ? HF_ELOST : 0);
     ASSERT_EQ(second, other_failed ? HF_ELOST : 0);
-    ASSERT_EQ(atoi(mysql_do(server, "SELECT SUM(n) FROM account")), 2);
+    ASSERT_EQ(atoi(mysql_do(port, "SELECT SUM(n) FROM account")), 2);
+}
+
+static void *lock_our_row(void *arg)
+{
+    (void)mysql_do(*(int *)arg,
+                   "START TRANSACTION;SELECT token FROM holdfast_lock "
+                   "FOR UPDATE;DO GET_LOCK('in',0);DO SLEEP(2);COMMIT");
+    return NULL;
+}
+
+/* Longer than we let the server wait for a row. */
+TEST(transaction, of_the_application_on_our_rows_is_waited_for)
+{
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK "&io_timeout=2s");
+    hf_hold *hold = mysql_acquire(client, "jobs");
+    pthread_t thread;
+    hf_error err;
+
+    ASSERT_EQ(pthread_create(&thread, NULL, lock_our_row, &port), 0);
+    EVENTUALLY(atoi(mysql_do(port, "SELECT IS_USED_LOCK('in')")) > 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hold = mysql_acquire(client, "jobs");
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(pthread_join(thread, NULL), 0);
 }
 
 TEST(transaction, is_not_what_the_other_modes_have)
 {
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), QUICK);
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK);
     hf_hold *hold = mysql_acquire(client, "jobs");
     void *connection;
     hf_error err;
@@ -498,18 +607,18 @@ static int note_bad(const hf_finding *finding, void *ctx)
 
 TEST(doctor, finds_a_server_that_cannot_keep_locks)
 {
-    struct server *server = mysql_start();
-    hf_client *client = mysql_open(server_port(server), QUICK);
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK);
     char bad[64] = "";
     hf_error err;
 
     ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
     ASSERT_STREQ(bad, "");
-    (void)mysql_do(server, "ALTER TABLE holdfast_row ENGINE=Aria");
+    (void)mysql_do(port, "ALTER TABLE holdfast_row ENGINE=Aria");
     ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
     ASSERT_STREQ(bad, "tables");
-    (void)mysql_do(server, "REVOKE DELETE ON locks.* FROM locker@127.0.0.1");
-    client = mysql_open(server_port(server), QUICK);
+    (void)mysql_do(port, "REVOKE DELETE ON locks.* FROM locker@127.0.0.1");
+    client = mysql_open(port, QUICK);
     ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
     ASSERT_STREQ(bad, "rights");
 }
@@ -530,14 +639,14 @@ TEST(names, that_attack_hit_nothing)
         "%s%n%s%n",
         "CONCAT('holdfast',1)",
     };
-    struct server *server = mysql_start();
+    int port = mysql_fresh();
 
-    (void)mysql_do(server, "CREATE TABLE canary(n INT);"
-                           "INSERT INTO canary VALUES(7);"
-                           "GRANT ALL ON locks.* TO locker@127.0.0.1");
+    (void)mysql_do(port, "CREATE TABLE canary(n INT);"
+                         "INSERT INTO canary VALUES(7);"
+                         "GRANT ALL ON locks.* TO locker@127.0.0.1");
     for (size_t m = 0; m < HF_COUNT_OF(modes); m++) {
-        hf_client *client = mysql_open(server_port(server), modes[m]);
-        hf_client *rival = mysql_open(server_port(server), modes[m]);
+        hf_client *client = mysql_open(port, modes[m]);
+        hf_client *rival = mysql_open(port, modes[m]);
 
         for (size_t i = 0; i < HF_COUNT_OF(names); i++) {
             hf_opts opts = HF_OPTS_INIT;
@@ -552,6 +661,6 @@ TEST(names, that_attack_hit_nothing)
             ASSERT_EQ(mysql_try(rival, names[i], &err), HF_EBUSY);
             ASSERT_OK(hf_release(hold, &err), &err);
         }
-        ASSERT_EQ(atoi(mysql_do(server, "SELECT n FROM canary")), 7);
+        ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM canary")), 7);
     }
 }

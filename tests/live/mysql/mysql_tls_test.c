@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mysql_tls_test.c - mysqls://: whom we believe.
+ *
+ * One authority, one server; the certificates that it shows are changed under
+ * it (FLUSH SSL).
+ */
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "certificates.h"
+#include "mysql.h"
+
+static const char *dir;
+
+/* The server shows @name from now on. */
+static void show(int port, const char *name)
+{
+    char command[512];
+
+    (void)snprintf(command, sizeof(command),
+                   "cd %s && cp %s.crt shown.crt && cp %s.key shown.key && "
+                   "chmod 644 shown.crt shown.key",
+                   dir, name, name);
+    ASSERT_EQ(system(command), 0);
+    if (port != 0)
+        ASSERT_STREQ(mysql_do(port, "FLUSH SSL"), "");
+}
+
+static struct server *start(void)
+{
+    static char words[3][256];
+    const char *options[] = {words[0], words[1], words[2], NULL};
+
+    dir = certificates_new();
+    (void)chmod(dir, 0755);
+    certificates_authority(dir, "stranger");
+    certificates_make(dir, "server", "good", "IP:127.0.0.1,DNS:localhost", 2);
+    certificates_make(dir, "elsewhere", "good", "DNS:db.example.org", 2);
+    certificates_make(dir, "expired", "good", "IP:127.0.0.1", -1);
+    certificates_make(dir, "strange", "stranger", "IP:127.0.0.1", 2);
+    show(0, "server");
+    (void)snprintf(words[0], sizeof(words[0]), "--ssl-ca=%s/good.crt", dir);
+    (void)snprintf(words[1], sizeof(words[1]), "--ssl-cert=%s/shown.crt", dir);
+    (void)snprintf(words[2], sizeof(words[2]), "--ssl-key=%s/shown.key", dir);
+    return mysql_start(options);
+}
+
+/* What a lock says over TLS, with tls.verify and our authority or none. */
+static int try_tls(int port, bool verify, bool authority, hf_error *err)
+{
+    hf_config *config = hf_config_new();
+    hf_client *client;
+    char text[256];
+    int rc;
+
+    if (!verify)
+        ASSERT_OK(hf_config_set(config, "tls.verify", "off", err), err);
+    if (authority) {
+        (void)snprintf(text, sizeof(text), "%s/good.crt", dir);
+        ASSERT_OK(hf_config_set(config, "tls.ca", text, err), err);
+    }
+    (void)snprintf(text, sizeof(text),
+                   "mysqls://locker:s3cret@127.0.0.1:%d/locks", port);
+    rc = hf_open(text, config, &client, err);
+    hf_config_free(config);
+    if (rc != 0)
+        return rc;
+    rc = mysql_try(client, "jobs", err);
+    hf_close(client);
+    return rc;
+}
+
+TEST(tls, is_believed_by_chain_and_name_and_date)
+{
+    static const char *const bad[] = {"elsewhere", "expired", "strange"};
+    int port = server_port(start());
+    hf_error err;
+
+    ASSERT_OK(try_tls(port, true, true, &err), &err);
+    ASSERT_OK(try_tls(port, false, false, &err), &err);
+    ASSERT_RC(try_tls(port, true, false, &err), HF_EAUTH, &err);
+    for (size_t i = 0; i < HF_COUNT_OF(bad); i++) {
+        show(port, bad[i]);
+        ASSERT_RC(try_tls(port, true, true, &err), HF_EAUTH, &err);
+    }
+    show(port, "server");
+    ASSERT_OK(try_tls(port, true, true, &err), &err);
+}
+
+TEST(tls, is_not_given_up_for_a_server_without_it)
+{
+    int port = mysql_fresh();
+    hf_error err;
+
+    dir = certificates_new();
+    ASSERT_RC(try_tls(port, true, true, &err), HF_EAUTH, &err);
+    ASSERT_RC(try_tls(port, false, false, &err), HF_EAUTH, &err);
+}

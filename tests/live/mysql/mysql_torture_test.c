@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* mysql_torture_test.c - the n-th allocation fails, for every n. */
+#include <stdlib.h>
+
+#include "heap.h"
+#include "mysql.h"
+#include "torture.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms&io_timeout=500ms&ttl=2s"
+
+/* No row of a ticket, no holder, nobody in a session. */
+static bool clean(void *port)
+{
+    return atoi(
+               mysql_do(*(int *)port,
+                        "SELECT (SELECT COUNT(*) FROM holdfast_ticket)+"
+                        "(SELECT COUNT(*) FROM holdfast_lock WHERE ticket<>'')"
+                        "+(SELECT COUNT(*) FROM information_schema.processlist "
+                        "WHERE USER='locker')")) == 0;
+}
+
+static void torture_with(const char *query)
+{
+    int port = mysql_fresh();
+    char url[512];
+    hf_client *first;
+    hf_hold *hold;
+    hf_error err;
+
+    heap_install();
+    (void)snprintf(url, sizeof(url), "%s", mysql_url(port, query));
+    /* The tables are made, and what is kept for good is loaded. */
+    ASSERT_OK(hf_open(mysql_url(port, NULL), NULL, &first, &err), &err);
+    hold = mysql_acquire(first, "first");
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hf_close(first);
+    torture(&(struct torture){
+        .url = url, .clean = clean, .ctx = &port, .every = 1000});
+}
+
+TEST_FORKED(torture, table)
+{
+    torture_with(QUICK);
+}
+
+TEST_FORKED(torture, get_lock)
+{
+    torture_with(QUICK "&mode=get_lock");
+}
+
+TEST_FORKED(torture, for_update)
+{
+    torture_with(QUICK "&mode=for_update");
+}
