@@ -95,7 +95,7 @@ TEST(modes, slots_admit_so_many_and_no_more)
     NEEDS(HF_CAP_SLOTS);
     for (int i = 0; i < SLOTS; i++) {
         hf_opts opts = HF_OPTS_INIT;
-        char owner[8];
+        char owner[16];
         hf_error err;
 
         (void)snprintf(owner, sizeof(owner), "o%d", i);

@@ -231,7 +231,7 @@ TORTURE(holding_many)
     hf_hold *holds[40];
 
     for (int i = 0; i < 40; i++) {
-        char name[16];
+        char name[24];
 
         (void)snprintf(name, sizeof(name), "lock-%d", i);
         holds[i] = acquire(client, name, NULL);

@@ -228,7 +228,7 @@ TEST(keeper, renews_with_renew_beat_only_after_a_beat)
 TEST(keeper, sends_what_is_due_together_in_one_trip)
 {
     struct core_ask asks[3];
-    char name[8];
+    char name[16];
     hf_client *client = core_open("ttl=3s");
 
     core_auto();
@@ -249,7 +249,7 @@ TEST(keeper, renews_many_locks_in_few_turns)
 {
     enum { LOCKS = 200 };
     static struct core_ask asks[LOCKS];
-    char name[8];
+    char name[16];
     int turns = 0;
 
     (void)core_open("ttl=30s");

@@ -325,7 +325,7 @@ TEST(shutdown, ends_every_gate_that_it_meets)
 {
     struct core_ask asks[40];
     hf_client *client = core_open("");
-    char name[16];
+    char name[24];
     hf_error err;
 
     core_auto();
