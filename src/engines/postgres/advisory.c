@@ -97,7 +97,8 @@ static void busy(struct hf__postgres_ticket *mine)
         hf__up_left(&postgres->base, ticket, 0);
         return;
     }
-    hf__postgres_name(postgres, mine->key)->contended = QUIET;
+    if (!ticket->nowait)
+        hf__postgres_name(postgres, mine->key)->contended = QUIET;
     mine->refused = true;
     hf__advisory_check(mine);
 }
@@ -337,7 +338,7 @@ static void ask(struct hf__postgres_ticket *mine)
     else if (ours) /* what we have exclusively ourselves is not free */
         hf__advisory_want_session(mine, mine->ticket->mode == HF_EXCLUSIVE &&
                                             !nowait);
-    else if (name->contended > 0 && !nowait)
+    else if (name->contended > 0 && !nowait && mine->engine->pool.n_idle > 0)
         hf__advisory_check(mine);
     else if (!fits_main(mine))
         hf__advisory_want_session(mine, /* refused= */ false);
