@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "live/redis/topology.h"
+
 enum {
     WOKEN_MS = 4000, /* our own look without a message comes after 5 s */
     X = HF_EXCLUSIVE,
@@ -22,10 +24,10 @@ struct stage {
     struct proc *java;
 };
 
-static struct stage open_stage(const char *watchdog_ms)
+/* @server: a port, or "cluster:" and one. */
+static struct proc *start_java(const char *server, const char *watchdog_ms)
 {
     static char classes[512];
-    static char port[16];
     const char *dir = getenv("REDISSON_DIR");
     const char *argv[] = {"java",
                           "-XX:TieredStopAtLevel=1",
@@ -33,16 +35,22 @@ static struct stage open_stage(const char *watchdog_ms)
                           "-cp",
                           classes,
                           "Peer",
-                          port,
+                          server,
                           watchdog_ms,
                           NULL};
-    struct stage stage = {.server = redis_start()};
 
     if (!dir)
         FAIL("REDISSON_DIR is not set");
     (void)snprintf(classes, sizeof(classes), "%s:%s/dependency/*", dir, dir);
-    (void)snprintf(port, sizeof(port), "%d", server_port(stage.server));
-    stage.java = peer_start(argv);
+    return peer_start(argv);
+}
+
+static struct stage open_stage(const char *watchdog_ms)
+{
+    struct stage stage = {.server = redis_start()};
+
+    stage.java =
+        start_java(topology_text("%d", server_port(stage.server)), watchdog_ms);
     return stage;
 }
 
@@ -64,6 +72,16 @@ static hf_client *open_mode(const struct stage *stage, const char *query)
 
     (void)snprintf(text, sizeof(text), "dialect=redisson&mode=%s", query);
     return redis_open(server_port(stage->server), text);
+}
+
+/* How many sharded channels anybody listens to. */
+static int sharded_listeners(const struct cluster *cluster)
+{
+    int n = 0;
+
+    for (int i = 0; i < CLUSTER_NODES; i++)
+        n += atoi(redis_do(cluster->nodes[i], "PUBSUB SHARDCHANNELS") + 1);
+    return n;
 }
 
 TEST(redisson, lock_excludes_and_wakes_both_ways)
@@ -90,6 +108,39 @@ TEST(redisson, lock_excludes_and_wakes_both_ways)
     ASSERT_EQ(peer_try(client, "jobs", X, 0), HF_EBUSY);
     (void)peer_ask(stage.java, "1 ok", "1 unlock lock jobs");
     ASSERT_TRUE(nothing_left(stage.server));
+}
+
+/* There the messages come on sharded channels, or not at all. */
+TEST(redisson, locks_of_a_cluster_exclude_and_wake_both_ways)
+{
+    static const char *const kinds[] = {"lock", "fenced", "fair", "rw"};
+    struct cluster *cluster = cluster_start();
+    struct proc *java = start_java(
+        topology_text("cluster:%d", server_port(cluster->nodes[0])), "30000");
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const char *kind = i == 3 ? "write" : kinds[i];
+        const char *name = topology_text("jobs-%zu", i);
+        hf_client *client = topology_open(cluster_url(
+            cluster, topology_text("dialect=redisson&mode=%s", kinds[i])));
+        hf_request *request;
+        hf_hold *hold;
+
+        (void)peer_ask(java, "1 ok", "1 lock %s %s -1 0", kind, name);
+        ASSERT_EQ(peer_try(client, name, X, 0), HF_EBUSY);
+        request = peer_await(client, name, X, 0);
+        ASSERT_TRUE(peer_is_waiting(request));
+        (void)peer_ask(java, "1 ok", "1 unlock %s %s", kind, name);
+        hold = peer_awaited(request, WOKEN_MS);
+
+        (void)peer_ask(java, "2 busy", "2 lock %s %s -1 0", kind, name);
+        peer_tell(java, "1 lock %s %s -1 20000", kind, name);
+        EVENTUALLY(sharded_listeners(cluster) == 1);
+        peer_give(hold);
+        (void)proc_expect(java, "1 ok");
+        (void)peer_ask(java, "1 ok", "1 unlock %s %s", kind, name);
+        EVENTUALLY(sharded_listeners(cluster) == 0);
+    }
 }
 
 TEST(redisson, reentry_of_either_side_counts)

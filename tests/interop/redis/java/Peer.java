@@ -2,7 +2,7 @@
 //
 // Peer.java - a Redisson client that does what it is told, line by line.
 //
-//     java Peer PORT WATCHDOG_MS
+//     java Peer PORT WATCHDOG_MS             "cluster:PORT": a node of a cluster
 //
 // "THREAD lock KIND NAME LEASE_MS WAIT_MS"   → "THREAD ok [TOKEN]", "THREAD busy"
 // "THREAD unlock KIND NAME"                  → "THREAD ok", "THREAD lost"
@@ -32,11 +32,7 @@ public final class Peer {
         Config config = new Config();
         config.setThreads(4).setNettyThreads(4);
         config.setLockWatchdogTimeout(Long.parseLong(args[1]));
-        config.useSingleServer()
-            .setAddress("redis://127.0.0.1:" + args[0])
-            .setConnectionMinimumIdleSize(1)
-            .setConnectionPoolSize(8)
-            .setSubscriptionConnectionMinimumIdleSize(1);
+        connectTo(config, args[0]);
         redisson = Redisson.create(config);
         say("ready");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
@@ -46,6 +42,22 @@ public final class Peer {
                 .execute(() -> answer(words));
         }
         System.exit(0);
+    }
+
+    private static void connectTo(Config config, String server) {
+        if (server.startsWith("cluster:"))
+            config.useClusterServers()
+                .addNodeAddress("redis://127.0.0.1:" + server.substring(8))
+                .setMasterConnectionMinimumIdleSize(1)
+                .setMasterConnectionPoolSize(8)
+                .setSlaveConnectionMinimumIdleSize(1)
+                .setSubscriptionConnectionMinimumIdleSize(1);
+        else
+            config.useSingleServer()
+                .setAddress("redis://127.0.0.1:" + server)
+                .setConnectionMinimumIdleSize(1)
+                .setConnectionPoolSize(8)
+                .setSubscriptionConnectionMinimumIdleSize(1);
     }
 
     private static synchronized void say(String line) {
