@@ -207,6 +207,8 @@ static int add_locks(struct hf__redis *redis, struct hf__query *query,
 {
     int rc = 0;
 
+    if (redis->kind)
+        return hf__redisson_add_rows(redis, query, reply, count);
     for (uint32_t i = 0; i < count && rc == 0; i++) {
         struct hf__resp_value lock = hf__resp_next(reply);
         struct hf__resp after = *reply;
@@ -263,38 +265,74 @@ static void on_look_part(struct hf__redis *redis,
         (void)add_locks(redis, call->query, reply, head.count);
 }
 
-/* Look at the @n gates among the keys of a page; @cursor: the next page. In a
+/* There was no memory to look at the rest of the page. */
+static void on_look_cut(struct hf__redis *redis,
+                        const struct hf__redis_call *call,
+                        struct hf__resp *reply)
+{
+    (void)reply;
+    list_done(redis, call->query, HF_ENOMEM);
+}
+
+/* Which lock a key of a page belongs to; false: to none. */
+static bool lock_of_key(const struct hf__redis *redis,
+                        const struct hf__resp_value *key, char *to, size_t size)
+{
+    return redis->kind ? hf__redisson_name(redis, key, to, size)
+                       : name_of_key(redis, key, to, size);
+}
+
+/* The key of that lock: this one, or what a set beside it is named after. */
+static void add_lock_key(struct hf__redis *redis,
+                         const struct hf__resp_value *key, const char *name)
+{
+    const char *prefix = redis->base.host->settings->prefix;
+    struct hf__buf *out = &redis->stream.out;
+
+    if (!redis->kind) {
+        hf__resp_arg(out, key->text, key->len);
+        return;
+    }
+    hf__resp_arg_begin(out, redis->prefix_len + strlen(name));
+    hf__buf_add(out, prefix);
+    hf__buf_add(out, name);
+    hf__resp_arg_end(out);
+}
+
+/* Look at the @n locks among the keys of a page; @cursor: the next page. In a
  * cluster a script works in one slot, so they are looked at one by one. */
 static int send_look(struct hf__redis *redis, struct hf__query *query,
                      struct hf__resp keys, uint32_t count, uint32_t n,
                      uint64_t cursor)
 {
     struct hf__redis_call call = {.done = on_look_part, .query = query};
-    uint32_t each = redis->moved ? 1 : n;
+    uint32_t each = redis->moved || redis->kind ? 1 : n;
+    int script = redis->kind ? HF__REDISSON_LOOK : HF__REDIS_LOOK;
+    uint32_t asked = 0;
     uint32_t in_call = 0;
     size_t mark = 0;
-    int rc = 0;
+    int rc = hf__redis_script_load(redis, script);
 
     while (count-- > 0 && rc == 0) {
         struct hf__resp_value key = hf__resp_next(&keys);
         char name[HF_NAME_MAX + 1];
 
-        if (!name_of_key(redis, &key, name, sizeof(name)))
+        if (!lock_of_key(redis, &key, name, sizeof(name)))
             continue;
         if (in_call == 0)
-            mark = hf__redis_eval_begin(redis, HF__REDIS_LOOK, each, 0);
-        hf__resp_arg(&redis->stream.out, key.text, key.len);
+            mark = hf__redis_script_begin(redis, script, each, 0);
+        add_lock_key(redis, &key, name);
         if (++in_call < each)
             continue;
-        n -= each;
         in_call = 0;
-        if (n == 0) {
-            call.done = on_look;
-            call.ticket = cursor;
-        }
         rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+        asked += rc == 0;
     }
-    return rc;
+    if (asked == 0)
+        return rc == 0 ? HF_EINTERNAL : rc;
+    hf__redis_last_call(redis)->done = rc == 0 ? on_look : on_look_cut;
+    hf__redis_last_call(redis)->ticket = cursor;
+    return 0;
 }
 
 static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
@@ -326,7 +364,7 @@ static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
         struct hf__resp_value key = hf__resp_next(reply);
         char name[HF_NAME_MAX + 1];
 
-        n += name_of_key(redis, &key, name, sizeof(name));
+        n += lock_of_key(redis, &key, name, sizeof(name));
     }
     if (n > 0)
         rc = send_look(redis, query, keys, list.count, n, cursor);
@@ -342,20 +380,26 @@ static int send_scan(struct hf__redis *redis, struct hf__query *query,
     struct hf__redis_call call = {.done = on_scan, .query = query};
     struct hf__buf *out = &redis->stream.out;
     struct hf__buf *key = &redis->scratch;
+    const char *type = "string";
     char text[24];
     size_t mark;
 
-    hf__redis_native.key(redis, query->prefix, strlen(query->prefix));
-    if (key->len > 0)
+    if (redis->kind)
+        type = hf__redisson_pattern(redis, query->prefix);
+    else
+        hf__redis_native.key(redis, query->prefix, strlen(query->prefix));
+    if (!redis->kind && key->len > 0)
         key->text[key->len - 1] = '*'; /* was the closing brace */
     (void)snprintf(text, sizeof(text), "%" PRIu64, cursor);
-    mark = hf__redis_call_begin(redis, 6);
+    mark = hf__redis_call_begin(redis, 8);
     hf__resp_arg_text(out, "SCAN");
     hf__resp_arg_text(out, text);
     hf__resp_arg_text(out, "MATCH");
     add_key(redis);
     hf__resp_arg_text(out, "COUNT");
     hf__resp_arg_text(out, "1000");
+    hf__resp_arg_text(out, "TYPE");
+    hf__resp_arg_text(out, type);
     return hf__redis_call_end(redis, mark, &call, err);
 }
 
@@ -434,20 +478,19 @@ int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
 
     if (!redis->up)
         return hf__redis_not_up(redis, err);
-    if (redis->dialect != &hf__redis_native && !query->name)
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "dialect=%s cannot tell locks from other keys: ask for "
-                        "one name",
-                        redis->dialect->name);
-    if (redis->dialect != &hf__redis_native)
-        return redis->kind ? hf__redisson_show(redis, query, err)
-                           : plain_show(redis, query, err);
+    if (redis->dialect == &hf__redis_plain)
+        return query->name
+                   ? plain_show(redis, query, err)
+                   : hf__fail(err, HF_EUNSUPPORTED,
+                              "dialect=plain cannot tell locks from other "
+                              "keys: ask for one name");
     if (!query->name)
         return send_scan(redis, query, 0, err);
-    rc = hf__redis_make_key(redis, query, &hf__redis_native, err);
+    rc = hf__redis_make_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(redis, HF__REDIS_LOOK, 1, 0);
+    mark = hf__redis_eval_begin(
+        redis, redis->kind ? HF__REDISSON_LOOK : HF__REDIS_LOOK, 1, 0);
     add_key(redis);
     return hf__redis_call_end(redis, mark, &call, err);
 }

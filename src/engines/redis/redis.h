@@ -201,6 +201,13 @@ size_t hf__redis_call_begin(struct hf__redis *redis, uint32_t arguments);
 /* @mark is what _begin() returned. HF_ENOMEM takes the command back. */
 int hf__redis_call_end(struct hf__redis *redis, size_t mark,
                        const struct hf__redis_call *call, hf_error *err);
+/* The one that _end() was called for last; there has to be one. */
+static inline struct hf__redis_call *hf__redis_last_call(
+    const struct hf__redis *redis)
+{
+    return &redis->calls[(redis->calls_first + redis->calls_n - 1) &
+                         (redis->calls_size - 1)];
+}
 /* Begin EVALSHA of @script with @keys keys and @arguments arguments. */
 size_t hf__redis_script_begin(struct hf__redis *redis, int script,
                               uint32_t keys, uint32_t arguments);
@@ -400,8 +407,15 @@ enum { HF__REDISSON_OWNER = 64 };
 /* Who a ticket is to Redisson, into @to: its length. */
 size_t hf__redisson_owner(const struct hf__redis *redis, uint64_t id,
                           char to[HF__REDISSON_OWNER]);
-int hf__redisson_show(struct hf__redis *redis, struct hf__query *query,
-                      hf_error *err);
+/* Which keys a list looks at: a pattern for them, in redis->scratch, and their
+ * type. */
+const char *hf__redisson_pattern(struct hf__redis *redis, const char *prefix);
+/* The name of the lock that such a key belongs to; false: it is none. */
+bool hf__redisson_name(const struct hf__redis *redis,
+                       const struct hf__resp_value *key, char *to, size_t size);
+/* The @count values of the answer to LOOK: a key, and rows. */
+int hf__redisson_add_rows(struct hf__redis *redis, struct hf__query *query,
+                          struct hf__resp *reply, uint32_t count);
 /* The key is in redis->scratch. */
 int hf__redisson_break(struct hf__redis *redis, struct hf__query *query,
                        hf__redis_reply_fn *done, hf_error *err);

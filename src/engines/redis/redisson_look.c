@@ -8,6 +8,9 @@
  * shown, and what names the owner whose lock is to be broken. Of our own client
  * the rest is known here.
  *
+ * A list goes through the keys that have the type of such a lock. What is in
+ * them tells whether they are one: the owners of no other hash look like that.
+ *
  * Failure: a lost connection or an error of the server is the answer.
  */
 #include "engines/redis/redis.h"
@@ -51,20 +54,30 @@ static struct hf__ticket *own_ticket(struct hf__redis *redis, const char *owner)
                                          : NULL;
 }
 
+/* "<uuid>:<number>", or that and ":write"? Other hashes are not locks. */
+static bool is_owner(const char *text)
+{
+    size_t digits;
+
+    if (strlen(text) < 38 || strspn(text, "0123456789abcdefABCDEF-") != 36 ||
+        text[36] != ':')
+        return false;
+    digits = strspn(text + 37, "0123456789");
+    return digits > 0 && (text[37 + digits] == '\0' ||
+                          strcmp(text + 37 + digits, ":write") == 0);
+}
+
 /* {role, owner, lease, mode, token} */
 static int add_row(struct hf__redis *redis, struct hf__query *query,
-                   struct hf__resp *reply, uint32_t *places)
+                   const char *name, struct hf__resp *reply, uint32_t *places)
 {
     struct hf__resp_value role = hf__resp_next(reply);
     struct hf__resp_value owner = hf__resp_next(reply);
     struct hf__resp_value lease = hf__resp_next(reply);
     struct hf__resp_value mode = hf__resp_next(reply);
     struct hf__resp_value token = hf__resp_next(reply);
-    hf_lock_info row = {.name = query->name,
-                        .host = "",
-                        .note = "",
-                        .since_ms = -1,
-                        .alive = 2};
+    hf_lock_info row = {
+        .name = name, .host = "", .note = "", .since_ms = -1, .alive = 2};
     struct hf__ticket *ticket;
     char text[128];
 
@@ -72,6 +85,8 @@ static int add_row(struct hf__redis *redis, struct hf__query *query,
         return 0;
     (void)snprintf(text, sizeof(text), "%.*s",
                    (int)(owner.len < 120 ? owner.len : 120), owner.text);
+    if (!query->name && !redis->kind->permits && !is_owner(text))
+        return 0;
     row.owner = text;
     row.role = hf__resp_is(&role, "w") ? HF_WAITER : HF_HOLDER;
     row.place = row.role == HF_WAITER ? ++*places : 0;
@@ -92,52 +107,86 @@ static int add_row(struct hf__redis *redis, struct hf__query *query,
     return hf__query_add_lock(query, &row);
 }
 
-static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
-                    struct hf__resp *reply)
+/* ---- list -------------------------------------------------------------- */
+
+/* Permits are in a set beside the name. */
+static const char *permits_end(const struct hf__redis *redis)
 {
-    struct hf__query *query = call->query;
-    struct hf__resp_value head;
+    return redis->kind->no_exclusive ? ":holdfast" : ":timeout";
+}
+
+static void add_glob(struct hf__buf *to, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("*?[]\\", *text))
+            hf__buf_append(to, "\\", 1);
+        hf__buf_append(to, text, 1);
+    }
+}
+
+const char *hf__redisson_pattern(struct hf__redis *redis, const char *prefix)
+{
+    struct hf__buf *to = &redis->scratch;
+
+    to->len = 0;
+    if (redis->kind->permits)
+        hf__buf_append(to, "*", 1); /* perhaps a brace */
+    add_glob(to, redis->base.host->settings->prefix);
+    add_glob(to, prefix);
+    hf__buf_append(to, "*", 1);
+    if (redis->kind->permits)
+        hf__buf_add(to, permits_end(redis));
+    return redis->kind->permits ? "zset" : "hash";
+}
+
+bool hf__redisson_name(const struct hf__redis *redis,
+                       const struct hf__resp_value *key, char *to, size_t size)
+{
+    const char *prefix = redis->base.host->settings->prefix;
+    const char *at = key->text;
+    size_t len = key->type == HF__RESP_TEXT ? key->len : 0;
+    size_t end = redis->kind->permits ? strlen(permits_end(redis)) : 0;
+
+    if (len <= end)
+        return false;
+    len -= end;
+    if (end > 0 && len > 2 && at[0] == '{' && at[len - 1] == '}') {
+        at++;
+        len -= 2;
+    }
+    if (len <= redis->prefix_len || len - redis->prefix_len >= size ||
+        memcmp(at, prefix, redis->prefix_len) != 0)
+        return false;
+    memcpy(to, at + redis->prefix_len, len - redis->prefix_len);
+    to[len - redis->prefix_len] = '\0';
+    return true;
+}
+
+int hf__redisson_add_rows(struct hf__redis *redis, struct hf__query *query,
+                          struct hf__resp *reply, uint32_t count)
+{
+    struct hf__resp_value key = hf__resp_next(reply);
+    char name[HF_NAME_MAX + 1];
     uint32_t places = 0;
     int rc = 0;
 
-    if (!reply) {
-        hf__redis_answer_lost(redis, query);
-        return;
-    }
-    head = hf__resp_next(reply);
-    if (head.type != HF__RESP_LIST) {
-        hf__redis_answer_refused(redis, query, &head);
-        return;
-    }
-    for (uint32_t i = 0; i < head.count && rc == 0; i++) {
+    if (count == 0 || key.type != HF__RESP_TEXT ||
+        key.len <= redis->prefix_len ||
+        key.len - redis->prefix_len >= sizeof(name))
+        return 0;
+    (void)snprintf(name, sizeof(name), "%.*s",
+                   (int)(key.len - redis->prefix_len),
+                   key.text + redis->prefix_len);
+    for (uint32_t i = 1; i < count && rc == 0; i++) {
         struct hf__resp_value row = hf__resp_next(reply);
         struct hf__resp after = *reply;
 
         hf__resp_skip(&after, &row);
         if (row.type == HF__RESP_LIST && row.count == 5)
-            rc = add_row(redis, query, reply, &places);
+            rc = add_row(redis, query, name, reply, &places);
         *reply = after;
     }
-    hf__up_answer(&redis->base, query, rc, /* err= */ NULL);
-}
-
-static void add_key(struct hf__redis *redis)
-{
-    hf__resp_arg(&redis->stream.out, redis->scratch.text, redis->scratch.len);
-}
-
-int hf__redisson_show(struct hf__redis *redis, struct hf__query *query,
-                      hf_error *err)
-{
-    struct hf__redis_call call = {.done = on_look, .query = query};
-    int rc = hf__redis_make_key(redis, query, redis->dialect, err);
-    size_t mark;
-
-    if (rc != 0)
-        return rc;
-    mark = hf__redis_eval_begin(redis, HF__REDISSON_LOOK, 1, 0);
-    add_key(redis);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return rc;
 }
 
 int hf__redisson_break(struct hf__redis *redis, struct hf__query *query,
@@ -156,7 +205,7 @@ int hf__redisson_break(struct hf__redis *redis, struct hf__query *query,
         return hf__fail(err, HF_EINVAL,
                         "the owner of a permit is its number, 32 hex digits");
     mark = hf__redis_eval_begin(redis, redis->kind->leave_script, 1, 2);
-    add_key(redis);
+    hf__resp_arg(&redis->stream.out, redis->scratch.text, redis->scratch.len);
     if (redis->kind->permits)
         hf__resp_arg(&redis->stream.out, permit, sizeof(permit));
     else

@@ -286,14 +286,16 @@ const char hf__redisson_semaphore_beat[] = PERMITS_BEAT(LASTING);
 
 /* ---- for people -------------------------------------------------------- */
 
-/* Rows of {role, owner, lease, mode, token}; -1: not known. */
+/* The key, and rows of {role, owner, lease, mode, token}; -1: not known. A hash
+ * of so many fields is something else. */
 const char hf__redisson_look[] =
-    "local rows={}\n"
+    "local rows={k}\n"
     "local function row(role,owner,ms,mode,token)\n"
-    "  if #rows<1000 then rows[#rows+1]={role,owner,ms,mode,token or '0'} end\n"
+    "  if #rows<=1000 then rows[#rows+1]={role,owner,ms,mode,token or '0'} "
+    "end\n"
     "end\n"
     "local kind=call('TYPE',k).ok\n"
-    "if kind=='hash' then\n"
+    "if kind=='hash' and call('HLEN',k)<=10000 then\n"
     "  local mode=call('HGET',k,'mode')\n"
     "  local token=not mode and call('GET','redisson_lock_token:'..b)\n"
     "  for _,f in ipairs(call('HKEYS',k)) do\n"

@@ -219,6 +219,49 @@ TEST(redisson, an_owner_that_is_shown_can_be_broken)
     }
 }
 
+struct listed {
+    char names[256];
+    int n;
+};
+
+static int list_one(const hf_lock_info *info, void *ctx)
+{
+    struct listed *listed = ctx;
+    size_t used = strlen(listed->names);
+
+    (void)snprintf(listed->names + used, sizeof(listed->names) - used, "%s ",
+                   info->name);
+    listed->n++;
+    return 0;
+}
+
+TEST(redisson, a_list_tells_locks_from_other_keys)
+{
+    struct server *server = redis_start();
+    hf_error err;
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        hf_client *client = redis_open(server_port(server), modes[i]);
+        hf_client *other = redis_open(server_port(server), modes[i]);
+        hf_hold *one = redis_acquire(client, "night/one");
+        hf_hold *two = redis_acquire(client, "night/two[x]");
+        hf_hold *day = redis_acquire(client, "day");
+        struct listed all = {.n = 0};
+        struct listed some = {.n = 0};
+
+        (void)redis_do(server, "HSET night/session user 7");
+        (void)redis_do(server, "ZADD {night/scores} 1 a");
+        ASSERT_OK(hf_list(other, "", list_one, &all, &err), &err);
+        ASSERT_STREQ(all.names, "day night/one night/two[x] ");
+        ASSERT_OK(hf_list(other, "night/two[", list_one, &some, &err), &err);
+        ASSERT_STREQ(some.names, "night/two[x] ");
+        give(one);
+        give(two);
+        give(day);
+        (void)redis_do(server, "FLUSHALL");
+    }
+}
+
 TEST(redisson, the_fair_lock_is_first_come_first_served)
 {
     enum { WAITERS = 4 };
