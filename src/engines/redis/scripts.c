@@ -677,21 +677,33 @@ static const struct {
      "call('DEL',L) call('DEL',Q) call('DEL',R) call('DEL',H)"},
 };
 
-static void add_in_cluster(struct hf__buf *buf, const char *text)
+/* The first place in @text that one of them is about; NULL: none. */
+static const char *next_change(const char *text, size_t *ret_which)
 {
-    while (*text) {
-        size_t i = 0;
+    const char *first = NULL;
 
-        while (i < HF_COUNT_OF(changes) &&
-               strncmp(text, changes[i].alone, strlen(changes[i].alone)) != 0)
-            i++;
-        if (i < HF_COUNT_OF(changes)) {
-            hf__buf_add(buf, changes[i].in_cluster);
-            text += strlen(changes[i].alone);
-        } else {
-            hf__buf_append(buf, text++, 1);
+    for (size_t i = 0; i < HF_COUNT_OF(changes); i++) {
+        const char *at = strstr(text, changes[i].alone);
+
+        if (at && (!first || at < first)) {
+            first = at;
+            *ret_which = i;
         }
     }
+    return first;
+}
+
+static void add_in_cluster(struct hf__buf *buf, const char *text)
+{
+    size_t i = 0;
+    const char *at = next_change(text, &i);
+
+    for (; at; at = next_change(text, &i)) {
+        hf__buf_append(buf, text, (size_t)(at - text));
+        hf__buf_add(buf, changes[i].in_cluster);
+        text = at + strlen(changes[i].alone);
+    }
+    hf__buf_add(buf, text);
 }
 
 static void compose(struct hf__buf *buf, size_t script, bool cluster)

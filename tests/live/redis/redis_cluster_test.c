@@ -99,7 +99,7 @@ TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
     move_slot(cluster, from, cluster_other(cluster, from));
     /* The waiter listens at the old node, and would beat after 20 s. */
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
     ASSERT_GT(hf_token(next), token);
     ASSERT_EQ(hf_check(next), HF_HELD);
     ASSERT_OK(hf_verify(next, &err), &err);
@@ -137,7 +137,7 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     cluster_move_end(cluster, to, slot);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
     ASSERT_OK(hf_release(next, &err), &err);
     hf_request_free(request);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
@@ -225,7 +225,7 @@ TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
     cluster_move_keys(from, to, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 20000, &next, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
     ASSERT_GT(hf_token(next), token);
     ASSERT_OK(hf_release(next, &err), &err);
     hf_request_free(request);
@@ -246,12 +246,12 @@ TEST(node, that_dies_gives_its_locks_to_its_replica)
     hf_error err;
 
     EVENTUALLY(topology_in_step(owner));
-    server_kill(owner);
+    cluster_kill(cluster, owner);
     (void)cluster_await_owner(cluster, key);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 15000, &next, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
     ASSERT_GT(hf_token(next), token);
     ASSERT_OK(hf_release(next, &err), &err);
     hf_request_free(request);
@@ -262,7 +262,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
 {
     struct event events = EVENT_INIT;
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=200s"));
     struct server *owner = cluster_owner(cluster, key);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
@@ -278,8 +278,9 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     server_kill(owner);
     for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
         server_resume(cluster->nodes[i]);
+    cluster_hurry(cluster);
     (void)cluster_await_owner(cluster, key);
-    event_await(&events, 1, 15000);
+    event_await(&events, 1, 60000);
     ASSERT_EQ(events.values[0], HF_LOST);
     next = redis_acquire(client, "jobs");
     ASSERT_GT(hf_token(next), hf_token(hold));
@@ -303,7 +304,7 @@ TEST(node, that_is_down_does_not_concern_the_locks_of_others)
             other = name;
     }
     hold = redis_acquire(client, other);
-    server_kill(owner);
+    cluster_kill(cluster, owner);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_OK(redis_try(client, other, &err), &err);

@@ -4,7 +4,7 @@
 
 #include "event.h"
 #include "heap.h"
-#include "redis.h"
+#include "topology.h"
 #include "torture.h"
 
 static bool clean(void *server)
@@ -66,6 +66,17 @@ TEST_FORKED(torture, plain)
 TEST_FORKED(torture, redisson)
 {
     torture_with(QUICK "&dialect=redisson&mode=rw");
+}
+
+/* The master is told by sentinels, and a grant by a replica. */
+TEST_FORKED(torture, sentinel_and_sync_replicas)
+{
+    struct sentinel_set *set;
+
+    heap_install();
+    set = sentinel_set_start();
+    torture_at(set->servers[0],
+               sentinel_set_url(set, QUICK "&sync_replicas=1"));
 }
 
 TEST_FORKED(torture, cluster)

@@ -148,6 +148,14 @@ static void await(struct server *server, const char *command, const char *text)
     }
 }
 
+static void must(struct server *server, const char *command)
+{
+    const char *said = redis_do(server, "%s", command);
+
+    if (said[0] == '-')
+        FAIL("%s: %s", command, said);
+}
+
 bool topology_in_step(struct server *master)
 {
     const char *info = redis_do(master, "INFO replication");
@@ -185,7 +193,7 @@ static struct server *start_sentinel(int master, const struct topology_tls *tls)
         topology_text("[ -e {dir}/s.conf ] || printf '%%s\\n' 'port {port}' "
                       "'bind 127.0.0.1' 'dir {dir}' %s"
                       "'sentinel monitor m1 127.0.0.1 %d 2' "
-                      "'sentinel down-after-milliseconds m1 700' "
+                      "'sentinel down-after-milliseconds m1 30000' "
                       "'sentinel failover-timeout m1 4000' >{dir}/s.conf; "
                       "exec redis-server {dir}/s.conf --sentinel",
                       secure, master);
@@ -248,6 +256,13 @@ const char *sentinel_set_tls_url(const struct sentinel_set *set,
         set, topology_text("rediss-sentinel://%s@", credentials), query);
 }
 
+void sentinel_set_kill_master(const struct sentinel_set *set)
+{
+    for (int i = 0; i < SET_SENTINELS; i++)
+        must(set->sentinels[i], "SENTINEL SET m1 down-after-milliseconds 1500");
+    server_kill(set->servers[0]);
+}
+
 struct server *sentinel_set_master(const struct sentinel_set *set)
 {
     for (int i = 0; i < SET_SERVERS; i++) {
@@ -293,7 +308,7 @@ struct cluster *cluster_start_tls(const char *dir)
                               "--cluster-config-file",
                               "nodes.conf",
                               "--cluster-node-timeout",
-                              "1500",
+                              "30000",
                               "--cluster-port",
                               topology_text("%d", server_free_port()),
                               "--enable-debug-command",
@@ -396,12 +411,18 @@ int cluster_slot(const struct cluster *cluster, const char *key)
     return atoi(redis_do(cluster->nodes[0], "CLUSTER KEYSLOT %s", key) + 1);
 }
 
-static void must(struct server *server, const char *command)
+void cluster_hurry(const struct cluster *cluster)
 {
-    const char *said = redis_do(server, "%s", command);
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        if (server_pid(cluster->nodes[i]) != 0)
+            must(cluster->nodes[i], "CONFIG SET cluster-node-timeout 1500");
+    }
+}
 
-    if (said[0] == '-')
-        FAIL("%s: %s", command, said);
+void cluster_kill(const struct cluster *cluster, struct server *node)
+{
+    server_kill(node);
+    cluster_hurry(cluster);
 }
 
 void cluster_move_begin(struct server *from, struct server *to, int slot)

@@ -32,6 +32,9 @@ const char *sentinel_set_url(const struct sentinel_set *set, const char *query);
 /* "rediss-sentinel://CREDENTIALS@…". */
 const char *sentinel_set_tls_url(const struct sentinel_set *set,
                                  const char *credentials, const char *query);
+/* Kill the first server; a failover follows. Until then the sentinels are so
+ * patient that a busy machine is not taken for a dead master. */
+void sentinel_set_kill_master(const struct sentinel_set *set);
 /* The server that is master now, and says so itself; NULL: none. */
 struct server *sentinel_set_master(const struct sentinel_set *set);
 /* Wait until there is a master other than @old. */
@@ -55,6 +58,11 @@ struct server *cluster_owner(const struct cluster *cluster, const char *key);
 /* The same, after its master has died: whoever was promoted. */
 struct server *cluster_await_owner(const struct cluster *cluster,
                                    const char *key);
+/* From now on the nodes notice soon that one is dead. Until then they are as
+ * patient as the sentinels. None may be paused. */
+void cluster_hurry(const struct cluster *cluster);
+/* Kill @node; its replica follows. */
+void cluster_kill(const struct cluster *cluster, struct server *node);
 /* Any other master. */
 struct server *cluster_other(const struct cluster *cluster,
                              const struct server *owner);

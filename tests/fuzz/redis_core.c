@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* redis_core.c - the core, played for the fuzz targets of the Redis engines. */
+#include "redis_core.h"
+
+enum { TICKETS = 5, QUERIES = 5, TIMERS = 512 };
+
+static struct hf__ticket *tickets[TICKETS];
+static struct hf__query queries[QUERIES];
+static bool answered[QUERIES];
+static bool leaving[TICKETS];
+static bool connected;
+static struct hf__timer *timers[TIMERS];
+static size_t n_timers;
+
+static int place_of(const struct hf__ticket *ticket)
+{
+    for (int i = 0; i < TICKETS; i++) {
+        if (tickets[i] == ticket)
+            return i;
+    }
+    abort(); /* a ticket that was given back */
+}
+
+static void gone(struct hf__ticket *ticket)
+{
+    tickets[place_of(ticket)] = NULL;
+    free(ticket);
+}
+
+/* ---- the core ------------------------------------------------------------ */
+
+static void on_connected(void *owner, struct hf__engine *engine)
+{
+    (void)owner;
+    (void)engine;
+    connected = true;
+}
+
+static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+{
+    (void)owner;
+    (void)engine;
+    CHECK(err->code < 0 && err->text[0]);
+}
+
+static void on_granted(void *owner, struct hf__ticket *ticket,
+                       const struct hf__grant *grant)
+{
+    struct hf__engine *engine = owner;
+
+    CHECK(grant->tokens >= 1 && grant->lease_ms == ticket->ttl_ms);
+    CHECK(!leaving[place_of(ticket)]);
+    ticket->token = grant->token;
+    leaving[place_of(ticket)] = true;
+    (void)engine->ops->release(engine, ticket, NULL);
+}
+
+static void on_queued(void *owner, struct hf__ticket *ticket)
+{
+    struct hf__engine *engine = owner;
+
+    (void)engine->ops->renew(engine, &ticket, 1, NULL);
+}
+
+static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
+                    const char *holder)
+{
+    (void)owner;
+    (void)again_ns;
+    CHECK(!holder || strlen(holder) < 1000);
+    gone(ticket);
+}
+
+static void on_failed(void *owner, struct hf__ticket *ticket,
+                      const hf_error *err)
+{
+    (void)owner;
+    CHECK(err->code < 0);
+    gone(ticket);
+}
+
+static void on_unknown(void *owner, struct hf__ticket *ticket,
+                       const hf_error *err)
+{
+    struct hf__engine *engine = owner;
+
+    CHECK(err->code < 0);
+    leaving[place_of(ticket)] = true;
+    (void)engine->ops->withdraw(engine, ticket, NULL);
+}
+
+static void on_renewed(void *owner, struct hf__ticket *ticket,
+                       const struct hf__grant *grant)
+{
+    (void)owner;
+    (void)place_of(ticket);
+    CHECK(grant->lease_ms == ticket->ttl_ms);
+}
+
+static void on_lost(void *owner, struct hf__ticket *ticket, int reason)
+{
+    (void)owner;
+    CHECK(reason >= 0 && reason < HF__LOST_REASONS);
+    gone(ticket);
+}
+
+static void on_left(void *owner, struct hf__ticket *ticket, int rc)
+{
+    (void)owner;
+    CHECK(rc == 0 || rc == HF_ELOST);
+    CHECK(leaving[place_of(ticket)]);
+    gone(ticket);
+}
+
+static void on_answer(void *owner, struct hf__query *query, int rc,
+                      const hf_error *err)
+{
+    size_t i = (size_t)(query - queries);
+
+    (void)owner;
+    (void)err;
+    CHECK(i < QUERIES && !answered[i] && rc <= 0);
+    answered[i] = true;
+}
+
+static const struct hf__engine_up up = {
+    .connected = on_connected,
+    .down = on_down,
+    .granted = on_granted,
+    .queued = on_queued,
+    .busy = on_busy,
+    .failed = on_failed,
+    .unknown = on_unknown,
+    .renewed = on_renewed,
+    .lost = on_lost,
+    .left = on_left,
+    .answer = on_answer,
+};
+
+static void timer(const struct hf__engine_host *host, struct hf__timer *which,
+                  int64_t due_ns)
+{
+    (void)host;
+    (void)due_ns;
+    for (size_t i = 0; i < n_timers; i++) {
+        if (timers[i] == which)
+            return;
+    }
+    CHECK(n_timers < TIMERS);
+    timers[n_timers++] = which;
+}
+
+bool redis_core_connected(void)
+{
+    return connected;
+}
+
+void redis_core_fire(void)
+{
+    for (size_t i = 0; i < n_timers; i++)
+        timers[i]->fire(timers[i]);
+}
+
+static void ask(struct hf__engine *engine, int i)
+{
+    struct hf__ticket *ticket =
+        calloc(1, sizeof(*ticket) + engine->ops->ticket_size);
+
+    CHECK(ticket);
+    ticket->id = (uint64_t)i + 1;
+    ticket->name = "jobs";
+    ticket->name_len = 4;
+    ticket->reserve = 1;
+    ticket->mode = i % 3;
+    ticket->slots = i % 3 == HF_SLOT ? 2 : 0;
+    ticket->ttl_ms = 30000;
+    ticket->owner = "fuzz";
+    ticket->note = "";
+    ticket->nowait = i == 1;
+    tickets[i] = ticket;
+    leaving[i] = false;
+    if (engine->ops->acquire(engine, ticket, NULL) != 0)
+        gone(ticket);
+}
+
+void redis_core_ask(struct hf__engine *engine)
+{
+    const struct hf__engine_ops *ops = engine->ops;
+    hf__engine_query_fn *const asks[QUERIES] = {ops->list, ops->check_token,
+                                                ops->version_commit, ops->list,
+                                                ops->doctor};
+
+    for (int i = 0; i < TICKETS; i++)
+        ask(engine, i);
+    for (int i = 0; i < QUERIES; i++) {
+        memset(&queries[i], 0, sizeof(queries[i]));
+        queries[i].name = i == 3 ? NULL : "jobs";
+        queries[i].prefix = "";
+        queries[i].token = 7;
+        queries[i].rows = NULL;
+        answered[i] = asks[i](engine, &queries[i], NULL) != 0;
+    }
+}
+
+/* ---- coming and going ------------------------------------------------------ */
+
+void redis_core_open(struct redis_core *core, const struct hf__engine_ops *ops,
+                     const char *url, const char *dialect, const char *mode)
+{
+    struct hf__engine *engine = calloc(1, ops->size);
+
+    connected = false;
+    n_timers = 0;
+    for (int i = 0; i < QUERIES; i++)
+        answered[i] = true;
+    memset(core, 0, sizeof(*core));
+    core->config = hf_config_new();
+    CHECK(engine && core->config &&
+          hf__config_resolve(core->config, &core->settings, NULL) == 0);
+    free(core->settings.dialect);
+    core->settings.dialect = strdup(dialect);
+    free(core->settings.mode);
+    core->settings.mode = strdup(mode);
+    CHECK(hf__url_parse(url, &core->url, NULL) == 0);
+    core->host = (struct hf__engine_host){
+        .loop = &core->loop,
+        .settings = &core->settings,
+        .url = core->url,
+        .identity_hex = "0123456789abcdef0123456789abcdef",
+        .host = "here",
+        .pid = 1,
+        .timer = timer,
+    };
+    core->engine = engine;
+    engine->ops = ops;
+    engine->host = &core->host;
+    engine->up = &up;
+    engine->up_owner = engine;
+    engine->ticket_offset = sizeof(struct hf__ticket);
+    CHECK(ops->open(engine, NULL) == 0);
+}
+
+void redis_core_close(struct redis_core *core)
+{
+    for (int i = 0; i < QUERIES; i++)
+        CHECK(answered[i]);
+    core->engine->ops->close(core->engine, /* forked= */ false);
+    free(core->engine);
+    for (int i = 0; i < TICKETS; i++) {
+        free(tickets[i]);
+        tickets[i] = NULL;
+    }
+    hf__url_free(core->url);
+    hf__settings_release(&core->settings);
+    hf_config_free(core->config);
+}
+
+void redis_core_feed(struct hf__stream *stream, const void *bytes, size_t len)
+{
+    if (stream->state != HF__STREAM_OPEN || len == 0)
+        return;
+    hf__buf_append(&stream->in, bytes, len);
+    stream->received(stream);
+    if (stream->state != HF__STREAM_OPEN)
+        return;
+    memmove(stream->in.text, stream->in.text + stream->in_at,
+            stream->in.len - stream->in_at);
+    stream->in.len -= stream->in_at;
+    stream->in_at = 0;
+    stream->out.len = 0; /* nobody reads it */
+}
+
+int hf__query_add_lock(struct hf__query *query, const hf_lock_info *row)
+{
+    (void)query;
+    CHECK(row->name && row->owner && row->host && row->note);
+    return 0;
+}
+
+int hf__query_add_finding(struct hf__query *query, int status,
+                          const char *check, const char *fix,
+                          const char *detail_format, ...)
+{
+    (void)query;
+    CHECK(status >= 0 && check && fix && detail_format);
+    return 0;
+}
