@@ -13,7 +13,7 @@
 #include "contract.h"
 
 /* Each thread counts for BUDGET_MS, at least LEAST and at most ROUNDS times. */
-enum { PROCESSES = 4, THREADS = 8, LEAST = 10, ROUNDS = 150, BUDGET_MS = 3000 };
+enum { PROCESSES = 4, THREADS = 8, LEAST = 10, ROUNDS = 150, BUDGET_MS = 2000 };
 
 struct shared {
     volatile long counter;

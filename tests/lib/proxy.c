@@ -8,7 +8,6 @@
  */
 #include "proxy.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "sockets.h"
 #include "test.h"
 
 enum { LINKS_MAX = 64, PIECE = 16384, QUEUE_MAX = 256 * 1024 };
@@ -128,67 +128,16 @@ static int connect_to(int port)
     return fd;
 }
 
-/* The inode of the socket from port @from to port @to in @table; 0: none. */
-static unsigned long find_inode(const char *table, unsigned from, unsigned to)
-{
-    FILE *file = fopen(table, "re");
-    unsigned long inode = 0;
-    char line[256];
-
-    while (file && inode == 0 && fgets(line, sizeof(line), file)) {
-        unsigned ports[2];
-        unsigned long found;
-
-        if (sscanf(line,
-                   "%*u: %*[0-9A-F]:%x %*[0-9A-F]:%x %*x %*s %*s %*s %*u %*u "
-                   "%lu",
-                   &ports[0], &ports[1], &found) == 3 &&
-            ports[0] == from && ports[1] == to)
-            inode = found;
-    }
-    if (file)
-        (void)fclose(file);
-    return inode;
-}
-
-static bool has_socket(pid_t pid, unsigned long inode)
-{
-    struct dirent *entry;
-    char wanted[64];
-    char path[64];
-    bool found = false;
-    DIR *dir;
-
-    (void)snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    dir = opendir(path);
-    while (dir && !found && (entry = readdir(dir)) != NULL) {
-        char target[64] = "";
-
-        (void)!readlinkat(dirfd(dir), entry->d_name, target,
-                          sizeof(target) - 1);
-        found = strcmp(target, wanted) == 0;
-    }
-    if (dir)
-        (void)closedir(dir);
-    return found;
-}
-
 /* Was the connection whose other end is @fd made by the refused process? */
 static bool is_refused(const struct proxy *proxy, int fd)
 {
     struct sockaddr_in peer = {0};
     socklen_t len = sizeof(peer);
-    unsigned port = (unsigned)proxy->port;
-    unsigned long inode;
 
-    if (proxy->refused == 0 ||
-        getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
-        return false;
-    inode = find_inode("/proc/net/tcp", ntohs(peer.sin_port), port);
-    if (inode == 0) /* Java's sockets are of both families */
-        inode = find_inode("/proc/net/tcp6", ntohs(peer.sin_port), port);
-    return inode != 0 && has_socket(proxy->refused, inode);
+    return proxy->refused != 0 &&
+           getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+           process_has_socket(proxy->refused, ntohs(peer.sin_port),
+                              proxy->port);
 }
 
 static void accept_link(struct proxy *proxy)

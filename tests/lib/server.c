@@ -3,12 +3,11 @@
  * server.c - a real server for a test, on a free port.
  *
  * That a port answers does not prove that our server does: another may have
- * taken the port first. So the listening socket's inode (/proc/net/tcp) has to
- * be among the descriptors of the process that we started.
+ * taken the port first. So the listening socket has to be among the descriptors
+ * of the process that we started.
  */
 #include "server.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "sockets.h"
 #include "tempdir.h"
 #include "test.h"
 
@@ -49,62 +49,9 @@ int server_free_port(void)
     return ntohs(address.sin_port);
 }
 
-/* The inode of the socket that listens on @port; 0: nobody does. */
-static unsigned long listener_inode(const char *table, int port)
-{
-    FILE *file = fopen(table, "re");
-    unsigned long found = 0;
-    char line[512];
-
-    if (!file)
-        return 0;
-    while (!found && fgets(line, sizeof(line), file)) {
-        unsigned local_port;
-        unsigned state;
-        unsigned long inode;
-
-        if (sscanf(line,
-                   " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s "
-                   "%*d %*d %lu",
-                   &local_port, &state, &inode) == 3 &&
-            state == 0x0a && (int)local_port == port)
-            found = inode;
-    }
-    (void)fclose(file);
-    return found;
-}
-
-static bool has_socket(pid_t pid, unsigned long inode)
-{
-    char wanted[64];
-    char path[300];
-    struct dirent *entry;
-    bool found = false;
-    DIR *dir;
-
-    (void)snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    dir = opendir(path);
-    while (dir && !found && (entry = readdir(dir)) != NULL) {
-        char target[64] = "";
-
-        (void)snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid,
-                       entry->d_name);
-        if (readlink(path, target, sizeof(target) - 1) > 0)
-            found = strcmp(target, wanted) == 0;
-    }
-    if (dir)
-        (void)closedir(dir);
-    return found;
-}
-
 static bool listens(const struct server *server)
 {
-    unsigned long inode = listener_inode("/proc/net/tcp", server->port);
-
-    if (inode == 0)
-        inode = listener_inode("/proc/net/tcp6", server->port);
-    return inode != 0 && has_socket(server->pid, inode);
+    return process_has_socket(server->pid, server->port, /* peer_port= */ 0);
 }
 
 bool server_is_installed(const char *name)
