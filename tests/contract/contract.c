@@ -107,9 +107,16 @@ const char *contract_name(const char *base)
     return name;
 }
 
-bool contract_can(uint64_t capability)
+bool contract_can(uint64_t wanted)
 {
-    return (capabilities & capability) == capability;
+    return (capabilities & wanted) == wanted;
+}
+
+const char *contract_lacks(uint64_t wanted)
+{
+    uint64_t missing = wanted & ~capabilities;
+
+    return hf_capability_name(missing & (~missing + 1));
 }
 
 hf_hold *contract_acquire_mode(hf_client *client, const char *name, int mode,

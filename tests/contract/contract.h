@@ -30,14 +30,16 @@ void contract_close(hf_client *client);
 /* A name that nobody else uses; valid until the end of the test. */
 const char *contract_name(const char *base);
 
-/* Does the engine promise @capability? */
-bool contract_can(uint64_t capability);
+/* Does the engine promise all that is @wanted? */
+bool contract_can(uint64_t wanted);
+/* The first of it that it does not. */
+const char *contract_lacks(uint64_t wanted);
 /* End the test, and say why, if the engine does not. */
-#define NEEDS(capability)                                                      \
+#define NEEDS(capabilities)                                                    \
     do {                                                                       \
-        if (!contract_can(capability)) {                                       \
+        if (!contract_can(capabilities)) {                                     \
             test_not_tested("%s: the engine is not '%s'", test_name(),         \
-                            hf_capability_name(capability));                   \
+                            contract_lacks(capabilities));                     \
             return;                                                            \
         }                                                                      \
     } while (0)
