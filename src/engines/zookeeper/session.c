@@ -13,9 +13,10 @@
  * that left together with it. What has to wait is kept here, in order.
  *
  * A SERVER THAT SLEEPS. A member of an ensemble of ZooKeeper 3.8 now and then
- * overlooks a request that has arrived, more often when a session has several
- * under way, until any other one wakes it. So an answer that takes long is asked
- * for by a ping, again and again with growing pauses.
+ * goes to sleep with a request in its queue, until any other one wakes it (its
+ * CommitProcessor looks at the queue before it takes the lock that it sleeps
+ * with, and not again). So an answer that takes long is asked for by a ping,
+ * again and again with growing pauses.
  *
  * WHAT A SESSION IS GOOD FOR. A server that has lost its leader goes on
  * answering reads for a while, and the leader, which counts the session's time,
