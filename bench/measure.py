@@ -18,6 +18,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BENCH_BUILD", os.path.join(ROOT, "build"))
 HOLDFAST = os.path.join(BUILD, "holdfast")
 PATIENCE_S = 120  # for one program
+REAL_TIME = 10  # the priority of --steady
+
+# Pinned programs go before all others, so that these do not disturb.
+steady = False
 
 
 def raw(engine):
@@ -36,10 +40,14 @@ class Server:
         return re.findall(r":(\d+)", self.url)
 
     def place(self, cpus):
+        first = steady and len(cpus) == 1
         for pid in self.pids:
             for task in os.listdir(f"/proc/{pid}/task"):
                 with contextlib.suppress(ProcessLookupError):
                     os.sched_setaffinity(int(task), cpus)
+                    os.sched_setscheduler(
+                        int(task), os.SCHED_RR if first else os.SCHED_OTHER,
+                        os.sched_param(REAL_TIME if first else 0))
 
     def cpu_seconds(self):
         ticks = 0
@@ -114,7 +122,11 @@ def parse(text):
 
 def run(command, seconds, place=None):
     """Run @command to its end. What it said, and what it took."""
-    prefix = ["taskset", "-c", str(place)] if place is not None else []
+    prefix = []
+    if place is not None:
+        prefix = ["taskset", "-c", str(place)]
+    if prefix and steady:
+        prefix += ["chrt", "-r", str(REAL_TIME)]
     memory = []
     with subprocess.Popen(prefix + command, stdout=subprocess.PIPE,
                           text=True) as process:

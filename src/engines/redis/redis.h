@@ -99,7 +99,7 @@ struct hf__redis_ticket {
 };
 
 enum {
-    HF__REDIS_BUCKETS = 1024,
+    HF__REDIS_BUCKETS = 16384, /* numbers are consecutive: one in each */
     HF__REDIS_NAMES = 65536, /* at most */
     HF__REDIS_BEATS = 100,
     HF__REDIS_CHANNELS = 256
