@@ -122,8 +122,11 @@ static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
-static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
-                    struct hf__resp *reply);
+static int leave_script(const struct hf__redis *redis)
+{
+    (void)redis;
+    return HF__REDIS_LEAVE;
+}
 
 static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
                       hf__redis_reply_fn *done, void *data, hf_error *err)
@@ -143,53 +146,6 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     return hf__redis_call_end(redis, mark, &call, err);
 }
 
-static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
-{
-    hf_error err;
-
-    hf__redis_explain_lost(redis, &err);
-    hf__redis_stay(redis, ticket);
-    hf__up_unknown(&redis->base, ticket, &err);
-}
-
-static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
-                    struct hf__resp *reply)
-{
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
-    bool releasing;
-
-    if (!ticket)
-        return;
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, HF__REDIS_LEAVE) == 0 &&
-        send_leave(redis, ticket, on_left, NULL, /* err= */ NULL) == 0)
-        return;
-    if (value.type != HF__RESP_NUMBER) {
-        unknown(redis, ticket); /* the core tries again */
-        return;
-    }
-    releasing = hf__redis_ticket(redis, ticket)->releasing;
-    hf__redis_left(redis, ticket,
-                   releasing && value.number == 0 ? HF_ELOST : 0);
-}
-
-static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                 bool releasing, hf_error *err)
-{
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-
-    mine->asking = false;
-    mine->waiting = false;
-    mine->watch_ns = 0;
-    hf__redis_channel_part(redis, mine);
-    mine->leaving = true;
-    mine->releasing = releasing;
-    return send_leave(redis, ticket, on_left, NULL, err);
-}
-
 /* The answer to a LEAVE after an error: now it is certain. */
 static void on_cleared(struct hf__redis *redis,
                        const struct hf__redis_call *call,
@@ -202,7 +158,7 @@ static void on_cleared(struct hf__redis *redis,
         if (reply)
             failed(redis, ticket, why);
         else
-            unknown(redis, ticket);
+            hf__redis_unknown(redis, ticket);
     }
     hf__free(why);
 }
@@ -353,8 +309,7 @@ static void on_acquired(struct hf__redis *redis,
     if (!mine || !mine->asking)
         return; /* withdrawn meanwhile */
     if (!reply) {
-        mine->asking = false;
-        unknown(redis, ticket);
+        hf__redis_unknown(redis, ticket);
         return;
     }
     value = hf__resp_next(reply);
@@ -382,8 +337,7 @@ static void on_counted(struct hf__redis *redis,
     if (!mine || !mine->asking)
         return;
     if (!reply) {
-        mine->asking = false;
-        unknown(redis, ticket);
+        hf__redis_unknown(redis, ticket);
         return;
     }
     value = hf__resp_next(reply);
@@ -544,15 +498,11 @@ static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
 
 /* ---- downgrade --------------------------------------------------------- */
 
-static void on_downgraded(struct hf__redis *redis,
-                          const struct hf__redis_call *call,
-                          struct hf__resp *reply);
-
 static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__redis_call call = {.done = on_downgraded,
+    struct hf__redis_call call = {.done = hf__redis_downgraded,
                                   .ticket = ticket->id,
                                   .sent_ns = hf__now(),
                                   .movable = true};
@@ -566,34 +516,6 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_arg(out, mine->record, mine->record_len);
     hf__resp_arg_number(out, (int64_t)ticket->token);
     return hf__redis_call_end(redis, mark, &call, err);
-}
-
-static void on_downgraded(struct hf__redis *redis,
-                          const struct hf__redis_call *call,
-                          struct hf__resp *reply)
-{
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
-    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
-
-    if (!ticket || hf__redis_ticket(redis, ticket)->leaving)
-        return;
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, HF__REDIS_DOWNGRADE) == 0 &&
-        downgrade(redis, ticket, /* err= */ NULL) == 0)
-        return;
-    if (value.type != HF__RESP_NUMBER) {
-        unknown(redis, ticket);
-    } else if (value.number == 1) {
-        ticket->mode = HF_SHARED;
-        grant.lease_ms = ticket->ttl_ms;
-        hf__up_renewed(&redis->base, ticket, &grant);
-    } else {
-        hf__redis_ticket_forget(redis, ticket);
-        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
-    }
 }
 
 /* ---- pushes ------------------------------------------------------------ */
@@ -634,12 +556,14 @@ const struct hf__redis_dialect hf__redis_native = {
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
             HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
     .acquire = acquire,
-    .leave = leave,
+    .leave_script = leave_script,
+    .send_leave = send_leave,
     .renew = renew,
     .beat_script = beat_script,
     .beat_arguments = 1,
     .put_beat = put_beat,
     .beaten = beaten,
+    .downgrade_script = HF__REDIS_DOWNGRADE,
     .downgrade = downgrade,
     .key = key,
     .heard = heard,

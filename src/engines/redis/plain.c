@@ -147,16 +147,6 @@ static int64_t lease_ms(const struct hf__redis *redis,
     return ticket->ttl_ms + redis->base.host->settings->lock_delay_ms;
 }
 
-static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
-{
-    hf_error err;
-
-    hf__redis_explain_lost(redis, &err);
-    hf__redis_stay(redis, ticket);
-    hf__redis_ticket(redis, ticket)->asking = false;
-    hf__up_unknown(&redis->base, ticket, &err);
-}
-
 /* ---- asking ------------------------------------------------------------ */
 
 static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -203,7 +193,7 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
     if (!mine || !mine->asking)
         return;
     if (!reply) {
-        unknown(redis, ticket);
+        hf__redis_unknown(redis, ticket);
         return;
     }
     value = hf__resp_next(reply);
@@ -214,7 +204,7 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                memcmp(value.text, value_of(redis, mine), value.len) == 0) {
         /* Ours already: its lease began when we do not know. */
         if (hf__redis_beat(redis, &ticket, 1, &err) != 0)
-            unknown(redis, ticket);
+            hf__redis_unknown(redis, ticket);
     } else if (value.type == HF__RESP_TEXT) {
         busy(redis, ticket, &value);
     } else {
@@ -261,15 +251,18 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
-static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
-                    struct hf__resp *reply);
+static int leave_script(const struct hf__redis *redis)
+{
+    (void)redis;
+    return HF__REDIS_PLAIN_LEAVE;
+}
 
 static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                      hf_error *err)
+                      hf__redis_reply_fn *done, void *data, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_call call = {
-        .done = on_left, .ticket = ticket->id, .movable = true};
+        .done = done, .ticket = ticket->id, .data = data, .movable = true};
     size_t mark;
 
     hf__redis_ask(redis, mine);
@@ -278,41 +271,6 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_arg(&redis->stream.out, value_of(redis, mine),
                  value_len(redis, mine));
     return hf__redis_call_end(redis, mark, &call, err);
-}
-
-static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
-                    struct hf__resp *reply)
-{
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
-    bool releasing;
-
-    if (!ticket)
-        return;
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, HF__REDIS_PLAIN_LEAVE) == 0 &&
-        send_leave(redis, ticket, /* err= */ NULL) == 0)
-        return;
-    if (value.type != HF__RESP_NUMBER) {
-        unknown(redis, ticket);
-        return;
-    }
-    releasing = hf__redis_ticket(redis, ticket)->releasing;
-    hf__redis_left(redis, ticket,
-                   releasing && value.number == 0 ? HF_ELOST : 0);
-}
-
-static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                 bool releasing, hf_error *err)
-{
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-
-    mine->asking = false;
-    mine->leaving = true;
-    mine->releasing = releasing;
-    return send_leave(redis, ticket, err);
 }
 
 /* ---- renewing ---------------------------------------------------------- */
@@ -346,7 +304,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
         granted(redis, ticket, sent_ns);
     } else if (mine->asking) {
         if (send_set(redis, ticket, /* err= */ NULL) != 0)
-            unknown(redis, ticket);
+            hf__redis_unknown(redis, ticket);
     } else if (ours) {
         hf__redis_renewed(redis, ticket, &grant);
     } else {
@@ -359,7 +317,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
 static void not_beaten(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     if (hf__redis_ticket(redis, ticket)->asking)
-        unknown(redis, ticket);
+        hf__redis_unknown(redis, ticket);
 }
 
 const struct hf__redis_dialect hf__redis_plain = {
@@ -368,7 +326,8 @@ const struct hf__redis_dialect hf__redis_plain = {
             HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
     .open = open_shape,
     .acquire = acquire,
-    .leave = leave,
+    .leave_script = leave_script,
+    .send_leave = send_leave,
     .renew = hf__redis_beat,
     .beat_script = beat_script,
     .beat_arguments = 2,

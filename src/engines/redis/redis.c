@@ -348,7 +348,7 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
         return 0;
     }
     hf__redis_stay(redis, ticket);
-    return redis->up ? redis->dialect->leave(redis, ticket, releasing, err)
+    return redis->up ? hf__redis_leave(redis, ticket, releasing, err)
                      : hf__redis_not_up(redis, err);
 }
 

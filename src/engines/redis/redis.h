@@ -7,6 +7,7 @@
  *   sentinel.c    where to connect to, if sentinels know
  *   tickets.c     which tickets the server may know; records and keys
  *   beats.c       renewals, many in one trip
+ *   leave.c       release, withdrawal, downgrade
  *   sync.c        replicas have it, or it is not granted
  *   native.c      our own layout        plain.c  SET NX PX, as others have it
  *   redisson.c    the locks of Redisson, by its channels (channels.c)
@@ -49,9 +50,11 @@ struct hf__redis_dialect {
     int (*open)(struct hf__redis *redis, hf_error *err);
     int (*acquire)(struct hf__redis *redis, struct hf__ticket *ticket,
                    hf_error *err);
-    /* Release and withdraw: @releasing. */
-    int (*leave)(struct hf__redis *redis, struct hf__ticket *ticket,
-                 bool releasing, hf_error *err);
+    /* Make it certain that @ticket neither waits nor holds. Answers 1, or
+     * something else if it was not ours. */
+    int (*send_leave)(struct hf__redis *redis, struct hf__ticket *ticket,
+                      hf__redis_reply_fn *done, void *data, hf_error *err);
+    int (*leave_script)(const struct hf__redis *redis);
     int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
     /* What hf__redis_beat() sends for each ticket besides its key, and what is
@@ -62,6 +65,7 @@ struct hf__redis_dialect {
     void (*beaten)(struct hf__redis *redis, struct hf__ticket *ticket,
                    const struct hf__resp_value *said, int64_t sent_ns);
     void (*not_beaten)(struct hf__redis *redis, struct hf__ticket *ticket);
+    int downgrade_script;
     int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */
     /* The key of the lock, into redis->scratch. */
@@ -258,6 +262,16 @@ static inline void hf__redis_count(struct hf__redis *redis)
 /* Renew @n tickets by the dialect's script, a hundred in each trip. */
 int hf__redis_beat(struct hf__redis *redis, struct hf__ticket **tickets,
                    size_t n, hf_error *err);
+
+/* ---- leave.c ----------------------------------------------------------- */
+
+/* Nobody knows what became of it. */
+void hf__redis_unknown(struct hf__redis *redis, struct hf__ticket *ticket);
+/* Release, or withdraw. */
+int hf__redis_leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                    bool releasing, hf_error *err);
+/* The answer to a downgrade. */
+hf__redis_reply_fn hf__redis_downgraded;
 
 /* ---- sync.c ------------------------------------------------------------ */
 

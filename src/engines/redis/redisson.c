@@ -159,16 +159,6 @@ static void stop_waiting(struct hf__redis *redis, struct hf__redis_ticket *mine)
     hf__redis_channel_part(redis, mine);
 }
 
-static void unknown(struct hf__redis *redis, struct hf__ticket *ticket)
-{
-    hf_error err;
-
-    hf__redis_explain_lost(redis, &err);
-    hf__redis_stay(redis, ticket);
-    hf__redis_ticket(redis, ticket)->asking = false;
-    hf__up_unknown(&redis->base, ticket, &err);
-}
-
 static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
                     uint64_t token, int64_t sent_ns)
 {
@@ -196,6 +186,11 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
+static int leave_script(const struct hf__redis *redis)
+{
+    return redis->kind->leave_script;
+}
+
 static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
                       hf__redis_reply_fn *done, void *data, hf_error *err)
 {
@@ -210,41 +205,6 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     add_owner(redis, ticket);
     hf__resp_arg(&redis->stream.out, "0", 1);
     return hf__redis_call_end(redis, mark, &call, err);
-}
-
-static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
-                    struct hf__resp *reply)
-{
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
-    bool releasing;
-
-    if (!ticket)
-        return;
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, redis->kind->leave_script) == 0 &&
-        send_leave(redis, ticket, on_left, NULL, /* err= */ NULL) == 0)
-        return;
-    if (value.type != HF__RESP_NUMBER) {
-        unknown(redis, ticket);
-        return;
-    }
-    releasing = hf__redis_ticket(redis, ticket)->releasing;
-    hf__redis_left(redis, ticket,
-                   releasing && value.number != 1 ? HF_ELOST : 0);
-}
-
-static int leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                 bool releasing, hf_error *err)
-{
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-
-    stop_waiting(redis, mine);
-    mine->leaving = true;
-    mine->releasing = releasing;
-    return send_leave(redis, ticket, on_left, NULL, err);
 }
 
 /* The answer to a LEAVE after an error: now it is certain. */
@@ -262,7 +222,7 @@ static void on_cleared(struct hf__redis *redis,
         value = hf__resp_next(reply);
     if (mine && mine->asking &&
         (!reply || (mine->again && value.type != HF__RESP_NUMBER))) {
-        unknown(redis, ticket);
+        hf__redis_unknown(redis, ticket);
     } else if (mine && mine->asking) {
         hf__redis_ticket_forget(redis, ticket);
         hf__up_failed(&redis->base, ticket, why);
@@ -295,7 +255,7 @@ static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
         return;
     hf__free(why);
     if (mine->asking)
-        unknown(redis, ticket);
+        hf__redis_unknown(redis, ticket);
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -370,7 +330,7 @@ static void taken(struct hf__redis *redis, struct hf__ticket *ticket,
     if (!mine->channel) {
         if (join(redis, ticket, &err) != 0 ||
             send_try(redis, ticket, &err) != 0)
-            unknown(redis, ticket);
+            hf__redis_unknown(redis, ticket);
         return;
     }
     hf__redis_watch(redis, mine, ms < 0 || ms > SILENCE_MS ? SILENCE_MS : ms);
@@ -399,14 +359,14 @@ static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
         return; /* withdrawn meanwhile */
     if (!reply) {
         if (mine->asking)
-            unknown(redis, ticket);
+            hf__redis_unknown(redis, ticket);
         return; /* in line: the core asks when we are connected again */
     }
     value = hf__resp_next(reply);
     if (hf__redis_is_noscript(&value)) {
         (void)hf__redis_script_load(redis, redis->kind->try_script);
         if (send_try(redis, ticket, /* err= */ NULL) != 0 && mine->asking)
-            unknown(redis, ticket);
+            hf__redis_unknown(redis, ticket);
         return;
     }
     if (value.type != HF__RESP_LIST || value.count < 2) {
@@ -572,40 +532,10 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
 /* ---- downgrade --------------------------------------------------------- */
 
 static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
-                     hf_error *err);
-
-static void on_downgraded(struct hf__redis *redis,
-                          const struct hf__redis_call *call,
-                          struct hf__resp *reply)
-{
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
-    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
-
-    if (!ticket || hf__redis_ticket(redis, ticket)->leaving)
-        return;
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, HF__REDISSON_DOWNGRADE) == 0 &&
-        downgrade(redis, ticket, /* err= */ NULL) == 0)
-        return;
-    if (value.type != HF__RESP_NUMBER) {
-        unknown(redis, ticket);
-    } else if (value.number == 1) {
-        ticket->mode = HF_SHARED;
-        grant.lease_ms = ticket->ttl_ms;
-        hf__up_renewed(&redis->base, ticket, &grant);
-    } else {
-        hf__redis_ticket_forget(redis, ticket);
-        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
-    }
-}
-
-static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err)
 {
-    struct hf__redis_call call = {.done = on_downgraded, .ticket = ticket->id};
+    struct hf__redis_call call = {.done = hf__redis_downgraded,
+                                  .ticket = ticket->id};
     size_t mark;
 
     if ((redis->base.caps & HF_CAP_DOWNGRADE) == 0)
@@ -624,12 +554,14 @@ const struct hf__redis_dialect hf__redis_redisson = {
             HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
     .open = open_kind,
     .acquire = acquire,
-    .leave = leave,
+    .leave_script = leave_script,
+    .send_leave = send_leave,
     .renew = renew,
     .beat_script = beat_script,
     .beat_arguments = 3,
     .put_beat = put_beat,
     .beaten = beaten,
+    .downgrade_script = HF__REDISSON_DOWNGRADE,
     .downgrade = downgrade,
     .key = key,
     .heard = heard,

@@ -61,9 +61,8 @@ static void give_back(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->why = hf__malloc(sizeof(*mine->why));
     if (mine->why)
         *mine->why = *why;
-    if (!mine->why ||
-        redis->dialect->leave(redis, ticket, /* releasing= */ false,
-                              /* err= */ NULL) != 0) {
+    if (!mine->why || hf__redis_leave(redis, ticket, /* releasing= */ false,
+                                      /* err= */ NULL) != 0) {
         hf__redis_stay(redis, ticket);
         unknown(redis, ticket, why);
     }

@@ -362,25 +362,12 @@ TEST(cluster, urls_that_are_wrong_say_what_is_right)
     ASSERT_OK(redis_try(client, "jobs", &err), &err);
 }
 
-static int note_finding(const hf_finding *finding, void *ctx)
-{
-    char *all = ctx;
-    size_t used = strlen(all);
-
-    (void)snprintf(all + used, 8192 - used, "%s: %s\n", finding->check,
-                   finding->detail);
-    return 0;
-}
-
 TEST(doctor, looks_at_every_part)
 {
     struct cluster *cluster = cluster_start();
     hf_client *client = topology_open(cluster_url(cluster, QUICK));
-    static char findings[8192];
-    hf_error err;
+    const char *findings = topology_doctor(client);
 
-    findings[0] = '\0';
-    ASSERT_OK(hf_doctor(client, note_finding, findings, &err), &err);
     for (int i = 0; i < CLUSTER_NODES / 2; i++)
         ASSERT_HAS(findings,
                    topology_text("cluster: redis 127.0.0.1:%d: state ok, 16384 "

@@ -58,6 +58,27 @@ static size_t put_words(const char **to, const char *const *words)
     return n;
 }
 
+enum { FINDINGS = 8192 };
+
+static int note_finding(const hf_finding *finding, void *ctx)
+{
+    char *all = ctx;
+    size_t used = strlen(all);
+
+    (void)snprintf(all + used, FINDINGS - used, "%s: %s\n", finding->check,
+                   finding->detail);
+    return 0;
+}
+
+const char *topology_doctor(hf_client *client)
+{
+    char *findings = kept(FINDINGS);
+    hf_error err;
+
+    ASSERT_OK(hf_doctor(client, note_finding, findings, &err), &err);
+    return findings;
+}
+
 /* A server with @more words; they end with NULL. */
 static struct server *start(const struct topology_tls *tls,
                             const char *const *more)

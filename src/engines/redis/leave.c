@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leave.c - the ends of a ticket, whatever the dialect: release, withdrawal,
+ * downgrade, and not knowing.
+ *
+ * A dialect sends; the answers mean the same in all of them. A script that the
+ * server has forgotten is loaded, and asked for again.
+ *
+ * Failure: an answer that is lost, or is an error, is reported unknown: the core
+ * asks again until it is certain.
+ */
+#include "engines/redis/redis.h"
+
+void hf__redis_unknown(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    hf__redis_explain_lost(redis, &err);
+    hf__redis_stay(redis, ticket);
+    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__up_unknown(&redis->base, ticket, &err);
+}
+
+static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
+                    struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+    bool releasing;
+
+    if (!ticket)
+        return;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, redis->dialect->leave_script(redis)) ==
+            0 &&
+        redis->dialect->send_leave(redis, ticket, on_left, NULL, NULL) == 0)
+        return;
+    if (value.type != HF__RESP_NUMBER) {
+        hf__redis_unknown(redis, ticket);
+        return;
+    }
+    releasing = hf__redis_ticket(redis, ticket)->releasing;
+    hf__redis_left(redis, ticket,
+                   releasing && value.number != 1 ? HF_ELOST : 0);
+}
+
+int hf__redis_leave(struct hf__redis *redis, struct hf__ticket *ticket,
+                    bool releasing, hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    mine->asking = false;
+    mine->waiting = false;
+    mine->watch_ns = 0;
+    hf__redis_channel_part(redis, mine);
+    mine->leaving = true;
+    mine->releasing = releasing;
+    return redis->dialect->send_leave(redis, ticket, on_left, NULL, err);
+}
+
+void hf__redis_downgraded(struct hf__redis *redis,
+                          const struct hf__redis_call *call,
+                          struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
+
+    if (!ticket || hf__redis_ticket(redis, ticket)->leaving)
+        return;
+    if (reply)
+        value = hf__resp_next(reply);
+    if (hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, redis->dialect->downgrade_script) == 0 &&
+        redis->dialect->downgrade(redis, ticket, /* err= */ NULL) == 0)
+        return;
+    if (value.type != HF__RESP_NUMBER) {
+        hf__redis_unknown(redis, ticket);
+    } else if (value.number == 1) {
+        ticket->mode = HF_SHARED;
+        grant.lease_ms = ticket->ttl_ms;
+        hf__up_renewed(&redis->base, ticket, &grant);
+    } else {
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+}
