@@ -87,11 +87,11 @@ static void expire(struct set *set, int i)
 
 static const char *url(struct set *set, const char *password)
 {
-    (void)snprintf(set->url, sizeof(set->url),
-                   "redlocks://locker:%s@127.0.0.1:%d,127.0.0.1:%d,"
-                   "127.0.0.1:%d?retry.base=1ms&tls.ca=%s/good.crt",
-                   password, set->ports[0], set->ports[1], set->ports[2],
-                   set->dir);
+    (void)snprintf(
+        set->url, sizeof(set->url),
+        "redlocks://locker:%s@127.0.0.1:%d,127.0.0.1:%d,"
+        "127.0.0.1:%d?retry.base=1ms&node_timeout=20s&tls.ca=%s/good.crt",
+        password, set->ports[0], set->ports[1], set->ports[2], set->dir);
     return set->url;
 }
 
