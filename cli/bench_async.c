@@ -6,6 +6,9 @@
  * has got its lock releases it and asks again, inside the callback. With
  * drive=app and release=post, which are preferred here, that thread is the only
  * one there is, and nothing in it waits but the poll between two dispatches.
+ *
+ * What is measured begins when every name could have been had twice: the first
+ * time is another one for most engines.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,6 +30,7 @@ struct flights {
     hf_client *client;
     struct figures *figures;
     int64_t under_way;
+    int64_t before; /* pairs still to go before it counts */
     uint64_t pairs;
     bool stop;
     struct flight flight[];
@@ -53,10 +57,14 @@ static void landed(int rc, hf_hold *hold, const hf_error *err, void *ctx)
     struct flights *all = flight->all;
     hf_error why;
 
-    if (rc == 0) {
+    if (rc == 0 && all->before > 0) {
+        all->before--;
+    } else if (rc == 0) {
         histogram_add(&all->figures->histogram,
                       bench_now_ns() - flight->began_ns);
         all->pairs++;
+    }
+    if (rc == 0) {
         rc = hf_release(hold, &why);
         err = &why;
     }
@@ -73,15 +81,18 @@ static void fly(const struct bench *bench, struct flights *all)
 {
     struct pollfd event = {.fd = hf_event_fd(all->client), .events = POLLIN};
     uint64_t began = bench_now_ns();
-    uint64_t until = began + (uint64_t)(bench->seconds * 1e9);
 
+    all->before = 2 * bench->locks;
     for (int64_t i = 0; i < bench->locks; i++)
         take_off(&all->flight[i]);
     while (all->under_way > 0) {
         if (poll(&event, 1, -1) < 0 && errno != EINTR)
             break;
         hf_dispatch(all->client);
-        all->stop = all->stop || bench_now_ns() >= until;
+        if (all->before > 0)
+            began = bench_now_ns();
+        else if (bench_now_ns() - began >= (uint64_t)(bench->seconds * 1e9))
+            all->stop = true;
     }
     all->figures->seconds = (double)(bench_now_ns() - began) / 1e9;
     all->figures->per_s = (double)all->pairs / all->figures->seconds;

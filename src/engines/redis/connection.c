@@ -133,16 +133,41 @@ void hf__redis_ask(struct hf__redis *redis, const struct hf__redis_ticket *mine)
     (void)hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
 }
 
+/* The answer names the script by its digest. An error does not: it may have
+ * been any of them. */
+static void on_loaded(struct hf__redis *redis,
+                      const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct hf__resp_value value = {0};
+
+    (void)call;
+    if (reply)
+        value = hf__resp_next(reply);
+    for (int i = 0; i < HF__REDIS_SCRIPTS; i++) {
+        if (value.type != HF__RESP_TEXT ||
+            hf__resp_is(&value, redis->scripts.digest[i]))
+            redis->loading[i] = false;
+    }
+}
+
+/* Once for all that were refused together: what is asked again comes behind
+ * it. */
 int hf__redis_script_load(struct hf__redis *redis, int script)
 {
-    struct hf__redis_call call = {.done = hf__redis_ignore};
-    size_t mark = hf__redis_call_begin(redis, 3);
+    struct hf__redis_call call = {.done = on_loaded};
+    size_t mark;
+    int rc;
 
+    if (redis->loading[script])
+        return 0;
+    mark = hf__redis_call_begin(redis, 3);
     hf__resp_arg_text(&redis->stream.out, "SCRIPT");
     hf__resp_arg_text(&redis->stream.out, "LOAD");
     hf__resp_arg(&redis->stream.out, redis->scripts.text[script],
                  redis->scripts.len[script]);
-    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    redis->loading[script] = rc == 0;
+    return rc;
 }
 
 /* ---- what the server says ---------------------------------------------- */

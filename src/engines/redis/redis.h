@@ -104,7 +104,7 @@ struct hf__redis_ticket {
 
 enum {
     HF__REDIS_BUCKETS = 16384, /* numbers are consecutive: one in each */
-    HF__REDIS_NAMES = 65536, /* at most */
+    HF__REDIS_NAMES = 65536,   /* at most */
     HF__REDIS_BEATS = 100,
     HF__REDIS_CHANNELS = 256
 };
@@ -125,7 +125,8 @@ struct hf__redis {
     /* connection.c */
     struct hf__stream stream;
     struct hf__resp_scan scan;
-    struct hf__redis_call *calls; /* a ring */
+    bool loading[HF__REDIS_SCRIPTS]; /* SCRIPT LOAD is under way */
+    struct hf__redis_call *calls;    /* a ring */
     uint32_t calls_size;
     uint32_t calls_first;
     uint32_t calls_n;

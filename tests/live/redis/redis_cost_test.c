@@ -174,3 +174,37 @@ TEST_FORKED(cost, three_messages_per_hand_over_among_a_hundred)
     for (int i = 0; i < CLIENTS; i++)
         hf_close(all[i].client);
 }
+
+/* ---- scripts ----------------------------------------------------------- */
+
+static void on_granted(int rc, hf_hold *hold, const hf_error *err, void *ctx)
+{
+    ASSERT_OK(rc, err);
+    ASSERT_EQ(hf_release(hold, NULL), 0);
+    event_tell(ctx, rc);
+}
+
+TEST_FORKED(cost, a_script_is_loaded_once_for_all_that_were_refused)
+{
+    enum { REQUESTS = 200 };
+    static hf_request *requests[REQUESTS];
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), "release=post");
+    struct event granted = EVENT_INIT;
+    const char *loads;
+    char name[32];
+
+    for (int i = 0; i < REQUESTS; i++) {
+        (void)snprintf(name, sizeof(name), "job %d", i);
+        ASSERT_EQ(hf_acquire_start(client, name, NULL, on_granted, &granted,
+                                   &requests[i], NULL),
+                  0);
+    }
+    event_await(&granted, REQUESTS, EVENT_PATIENCE_MS);
+    for (int i = 0; i < REQUESTS; i++)
+        hf_request_free(requests[i]);
+    loads = strstr(redis_do(server, "INFO commandstats"),
+                   "cmdstat_script|load:calls=");
+    ASSERT_NOT_NULL(loads);
+    ASSERT_EQ(atoi(strchr(loads, '=') + 1), 2);
+}
