@@ -245,6 +245,11 @@ typedef bool hf__etcd_wanted_fn(struct hf__etcd_ticket *mine, const void *what);
 struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
                                         hf__etcd_wanted_fn *wanted,
                                         const void *what);
+/* The same for all of them: begin with *at = 0, and make each unwanted before
+ * the next is asked for. */
+struct hf__ticket *hf__etcd_ticket_next(struct hf__etcd *etcd, size_t *at,
+                                        hf__etcd_wanted_fn *wanted,
+                                        const void *what);
 /* Before the report that ends it. */
 void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket);
 void hf__etcd_ticket_forget_all(struct hf__etcd *etcd);

@@ -70,7 +70,7 @@ static void beat_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
 /* One transaction for as many as fit; true: there may be more. */
 static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                       int64_t sent_ns)
+                       int64_t sent_ns, size_t *at)
 {
     struct hf__etcd_call *call =
         hf__etcd_call_new(etcd, "/v3/kv/txn", on_checked);
@@ -80,8 +80,8 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 
     if (call)
         hf__buf_add(&call->http.body, "{\"success\":[");
-    while (n < HF__ETCD_BEATS &&
-           (ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL) {
+    while (n < HF__ETCD_BEATS && (ticket = hf__etcd_ticket_next(
+                                      etcd, at, is_beating, lease)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->beating = false;
         if (!hf__etcd_ticket(etcd, ticket)->held) {
             if (hf__etcd_ticket(etcd, ticket)->waiting)
@@ -113,13 +113,15 @@ void hf__etcd_beaten(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                      const struct hf__etcd_reply *reply)
 {
     struct hf__ticket *ticket;
+    size_t at = 0;
 
     if (reply->code == HF__ETCD_OK) {
-        while (send_check(etcd, lease, reply->sent_ns))
+        while (send_check(etcd, lease, reply->sent_ns, &at))
             continue;
         return;
     }
-    while ((ticket = hf__etcd_ticket_seek(etcd, is_beating, lease)) != NULL)
+    while ((ticket = hf__etcd_ticket_next(etcd, &at, is_beating, lease)) !=
+           NULL)
         hf__etcd_ticket(etcd, ticket)->beating = false;
 }
 

@@ -33,12 +33,12 @@ struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
     return ticket;
 }
 
-struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
+struct hf__ticket *hf__etcd_ticket_next(struct hf__etcd *etcd, size_t *at,
                                         hf__etcd_wanted_fn *wanted,
                                         const void *what)
 {
-    for (size_t i = 0; i < HF__ETCD_BUCKETS; i++) {
-        struct hf__ticket *ticket = etcd->tickets[i];
+    for (; *at < HF__ETCD_BUCKETS; ++*at) {
+        struct hf__ticket *ticket = etcd->tickets[*at];
 
         for (; ticket; ticket = hf__etcd_ticket(etcd, ticket)->next) {
             if (wanted(hf__etcd_ticket(etcd, ticket), what))
@@ -46,6 +46,15 @@ struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
         }
     }
     return NULL;
+}
+
+struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
+                                        hf__etcd_wanted_fn *wanted,
+                                        const void *what)
+{
+    size_t at = 0;
+
+    return hf__etcd_ticket_next(etcd, &at, wanted, what);
 }
 
 static void ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket)

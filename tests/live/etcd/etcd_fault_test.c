@@ -104,7 +104,7 @@ TEST(follower, stopped_costs_no_lock)
 {
     struct etcd *etcd = etcd_start(3);
     int follower = (etcd_leader(etcd) + 1) % 3;
-    hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=500ms");
+    hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=3s");
     hf_hold *hold = etcd_acquire(client, "jobs");
     hf_error err;
 
@@ -453,7 +453,7 @@ static void *take_turns(void *arg)
 TEST(renewal, that_meets_a_release_is_no_loss)
 {
     struct etcd *etcd = etcd_start(1);
-    hf_client *client = etcd_open(etcd, QUICK "ttl=300ms");
+    hf_client *client = etcd_open(etcd, QUICK "ttl=3s");
     pthread_t threads[4];
 
     for (size_t i = 0; i < 4; i++)

@@ -397,8 +397,6 @@ static int read_nodes(const hf_finding *finding, void *ctx)
 int zk_nodes(hf_client *client)
 {
     int nodes = -1;
-    hf_error err;
 
-    ASSERT_OK(hf_doctor(client, read_nodes, &nodes, &err), &err);
-    return nodes;
+    return hf_doctor(client, read_nodes, &nodes, NULL) == 0 ? nodes : -1;
 }

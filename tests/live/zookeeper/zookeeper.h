@@ -54,7 +54,7 @@ hf_hold *zk_acquire(hf_client *client, const char *name);
 int zk_try(hf_client *client, const char *name, hf_error *err);
 /* How many holders (HF_HOLDER) or waiters it has. */
 int zk_count(hf_client *client, const char *name, int role);
-/* How many locks have a node, held or not. */
+/* How many locks have a node, held or not; -1: nobody knows. */
 int zk_nodes(hf_client *client);
 
 #endif
