@@ -121,6 +121,7 @@ struct hf__redis {
     struct hf__engine base;
     const struct hf__redis_dialect *dialect;
     struct hf__redis_scripts scripts;
+    const struct hf__redis_scripts *lent; /* by another node; NULL: our own */
 
     /* connection.c */
     struct hf__stream stream;
