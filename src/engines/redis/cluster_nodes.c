@@ -122,7 +122,8 @@ struct hf__node *hf__cluster_node(struct hf__cluster *cluster, const char *host,
     }
     if (cluster->n == HF__CLUSTER_NODES) {
         (void)hf__fail(err, HF_EUNSUPPORTED,
-                       "the cluster has had more than %d nodes",
+                       "the cluster has had more than %d nodes: open it "
+                       "again",
                        HF__CLUSTER_NODES);
         return NULL;
     }

@@ -215,7 +215,8 @@ static const struct {
     {"ERR Script attempted to access a non local key", HF_EUNAVAILABLE, true,
      "the slot is on its way to another node"},
     {"CLUSTERDOWN", HF_EUNAVAILABLE, true, "the cluster is down"},
-    {"CROSSSLOT", HF_EUNSUPPORTED, true, "this is a node of a cluster"},
+    {"CROSSSLOT", HF_EUNSUPPORTED, true,
+     "this is a node of a cluster: write redis-cluster://"},
     {"WRONGTYPE", HF_ECONFIG, false, "another program uses this key: prefix="},
     {"ERR max number of clients", HF_EUNAVAILABLE, true, "raise maxclients"},
 };

@@ -483,7 +483,7 @@ int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
                    ? plain_show(redis, query, err)
                    : hf__fail(err, HF_EUNSUPPORTED,
                               "dialect=plain cannot tell locks from other "
-                              "keys: ask for one name");
+                              "keys: ask for one name, by show");
     if (!query->name)
         return send_scan(redis, query, 0, err);
     rc = hf__redis_make_key(redis, query, redis->dialect, err);
@@ -555,7 +555,9 @@ int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
     int rc;
 
     if ((engine->caps & HF_CAP_CHECK_TOKEN) == 0)
-        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s%s%s has no tokens",
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "dialect=%s%s%s has no tokens; native has, and "
+                        "redisson with mode=fenced",
                         redis->dialect->name, redis->kind ? "&mode=" : "",
                         redis->kind ? redis->kind->mode : "");
     if (!redis->up)

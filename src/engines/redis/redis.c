@@ -194,7 +194,9 @@ static int read_host(struct hf__redis *redis, hf_error *err)
 
     if (url->n_hosts > 1)
         return hf__fail(err, HF_ECONFIG,
-                        "%s:// is one server; several hosts are given",
+                        "%s:// is one server, and several hosts are given: "
+                        "write redis-cluster://, redis-sentinel:// or "
+                        "redlock://",
                         url->scheme);
     peer->host = url->n_hosts == 1 ? url->hosts[0].host : "127.0.0.1";
     peer->port = url->n_hosts == 1 && url->hosts[0].port != 0
@@ -382,7 +384,9 @@ static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__redis *redis = redis_of(engine);
 
     if (!redis->dialect->downgrade)
-        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "dialect=%s has no shared mode; native has, and "
+                        "redisson with mode=rw",
                         redis->dialect->name);
     return redis->up ? redis->dialect->downgrade(redis, ticket, err)
                      : hf__redis_not_up(redis, err);

@@ -414,7 +414,8 @@ static int check_name(struct hf__redis *redis, struct hf__ticket *ticket,
     if (redis->kind->derived && len >= 2 && name[0] == '{' &&
         name[len - 1] == '}')
         return hf__fail(err, HF_EINVAL,
-                        "to Redisson '%.*s' and '%.*s' have the same keys",
+                        "to Redisson '%.*s' and '%.*s' have the same keys: "
+                        "write the name without braces",
                         (int)len, name, (int)len - 2, name + 1);
     return 0;
 }
@@ -539,7 +540,8 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t mark;
 
     if ((redis->base.caps & HF_CAP_DOWNGRADE) == 0)
-        return hf__fail(err, HF_EUNSUPPORTED, "mode=%s has no shared locks",
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "mode=%s has no shared locks; mode=rw has",
                         redis->kind->mode);
     mark = hf__redis_script_begin(redis, HF__REDISSON_DOWNGRADE, 1, 2);
     add_key(redis, hf__redis_ticket(redis, ticket));
