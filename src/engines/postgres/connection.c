@@ -622,10 +622,13 @@ int hf__session_take_back(struct hf__session *session)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-/* libpq knows a wrong password only as a text. */
+/* libpq knows a wrong password or certificate only as a text. */
 static bool is_refused(const struct hf__session *session, const char *text)
 {
     return hf__pq.PQconnectionNeedsPassword(session->conn) ||
+           strstr(text, "certificate verify failed") ||
+           strstr(text, "server certificate for") ||
+           strstr(text, "server does not support SSL") ||
            strstr(text, "authentication failed") ||
            strstr(text, "no password supplied") ||
            (strstr(text, "role \"") && strstr(text, "does not exist")) ||

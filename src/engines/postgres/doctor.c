@@ -90,8 +90,9 @@ static void check_keepalive(struct hf__postgres *postgres,
 {
     (void)hf__query_add_finding(
         query, OK, "lease", "",
-        postgres->mode == &hf__postgres_table
-            ? "the end of it is in the row"
+        postgres->mode == &hf__postgres_table ? "the end of it is in the row"
+        : postgres->mode == &hf__postgres_for_update
+            ? "idle_in_transaction_session_timeout ends a silent transaction"
             : "idle_session_timeout ends a silent session; keepalives are not "
               "needed for it");
 }
@@ -121,7 +122,7 @@ static void finish(struct hf__postgres *postgres, struct hf__query *query,
             ? ""
             : "let the role create them once; see holdfast(7)",
         "%s, %s", postgres->fenced ? "tokens" : "no tokens",
-        postgres->tables ? "names are recorded" : "names are not recorded");
+        postgres->tables ? "rows and versions" : "session locks alone");
 }
 
 static void on_examined(struct hf__session *session,

@@ -10,22 +10,25 @@
 #include "tempdir.h"
 
 /* It does not run as root: there it becomes the user postgres. */
-static const char serve[] =
-    "set -e; umask 022; bin=$(pg_config --bindir 2>/dev/null || :); "
-    "[ -x \"$bin/postgres\" ] || "
-    "bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1); as=; "
-    "[ \"$(id -u)\" != 0 ] || as='setpriv --reuid=postgres "
+#define SETTING                                                                \
+    "set -e; umask 022; bin=$(pg_config --bindir 2>/dev/null || :); "          \
+    "[ -x \"$bin/postgres\" ] || "                                             \
+    "bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1); as=; "                  \
+    "[ \"$(id -u)\" != 0 ] || as='setpriv --reuid=postgres "                   \
     "--regid=postgres --init-groups --pdeathsig SIGKILL'; "
-    "cd {dir}; [ -z \"$as\" ] || chown postgres .; "
-    "[ -e made ] || { rm -rf data; "
-    "$as $bin/initdb -D data -A trust -U postgres --no-sync >log 2>&1; "
-    "sed -i '1i hostssl all guarded 127.0.0.1/32 trust\\n"
-    "host all guarded 127.0.0.1/32 reject\\n"
-    "host all secret 127.0.0.1/32 scram-sha-256' data/pg_hba.conf; "
-    ": >made; }; "
-    "exec $as $bin/postgres -D {dir}/data -p {port} "
-    "-c listen_addresses=127.0.0.1 -c unix_socket_directories={dir} "
-    "-c shared_buffers=32MB -c fsync=off";
+
+static const char make[] =
+    SETTING "cd \"$HF_PG_DIRECTORY\"; chmod 755 .; "
+            "[ -z \"$as\" ] || chown postgres .; "
+            "$as $bin/initdb -D data -A trust -U postgres --no-sync >log 2>&1; "
+            "sed -i '1i hostssl all guarded 127.0.0.1/32 trust\\n"
+            "host all guarded 127.0.0.1/32 reject\\n"
+            "host all secret 127.0.0.1/32 scram-sha-256' data/pg_hba.conf";
+
+static const char serve[] =
+    SETTING "cd {dir}; exec $as $bin/postgres -D {dir}/data -p {port} "
+            "-c listen_addresses=127.0.0.1 -c unix_socket_directories={dir} "
+            "-c shared_buffers=32MB -c fsync=off";
 
 static char directory[] = "/tmp/holdfast-postgres-XXXXXX";
 
@@ -43,6 +46,9 @@ static struct server *share(void)
     if (!mkdtemp(directory))
         FAIL("mkdtemp: %m");
     test_defer_late(remove_directory, NULL);
+    (void)setenv("HF_PG_DIRECTORY", directory, 1);
+    if (system(make) != 0) /* NOLINT: our own words */
+        FAIL("initdb fails");
     return server_share(words, directory);
 }
 
@@ -169,7 +175,7 @@ hf_hold *postgres_acquire(hf_client *client, const char *name)
     hf_hold *hold;
     hf_error err;
 
-    opts.wait_ms = 10000;
+    opts.wait_ms = 30000;
     ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
     return hold;
 }

@@ -30,7 +30,7 @@ const char *postgres_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *postgres_open(int port, const char *query);
-/* An acquire that has to succeed within ten seconds. */
+/* An acquire that has to succeed within thirty seconds. */
 hf_hold *postgres_acquire(hf_client *client, const char *name);
 int postgres_try(hf_client *client, const char *name, hf_error *err);
 

@@ -50,7 +50,7 @@ static hf_hold *finish(hf_request *request)
     hf_hold *hold;
     hf_error err;
 
-    ASSERT_OK(hf_request_wait(request, 15000, &hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
     hf_request_free(request);
     return hold;
 }
@@ -73,7 +73,7 @@ static void lose_by_restart(const char *query)
     uint64_t token = hf_token(hold);
 
     postgres_crash(server);
-    event_await(&events, 1, 5000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     hold = postgres_acquire(client, "jobs");
@@ -157,7 +157,7 @@ static void be_ended(const char *query)
     (void)postgres_do(server, "SELECT pg_terminate_backend(pid) FROM pg_locks "
                               "WHERE locktype IN ('advisory', "
                               "'transactionid') AND granted");
-    event_await(&events, 1, 5000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     EVENTUALLY(postgres_try(rival, "jobs", &err) == 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
@@ -427,17 +427,17 @@ static void be_cut_off(const char *query)
 
 TEST(network, who_is_cut_off_loses_the_session_lock_in_time)
 {
-    be_cut_off(QUICK "&ttl=1s&io_timeout=5s");
+    be_cut_off(QUICK "&ttl=2s&io_timeout=5s");
 }
 
 TEST(network, who_is_cut_off_loses_the_row_in_time)
 {
-    be_cut_off(TABLE "&ttl=1s&io_timeout=5s");
+    be_cut_off(TABLE "&ttl=2s&io_timeout=5s");
 }
 
 TEST(network, who_is_cut_off_loses_the_transaction_in_time)
 {
-    be_cut_off(TRANSACTION "&ttl=1s&io_timeout=5s");
+    be_cut_off(TRANSACTION "&ttl=2s&io_timeout=5s");
 }
 
 /* ---- waits that are given up ----------------------------------------------- */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * postgres_server_test.c - servers with certificates, several of them, a full
+ * one; and a client that stands still.
+ */
+#include <stdlib.h>
+
+#include "certificates.h"
+#include "event.h"
+#include "postgres.h"
+#include "proc.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms"
+
+/* ---- TLS ----------------------------------------------------------------- */
+
+static const char *dir;
+
+static void forget_certificate(void *server)
+{
+    (void)postgres_do(server, "ALTER SYSTEM RESET ssl");
+    (void)postgres_do(server, "SELECT pg_reload_conf()");
+}
+
+/* The server gets its certificate, and is told to look. */
+static struct server *start_with_certificate(const char *names)
+{
+    struct server *server = postgres_start();
+    char command[1024];
+
+    dir = certificates_new();
+    certificates_authority(dir, "bad");
+    certificates_make(dir, "server", "good", names, 2);
+    (void)snprintf(command, sizeof(command),
+                   "cd %s/data && cp %s/server.crt %s/server.key . && "
+                   "chmod 600 server.key && "
+                   "chown --reference=PG_VERSION server.crt server.key",
+                   server_dir(server), dir, dir);
+    ASSERT_EQ(system(command), 0); /* NOLINT: our own words */
+    (void)postgres_do(server, "DROP ROLE IF EXISTS guarded; "
+                              "CREATE ROLE guarded LOGIN SUPERUSER");
+    (void)postgres_do(server, "ALTER SYSTEM SET ssl = on");
+    test_defer(forget_certificate, server);
+    (void)postgres_do(server, "SELECT pg_reload_conf()");
+    EVENTUALLY(strcmp(postgres_do(server, "SHOW ssl"), "on\n") == 0);
+    return server;
+}
+
+static int open_guarded(struct server *server, const char *host,
+                        const char *authority, hf_error *err)
+{
+    hf_client *client;
+    char url[512];
+    int rc;
+
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://guarded@%s:%d/postgres?tls.ca=%s/%s.crt", host,
+                   server_port(server), dir, authority);
+    rc = hf_open(url, NULL, &client, err);
+    if (rc != 0)
+        return rc;
+    rc = postgres_try(client, "jobs", err);
+    ASSERT_STREQ(postgres_do(server, "SELECT DISTINCT ssl FROM pg_stat_ssl "
+                                     "JOIN pg_stat_activity USING (pid) "
+                                     "WHERE usename = 'guarded'"),
+                 "t\n");
+    hf_close(client);
+    return rc;
+}
+
+TEST(tls, verifies_authority_and_name)
+{
+    struct server *server = start_with_certificate("DNS:localhost");
+    hf_error err;
+
+    ASSERT_OK(open_guarded(server, "localhost", "good", &err), &err);
+    ASSERT_RC(open_guarded(server, "localhost", "bad", &err), HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "certificate");
+    ASSERT_RC(open_guarded(server, "127.0.0.1", "good", &err), HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "certificate");
+}
+
+/* ---- several hosts ------------------------------------------------------- */
+
+TEST(hosts, the_first_that_serves_is_used)
+{
+    struct server *server = postgres_start();
+    hf_client *client;
+    char url[256];
+    hf_error err;
+
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://postgres@127.0.0.1:%d,localhost:%d/postgres"
+                   "?target_session_attrs=read-write",
+                   server_free_port(), server_port(server));
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    ASSERT_OK(postgres_try(client, "jobs", &err), &err);
+    hf_close(client);
+}
+
+/* ---- clients ------------------------------------------------------------- */
+
+struct job {
+    int port;
+    const char *query;
+};
+
+static void hold_and_look(struct proc *self, void *arg)
+{
+    const struct job *job = arg;
+    hf_client *client;
+    hf_hold *hold;
+
+    (void)proc_hear(self);
+    client = postgres_open(job->port, job->query);
+    hold = postgres_acquire(client, "jobs");
+    proc_tell(self, "holds");
+    (void)proc_hear(self);
+    proc_tell(self, "check %d", hf_check(hold));
+    proc_tell(self, "release %d", hf_release(hold, NULL));
+}
+
+static void pause_a_holder(const char *query)
+{
+    struct server *server = postgres_start();
+    struct job job = {server_port(server), query};
+    struct proc *proc = proc_start(hold_and_look, &job);
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    char wanted[32];
+
+    proc_say(proc, "go");
+    (void)proc_expect(proc, "holds");
+    proc_stop(proc);
+    client = postgres_open(server_port(server), query);
+    hold = postgres_acquire(client, "jobs");
+    proc_say(proc, "look");
+    proc_continue(proc);
+    (void)snprintf(wanted, sizeof(wanted), "check %d", HF_LOST);
+    (void)proc_expect(proc, wanted);
+    (void)snprintf(wanted, sizeof(wanted), "release %d", HF_ELOST);
+    (void)proc_expect(proc, wanted);
+    proc_join(proc);
+    ASSERT_OK(hf_verify(hold, &err), &err); /* ours was not touched */
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(client, that_was_paused_past_its_lease_has_lost_a_session_lock)
+{
+    pause_a_holder(QUICK "&ttl=2s");
+}
+
+TEST(client, that_was_paused_past_its_lease_has_lost_a_row)
+{
+    pause_a_holder(QUICK "&ttl=2s&mode=table");
+}
+
+TEST(client, that_was_paused_past_its_lease_has_lost_a_transaction)
+{
+    pause_a_holder(QUICK "&ttl=2s&mode=for_update");
+}
+
+/* ---- a full disk --------------------------------------------------------- */
+
+enum { NAMES = 2000 };
+
+/* The table of places on a disk of one megabyte; false where nothing may be
+ * mounted. */
+static bool shrink_disk(struct server *server)
+{
+    char command[1024];
+
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p %s/small && mount -t tmpfs -o size=1m none "
+                   "%s/small 2>/dev/null && chown --reference=%s/data %s/small "
+                   "&& chmod 700 %s/small",
+                   server_dir(server), server_dir(server), server_dir(server),
+                   server_dir(server), server_dir(server));
+    if (system(command) != 0) /* NOLINT: our own words */
+        return false;
+    (void)postgres_do(server, "CREATE TABLESPACE small LOCATION '%s/small'",
+                      server_dir(server));
+    (void)postgres_do(server,
+                      "ALTER TABLE holdfast_place SET TABLESPACE small");
+    return true;
+}
+
+static void widen_disk(void *arg)
+{
+    struct server *server = arg;
+    char command[512];
+
+    (void)postgres_do(server, "DROP TABLE IF EXISTS holdfast_place, filler");
+    (void)postgres_do(server, "CHECKPOINT");
+    (void)postgres_do(server, "DROP TABLESPACE small");
+    (void)snprintf(command, sizeof(command), "umount -l %s/small",
+                   server_dir(server));
+    (void)!system(command); /* NOLINT: our own words */
+}
+
+/* Hold one lock after the other until there is no room for the next. */
+static int fill_up(hf_client *client, hf_hold *holds[NAMES], int *ret_n)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_error err = {0};
+    int rc = 0;
+    int n;
+
+    opts.wait_ms = 0;
+    for (n = 0; n < NAMES && rc == 0; n++) {
+        char name[200];
+
+        (void)snprintf(name, sizeof(name), "%0190d", n);
+        rc = hf_acquire(client, name, &opts, &holds[n], &err);
+    }
+    *ret_n = rc == 0 ? n : n - 1;
+    return rc;
+}
+
+TEST(server, whose_disk_is_full_grants_nothing_and_recovers)
+{
+    static hf_hold *holds[NAMES];
+    struct server *server = postgres_start();
+    hf_client *client =
+        postgres_open(server_port(server), QUICK "&mode=table&ttl=60s");
+    hf_error err;
+    int n;
+
+    if (!shrink_disk(server)) {
+        test_not_tested("a disk of one megabyte cannot be mounted here");
+        return;
+    }
+    test_defer(widen_disk, server);
+    (void)postgres_do(server, "CREATE TABLE filler TABLESPACE small AS "
+                              "SELECT generate_series(1, 22000)");
+    ASSERT_EQ(fill_up(client, holds, &n), HF_ENOSPACE);
+    ASSERT_STREQ(
+        postgres_do(server, "SELECT count(*) = %d FROM holdfast_place", n),
+        "t\n");
+    (void)postgres_do(server, "DROP TABLE filler");
+    (void)postgres_do(server, "CHECKPOINT");
+    ASSERT_OK(postgres_try(client, "jobs", &err), &err);
+    for (int i = 0; i < n; i++)
+        ASSERT_OK(hf_release(holds[i], &err), &err);
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
