@@ -18,7 +18,10 @@ enum {
     FLUSH,
     IDLE_TRANSACTION,
     CLOCK,
-    ENGINE
+    ENGINE,
+    SESSIONS,
+    IN_USE,
+    PREPARED
 };
 static const char question[] =
     "SELECT VERSION(),@@read_only,"
@@ -28,7 +31,9 @@ static const char question[] =
     "CAST(UNIX_TIMESTAMP(SYSDATE(6))*1000000 AS UNSIGNED),"
     "(SELECT MAX(ENGINE) FROM information_schema.tables WHERE "
     "TABLE_SCHEMA=DATABASE() AND TABLE_NAME LIKE 'holdfast\\_%' AND "
-    "ENGINE<>'InnoDB')";
+    "ENGINE<>'InnoDB'),@@max_connections,"
+    "(SELECT VARIABLE_VALUE FROM information_schema.global_status WHERE "
+    "VARIABLE_NAME='THREADS_CONNECTED'),@@max_prepared_stmt_count";
 
 static void on_tried_out(struct hf__mysql *mysql, struct hf__mysql_call *call,
                          struct hf__mysql_reply *reply)
@@ -98,6 +103,42 @@ static void find_copies(const struct hf__mysql *mysql, struct hf__query *query,
                                     "none: there is nothing to fail over to");
 }
 
+/* What the way to lock needs of the server's sessions. */
+static void find_sessions(const struct hf__mysql *mysql,
+                          struct hf__query *query, MYSQL_ROW row)
+{
+    const struct hf__settings *settings = mysql->base.host->settings;
+    int64_t ttl_ms = settings->ttl_ms;
+    uint64_t room = hf__mysql_number(row[SESSIONS]);
+    uint64_t used = hf__mysql_number(row[IN_USE]);
+    uint64_t pool = (uint64_t)settings->pool_max;
+    bool table = mysql->mode == &hf__mysql_table;
+
+    (void)hf__query_add_finding(
+        query, OK, "mode", "",
+        table ? "%s: a row with a lease by the server's clock"
+              : "%s: a session of ours holds; a restart of the server frees "
+                "every lock",
+        mysql->mode->name);
+    if (!table)
+        (void)hf__query_add_finding(
+            query, ttl_ms % 1000 != 0 ? WARN : OK, "wait_timeout",
+            ttl_ms % 1000 != 0 ? "a ttl in whole seconds" : "",
+            "a session that holds is ended after %lld s of silence, ttl %lld "
+            "ms",
+            (long long)((ttl_ms + 999) / 1000), (long long)ttl_ms);
+    if (!table && used + pool > room)
+        (void)hf__query_add_finding(
+            query, WARN, "connections", "max_connections, or a lower pool.max",
+            "%llu of %llu are in use, and pool.max is %llu",
+            (unsigned long long)used, (unsigned long long)room,
+            (unsigned long long)pool);
+    if (hf__mysql_number(row[PREPARED]) == 0)
+        (void)hf__query_add_finding(query, BAD, "prepared statements",
+                                    "max_prepared_stmt_count",
+                                    "the server allows none");
+}
+
 static void find(const struct hf__mysql *mysql, struct hf__query *query,
                  MYSQL_ROW row, int64_t trip_us)
 {
@@ -111,6 +152,7 @@ static void find(const struct hf__mysql *mysql, struct hf__query *query,
         (void)hf__query_add_finding(query, BAD, "writable",
                                     "connect to the primary server",
                                     "the server is read-only");
+    find_sessions(mysql, query, row);
     find_copies(mysql, query, row);
     if (mysql->mode == &hf__mysql_table && hf__mysql_number(row[FLUSH]) != 1)
         (void)hf__query_add_finding(

@@ -598,29 +598,62 @@ TEST(transaction, is_not_what_the_other_modes_have)
 
 /* ---- the doctor ----------------------------------------------------------- */
 
-static int note_bad(const hf_finding *finding, void *ctx)
+struct notes {
+    char bad[64];
+    char warned[256];
+    char fine[512];
+};
+
+static int note(const hf_finding *finding, void *ctx)
 {
-    if (finding->status == HF_FINDING_FAIL)
-        (void)snprintf(ctx, 64, "%s", finding->check);
+    struct notes *notes = ctx;
+    char *text = finding->status == HF_FINDING_FAIL   ? notes->bad
+                 : finding->status == HF_FINDING_WARN ? notes->warned
+                                                      : notes->fine;
+    size_t size = finding->status == HF_FINDING_FAIL   ? sizeof(notes->bad)
+                  : finding->status == HF_FINDING_WARN ? sizeof(notes->warned)
+                                                       : sizeof(notes->fine);
+    size_t len = strlen(text);
+
+    (void)snprintf(text + len, size - len, "%s ", finding->check);
     return 0;
+}
+
+static struct notes examine(int port, const char *query)
+{
+    struct notes notes = {"", "", ""};
+    hf_error err;
+
+    ASSERT_OK(hf_doctor(mysql_open(port, query), note, &notes, &err), &err);
+    return notes;
 }
 
 TEST(doctor, finds_a_server_that_cannot_keep_locks)
 {
     int port = mysql_fresh();
-    hf_client *client = mysql_open(port, QUICK);
-    char bad[64] = "";
-    hf_error err;
 
-    ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
-    ASSERT_STREQ(bad, "");
+    ASSERT_STREQ(examine(port, QUICK).bad, "");
     (void)mysql_do(port, "ALTER TABLE holdfast_row ENGINE=Aria");
-    ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
-    ASSERT_STREQ(bad, "tables");
+    ASSERT_STREQ(examine(port, QUICK).bad, "tables ");
     (void)mysql_do(port, "REVOKE DELETE ON locks.* FROM locker@127.0.0.1");
-    client = mysql_open(port, QUICK);
-    ASSERT_OK(hf_doctor(client, note_bad, bad, &err), &err);
-    ASSERT_STREQ(bad, "rights");
+    ASSERT_STREQ(examine(port, QUICK).bad, "tables rights ");
+}
+
+TEST(doctor, says_what_each_mode_needs)
+{
+    int port = mysql_fresh();
+    struct notes notes = examine(port, QUICK);
+
+    ASSERT_HAS(notes.fine, "server mode replication ");
+    ASSERT_HAS(notes.fine, "rights");
+    notes = examine(port, QUICK "&mode=get_lock");
+    ASSERT_HAS(notes.fine, "wait_timeout");
+    notes = examine(port, QUICK "&mode=get_lock&ttl=1500ms&pool.max=9999");
+    ASSERT_HAS(notes.warned, "wait_timeout connections");
+    (void)mysql_do(port, "SET GLOBAL idle_transaction_timeout=5");
+    notes = examine(port, QUICK "&mode=for_update");
+    (void)mysql_do(port, "SET GLOBAL idle_transaction_timeout=0");
+    ASSERT_HAS(notes.warned, "idle_transaction_timeout");
 }
 
 /* ---- names --------------------------------------------------------------- */
