@@ -17,7 +17,7 @@ from engines import Contender, Row
 from measure import BUILD, ROOT, Server, parse
 
 MADE = os.path.join(BUILD, "bench", "peers")
-PREPARE = os.path.join(ROOT, "tests", "interop", "redis", "prepare.sh")
+PREPARE = os.path.join(ROOT, "tests", "interop", "prepare.sh")
 
 
 def java(kind):
@@ -95,7 +95,7 @@ def prepared(tool):
 
 
 def contenders(engine):
-    """The peers of an engine, as contenders; rows for them are added to it."""
+    """The peers of an engine, as contenders."""
     found = []
     for name, (tool, command) in PEERS.get(engine.name, {}).items():
         if not prepared(tool):

@@ -54,9 +54,9 @@ def tabulate(head, lines):
     print()
 
 
-def print_ratios(engine, place, results):
+def print_ratios(engine, rows, place, results):
     lines = []
-    for row in engine.rows:
+    for row in rows:
         found = ratios(row, results)
         if found:
             ratio = statistics.median(found)
@@ -112,16 +112,16 @@ def print_held(engine, results):
                   "messages per renewal"], lines)
 
 
-def print_all(engine, results):
+def print_all(engine, rows, results):
     for place in results:
-        print_ratios(engine, place, results[place])
+        print_ratios(engine, rows, place, results[place])
     for place in results:
         print_costs(engine, place, results[place])
     print_held(engine, results["unpinned"])
 
 
 def summary(engine, results):
-    """The pinned ratios, for the baseline: {row: ratio}."""
+    """Our own pinned ratios, for the baseline: {row: ratio}."""
     found = {row.name: ratios(row, results["pinned"]) for row in engine.rows}
     return {name: round(statistics.median(values), 3)
             for name, values in found.items() if values}
