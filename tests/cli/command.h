@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { COMMAND_PATIENCE_MS = 20000 };
+enum { COMMAND_PATIENCE_MS = 60000 };
 
 struct command;
 

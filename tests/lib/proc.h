@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PROC_PATIENCE_MS = 20000 };
+enum { PROC_PATIENCE_MS = 60000 };
 
 struct proc;
 typedef void proc_fn(struct proc *self, void *arg);

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEFERRED_MAX = 8192, LATE_MAX = 8, TIMEOUT_SECONDS = 60 };
+enum { DEFERRED_MAX = 8192, LATE_MAX = 8, TIMEOUT_SECONDS = 200 };
 
 struct deferred {
     test_defer_fn *undo;
