@@ -151,7 +151,7 @@ TEST(server, without_a_majority_jeopardy_and_then_loss_are_told_in_time)
     for (int i = 0; i < SERVERS; i++)
         if (i != alone)
             ensemble_stop(i);
-    event_await(&events, 2, 10000);
+    event_await(&events, 2, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
     EVENTUALLY(hf_check(hold) == HF_LOST);
     ASSERT_EQ(hf_remaining_ms(hold), 0);
@@ -226,7 +226,7 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
     server = detour_server(&detour);
     proxy_refuse(detour.proxies[server], true);
     proxy_reset(detour.proxies[server]);
-    event_await(&events, 1, 10000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY); /* at once, not when it is late */
     assert_kept(hold, hf_token(hold), &events);
     ASSERT_NE(detour_server(&detour), server);
@@ -243,16 +243,22 @@ static hf_request *ask(hf_client *client, const char *name)
     return request;
 }
 
-/* A create that the server carries out, and whose answer never arrives. */
-static hf_request *lose_the_answer(struct detour *detour, hf_client *client,
-                                   hf_client *other, const char *name)
+/* A create that the server carries out, and whose answer never arrives. It is
+ * in line, so that the lock's node is there. */
+static hf_request *lose_the_answer(const char *query, hf_client *other,
+                                   const char *name)
 {
-    struct proxy *proxy = detour->proxies[detour_server(detour)];
+    struct detour detour;
+    struct proxy *proxy;
     hf_request *request;
+    hf_client *client;
 
+    detour_start(&detour);
+    client = zk_open(detour_url(&detour, query));
+    proxy = detour.proxies[detour_server(&detour)];
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     request = ask(client, name);
-    EVENTUALLY(zk_count(other, name, HF_HOLDER) == 1);
+    EVENTUALLY(zk_count(other, name, HF_WAITER) == 1);
     proxy_reset(proxy);
     proxy_pass(proxy);
     return request;
@@ -260,18 +266,17 @@ static hf_request *lose_the_answer(struct detour *detour, hf_client *client,
 
 static void adopt(const char *query)
 {
-    struct detour detour;
-    hf_client *client;
     hf_client *other;
     hf_request *request;
+    hf_hold *held;
     hf_hold *hold;
     hf_error err;
 
     ensemble();
-    detour_start(&detour);
-    client = zk_open(detour_url(&detour, query));
     other = zk_open(ensemble_url(query));
-    request = lose_the_answer(&detour, client, other, "adopted");
+    held = zk_acquire(other, "adopted");
+    request = lose_the_answer(query, other, "adopted");
+    ASSERT_OK(hf_release(held, &err), &err);
     ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
     ASSERT_GT(hf_token(hold), 0);
     ASSERT_EQ(zk_count(other, "adopted", HF_HOLDER), 1);
@@ -284,19 +289,19 @@ static void adopt(const char *query)
 
 static void give_up(const char *query)
 {
-    struct detour detour;
-    hf_client *client;
     hf_client *other;
     hf_request *request;
+    hf_hold *held;
+    hf_error err;
 
     ensemble();
-    detour_start(&detour);
-    client = zk_open(detour_url(&detour, query));
     other = zk_open(ensemble_url(query));
-    request = lose_the_answer(&detour, client, other, "orphan");
+    held = zk_acquire(other, "orphan");
+    request = lose_the_answer(query, other, "orphan");
     hf_cancel(request);
     hf_request_free(request);
-    EVENTUALLY(zk_count(other, "orphan", HF_HOLDER) == 0);
+    EVENTUALLY(zk_count(other, "orphan", HF_WAITER) == 0);
+    ASSERT_OK(hf_release(held, &err), &err);
     assert_nothing_left(other, "orphan");
 }
 
