@@ -8,6 +8,10 @@
  * The first of them also leaves a watch on the node of a holder, so that a lock
  * which somebody breaks is LOST at once.
  *
+ * Nobody listens to a client that has asked for nothing. But a connection that
+ * ends, or a watch that fires, is news for who holds a lock: so when something
+ * has been held for a moment, an answer counts as still to come.
+ *
  * Failure: a renewal without an answer is not reported; the core counts the
  * time. A node that is gone is a loss that is certain.
  */
@@ -173,6 +177,37 @@ int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
         mine->watched = 0;
     }
     return rc;
+}
+
+/* ---- listening --------------------------------------------------------- */
+
+/* How long a lock is held before somebody listens for its sake. */
+#define LISTEN_AFTER_NS (300 * HF_MS)
+
+void hf__zk_hold(struct hf__zk *zk, struct hf__zk_ticket *mine, bool held)
+{
+    if (mine->held == held)
+        return;
+    mine->held = held;
+    zk->held += held ? 1 : -1;
+    if (zk->held == 1 && held) {
+        zk->listen_ns = hf__now() + LISTEN_AFTER_NS;
+        hf__zk_wake(zk, zk->listen_ns);
+    } else if (zk->held == 0 && zk->listening) {
+        zk->listening = false;
+        zk->base.under_way--;
+    }
+}
+
+int64_t hf__zk_listen(struct hf__zk *zk, int64_t now_ns)
+{
+    if (zk->held == 0 || zk->listening)
+        return HF_NEVER;
+    if (now_ns < zk->listen_ns)
+        return zk->listen_ns;
+    zk->listening = true;
+    zk->base.under_way++;
+    return HF_NEVER;
 }
 
 /* ---- what happens to us ------------------------------------------------ */

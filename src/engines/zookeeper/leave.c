@@ -184,7 +184,7 @@ int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
         return hf__zk_not_up(zk, err);
     mine->asking = false;
     mine->waiting = false;
-    mine->held = false;
+    hf__zk_hold(zk, mine, /* held= */ false);
     mine->watched = 0;
     mine->leaving = true;
     mine->releasing = releasing;

@@ -209,7 +209,7 @@ static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
     mine->asking = false;
     mine->waiting = false;
     mine->watched = 0;
-    mine->held = true;
+    hf__zk_hold(zk, mine, /* held= */ true);
     hf__up_granted(&zk->base, ticket, &grant);
 }
 
@@ -680,7 +680,8 @@ int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
         return rc;
     mine->asking = true;
     mine->waiting = false;
-    mine->held = false; /* the report of the grant may have been lost */
+    /* The report of the grant may have been lost. */
+    hf__zk_hold(zk, mine, /* held= */ false);
     mine->watched = 0;
     mine->steps = 0;
     if (mine->under_way)

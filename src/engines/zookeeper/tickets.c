@@ -203,6 +203,7 @@ void hf__zk_ticket_forget(struct hf__zk *zk, struct hf__ticket *ticket)
     while (*at != ticket)
         at = &hf__zk_ticket(zk, *at)->next;
     *at = mine->next;
+    hf__zk_hold(zk, mine, /* held= */ false);
     hf__free(mine->mutex);
     hf__free(mine->path);
     memset(mine, 0, sizeof(*mine));

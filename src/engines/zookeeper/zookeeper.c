@@ -76,6 +76,7 @@ static void timer_fire(struct hf__timer *timer)
 {
     struct hf__zk *zk = HF_CONTAINER_OF(timer, struct hf__zk, timer);
     int64_t now_ns = hf__now();
+    int64_t listen_ns;
     int64_t due_ns;
 
     if (zk->stream.state == HF__STREAM_IDLE)
@@ -89,6 +90,8 @@ static void timer_fire(struct hf__timer *timer)
         return;
     }
     due_ns = beat(zk, now_ns);
+    listen_ns = hf__zk_listen(zk, now_ns);
+    due_ns = listen_ns < due_ns ? listen_ns : due_ns;
     if (zk->calls_n > 0) {
         int64_t answer_ns =
             zk->calls[zk->calls_first].sent_ns + hf__zk_patience_ns(zk);
@@ -249,8 +252,8 @@ static void zk_close(struct hf__engine *engine, bool forked)
     if (forked)
         return;
     hf__timer_stop(engine->host->loop, &zk->timer);
-    drop_calls(zk);
     hf__zk_ticket_forget_all(zk);
+    drop_calls(zk);
     hf__zk_acl_release(zk);
     hf__tls_context_free(zk->tls);
     zk->tls = NULL;

@@ -200,6 +200,11 @@ struct hf__zk {
     struct hf__timer timer; /* answers overdue, and beats */
     struct hf__zk_words words;
 
+    /* keep.c */
+    uint32_t held;     /* tickets */
+    bool listening;    /* counted in base.under_way */
+    int64_t listen_ns; /* … from then on */
+
     /* tickets.c */
     struct hf__ticket *tickets[HF__ZK_BUCKETS];
     uint64_t hash_key[2];
@@ -336,6 +341,10 @@ int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
 int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err);
+/* @mine holds its lock, or does not any more. */
+void hf__zk_hold(struct hf__zk *zk, struct hf__zk_ticket *mine, bool held);
+/* The timer: listen if it is time; returns when it will be. */
+int64_t hf__zk_listen(struct hf__zk *zk, int64_t now_ns);
 /* A watch has fired for @path. */
 void hf__zk_watched(struct hf__zk *zk, struct hf__jute_text path);
 /* The session is no more: nothing of ours is left on the server. */
