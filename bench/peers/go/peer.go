@@ -11,10 +11,8 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"sort"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -64,24 +62,26 @@ func pair(l lock, seconds float64) {
 }
 
 type turns struct {
-	atTheDoor atomic.Int32
-	last      int
-	released  time.Time
-	samples   []time.Duration
+	door     chan bool
+	last     int
+	released time.Time
+	samples  []time.Duration
 }
 
 func (t *turns) take(l lock, me int, end time.Time) {
 	for time.Now().Before(end) {
-		t.atTheDoor.Add(1)
+		t.door <- true
 		mutex := l.acquire()
 		now := time.Now()
-		t.atTheDoor.Add(-1)
+		<-t.door
 		if t.last == 1-me {
 			t.samples = append(t.samples, now.Sub(t.released))
 		}
 		t.last = me
-		for t.atTheDoor.Load() == 0 && time.Now().Before(end) {
-			runtime.Gosched()
+		select {
+		case <-t.door: // the other one has come
+			t.door <- true
+		case <-time.After(time.Until(end)):
 		}
 		t.released = time.Now()
 		release(mutex)
@@ -89,7 +89,7 @@ func (t *turns) take(l lock, me int, end time.Time) {
 }
 
 func handover(locks [2]lock, seconds float64) {
-	t := turns{last: -1}
+	t := turns{last: -1, door: make(chan bool, 2)}
 	end := time.Now().Add(time.Duration(seconds * 1e9))
 	var both sync.WaitGroup
 	for i, l := range locks {

@@ -9,7 +9,8 @@
 
 import java.util.Arrays;
 import java.util.Scanner;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -74,22 +75,22 @@ public final class Peer {
             samples.print("pair", seconds);
     }
 
-    private static final AtomicInteger atTheDoor = new AtomicInteger();
+    private static final Semaphore door = new Semaphore(0);
     private static volatile long releasedNs;
     private static volatile int last = -1;
 
     private static void takeTurns(Lock lock, int me, long end, Samples samples) {
         try {
             while (System.nanoTime() < end) {
-                atTheDoor.incrementAndGet();
+                door.release();
                 lock.acquire.run();
                 long now = System.nanoTime();
-                atTheDoor.decrementAndGet();
+                door.acquire();
                 if (last == 1 - me)
                     samples.add(now - releasedNs);
                 last = me;
-                while (atTheDoor.get() == 0 && System.nanoTime() < end)
-                    Thread.yield();
+                if (door.tryAcquire(end - now, TimeUnit.NANOSECONDS))
+                    door.release(); // the other one has come
                 releasedNs = System.nanoTime();
                 lock.release.run();
             }
