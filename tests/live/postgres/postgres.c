@@ -38,10 +38,19 @@ static void remove_directory(void *arg)
     tempdir_remove(directory);
 }
 
+/* At once, with all its processes: none writes any more after that. */
+static void quit(void *server)
+{
+    if (server_pid(server) != 0)
+        (void)kill(server_pid(server), SIGQUIT);
+    server_stop(server);
+}
+
 /* Making a database takes long on a busy machine: all tests share one. */
 static struct server *share(void)
 {
     static const char *const words[] = {"sh", "-c", serve, NULL};
+    struct server *server;
 
     if (!mkdtemp(directory))
         FAIL("mkdtemp: %m");
@@ -49,7 +58,9 @@ static struct server *share(void)
     (void)setenv("HF_PG_DIRECTORY", directory, 1);
     if (system(make) != 0) /* NOLINT: our own words */
         FAIL("initdb fails");
-    return server_share(words, directory);
+    server = server_share(words, directory);
+    test_defer_late(quit, server);
+    return server;
 }
 
 struct server *postgres_start(void)
@@ -72,8 +83,7 @@ struct server *postgres_start(void)
 
 void postgres_crash(struct server *server)
 {
-    (void)kill(server_pid(server), SIGQUIT);
-    server_stop(server);
+    quit(server);
     server_restart(server);
 }
 
