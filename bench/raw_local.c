@@ -65,7 +65,7 @@ static int one_try(int fd)
 static void repeat(const char *scenario, int fd, int (*what)(int))
 {
     uint64_t began = now_ns();
-    uint64_t until = end_of(seconds);
+    uint64_t until = began + (uint64_t)(seconds * 1e9);
     uint64_t n = 0;
     uint64_t now = began;
 
@@ -168,7 +168,9 @@ static void handover(int n)
             (void)sched_yield();
     }
     wake(page, 0);
-    nap();
+    do
+        nap();
+    while (samples->n == 0);
     atomic_store(&page->stop, 1);
     for (int i = 0; i < n; i++)
         wake(page, i);
@@ -226,6 +228,7 @@ static void *queue_up(void *arg)
         leave(ticket);
     }
     enter(ticket);
+    (*n)++;
     leave(ticket);
     return NULL;
 }

