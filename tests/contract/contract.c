@@ -232,12 +232,6 @@ int64_t contract_metric(hf_client *client, const char *prefix)
     return value;
 }
 
-void contract_on_event(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
 /* ---- main --------------------------------------------------------------- */
 
 static int probe(void)

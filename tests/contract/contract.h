@@ -17,6 +17,7 @@
 #include "holdfast.h"
 #include "proc.h"
 #include "test.h"
+#include "test_client.h"
 
 /* The URL of this test, with "?query" if @query is not NULL; valid until the
  * end of the test. */
@@ -59,8 +60,5 @@ int contract_count(hf_client *client, const char *name, int role);
 const char *contract_metrics(hf_client *client);
 /* The value of the first line of them that begins with @prefix; -1: none. */
 int64_t contract_metric(hf_client *client, const char *prefix);
-
-/* on_event for an event that is told the states. */
-void contract_on_event(hf_hold *hold, int state, void *ctx);
 
 #endif

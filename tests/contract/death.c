@@ -23,7 +23,7 @@ static hf_hold *acquire_with_ttl(hf_client *client, const struct job *job,
     hf_error err;
 
     opts.ttl_ms = job->ttl_ms;
-    opts.on_event = lost ? contract_on_event : NULL;
+    opts.on_event = lost ? client_on_event : NULL;
     opts.ctx = lost;
     ASSERT_OK(hf_acquire(client, job->name, &opts, &hold, &err), &err);
     return hold;

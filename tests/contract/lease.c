@@ -22,7 +22,7 @@ static hf_hold *acquire_for(hf_client *client, const char *name, int64_t ttl_ms,
     opts.flags = flags;
     opts.ttl_ms = ttl_ms;
     opts.max_hold_ms = max_hold_ms;
-    opts.on_event = events ? contract_on_event : NULL;
+    opts.on_event = events ? client_on_event : NULL;
     opts.ctx = events;
     opts.owner = "the tested one";
     ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);

@@ -240,7 +240,7 @@ TEST(loop, dispatch_renews_and_no_dispatch_loses)
     NEEDS(HF_CAP_LEASED);
     client = contract_open("drive=app");
     opts.ttl_ms = 2000;
-    opts.on_event = contract_on_event;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, contract_name("jobs"), &opts, &hold, &err),
               &err);

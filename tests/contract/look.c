@@ -337,7 +337,7 @@ TEST(election, has_one_leader_and_then_the_next)
     hf_error err;
 
     for (int i = 0; i < 2; i++)
-        ASSERT_OK(hf_elect_start(clients[i], name, NULL, contract_on_event,
+        ASSERT_OK(hf_elect_start(clients[i], name, NULL, client_on_event,
                                  &events[i], &elections[i], &err),
                   &err);
     EVENTUALLY(event_count(&events[0]) + event_count(&events[1]) == 1);
@@ -363,7 +363,7 @@ TEST(election, goes_on_after_a_loss)
     hf_error err;
 
     ASSERT_OK(hf_elect_start(client, contract_name("leader"), NULL,
-                             contract_on_event, &events, &election, &err),
+                             client_on_event, &events, &election, &err),
               &err);
     event_await(&events, 3, 5000);
     ASSERT_EQ(events.values[0], HF_HELD);
@@ -381,7 +381,7 @@ TEST(election, a_candidate_that_stops_never_leads)
     hf_election *election;
     hf_error err;
 
-    ASSERT_OK(hf_elect_start(client, name, NULL, contract_on_event, &events,
+    ASSERT_OK(hf_elect_start(client, name, NULL, client_on_event, &events,
                              &election, &err),
               &err);
     ASSERT_OK(hf_elect_stop(election, &err), &err);

@@ -312,7 +312,7 @@ TEST(multi, is_lost_with_its_first_lost_member)
 
     client = contract_open_url(
         contract_wrapped_url("fault", "fault=hold:expire=100ms@2"));
-    opts.on_event = contract_on_event;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire_many(client, names, 2, &opts, &hold, &err), &err);
     event_await(&events, 1, 5000);

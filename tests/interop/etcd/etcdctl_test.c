@@ -31,7 +31,7 @@ TEST(etcdctl, excludes_us_and_its_death_wakes_us)
 
     (void)proc_expect(peer, "jobs/");
     client = etcd_open(etcd, "ttl=20s");
-    ASSERT_EQ(etcd_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     ASSERT_HAS(err.text, "lease");
     request = ours_await(client);
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);

@@ -38,10 +38,10 @@ TEST(go, excludes_us_and_is_excluded)
 
     proc_say(peer, "lock");
     (void)locked(peer);
-    ASSERT_EQ(etcd_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     proc_say(peer, "unlock");
     (void)proc_expect(peer, "unlocked");
-    hold = etcd_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     proc_say(peer, "try");
     (void)proc_expect(peer, "busy");
     ASSERT_OK(hf_verify(hold, &err), &err);

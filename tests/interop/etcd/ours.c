@@ -18,7 +18,7 @@ static void hold(struct proc *self, void *arg)
 
     (void)proc_hear(self);
     client = etcd_open(arg, "ttl=2s");
-    (void)etcd_acquire(client, "jobs");
+    (void)client_acquire(client, "jobs");
     proc_tell(self, "holds");
     (void)proc_hear(self);
 }

@@ -116,17 +116,11 @@ struct nodes {
     hf_client *client;
 };
 
-static void close_client(void *arg)
-{
-    hf_close(arg);
-}
-
 static struct nodes start_nodes(void)
 {
     struct nodes nodes;
     char url[256] = "redlock://";
     char ports[64] = "";
-    hf_error err;
 
     for (int i = 0; i < NODES; i++) {
         int port;
@@ -143,8 +137,7 @@ static struct nodes start_nodes(void)
      * earlier run could be alive: so the lease is short. */
     (void)snprintf(url + strlen(url), sizeof(url) - strlen(url),
                    "?ttl=1s&node_timeout=500ms");
-    ASSERT_OK(hf_open(url, NULL, &nodes.client, &err), &err);
-    test_defer(close_client, nodes.client);
+    nodes.client = client_open(url);
     return nodes;
 }
 

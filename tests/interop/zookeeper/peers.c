@@ -42,7 +42,7 @@ hf_client *zk_ours(const char *dialect)
     char query[64];
 
     (void)snprintf(query, sizeof(query), "ttl=3s&dialect=%s", dialect);
-    return zk_open(ensemble_url(query));
+    return client_open(ensemble_url(query));
 }
 
 void exclude_and_wake(struct proc *peer, hf_client *client, const char *kind,

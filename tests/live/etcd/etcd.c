@@ -196,55 +196,16 @@ const char *etcd_url(const int *ports, int n, const char *query)
     return keep(url);
 }
 
-static void close_client(void *arg)
-{
-    hf_close(arg);
-}
-
-static hf_client *open_url(const char *url)
-{
-    hf_client *client;
-    hf_error err;
-
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    test_defer(close_client, client);
-    return client;
-}
-
 hf_client *etcd_open(struct etcd *etcd, const char *query)
 {
     int ports[ETCD_MEMBERS];
 
     for (int i = 0; i < etcd->n; i++)
         ports[i] = server_port(etcd->members[i]);
-    return open_url(etcd_url(ports, etcd->n, query));
+    return client_open(etcd_url(ports, etcd->n, query));
 }
 
 hf_client *etcd_open_port(int port, const char *query)
 {
-    return open_url(etcd_url(&port, 1, query));
-}
-
-hf_hold *etcd_acquire(hf_client *client, const char *name)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
-int etcd_try(hf_client *client, const char *name, hf_error *err)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    int rc;
-
-    opts.wait_ms = 0;
-    rc = hf_acquire(client, name, &opts, &hold, err);
-    if (rc == 0)
-        ASSERT_OK(hf_release(hold, err), err);
-    return rc;
+    return client_open(etcd_url(&port, 1, query));
 }

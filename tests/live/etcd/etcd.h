@@ -6,6 +6,7 @@
 #include "proxy.h"
 #include "server.h"
 #include "test.h"
+#include "test_client.h"
 
 enum { ETCD_MEMBERS = 3 };
 
@@ -35,8 +36,5 @@ const char *etcd_url(const int *ports, int n, const char *query);
  * port. */
 hf_client *etcd_open(struct etcd *etcd, const char *query);
 hf_client *etcd_open_port(int port, const char *query);
-/* An acquire that has to succeed within twenty seconds. */
-hf_hold *etcd_acquire(hf_client *client, const char *name);
-int etcd_try(hf_client *client, const char *name, hf_error *err);
 
 #endif

@@ -15,26 +15,6 @@
 
 #define QUICK "retry.base=5ms&retry.max_interval=100ms&"
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
-static hf_hold *acquire_told(hf_client *client, const char *name,
-                             struct event *events)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.on_event = tell_state;
-    opts.ctx = events;
-    opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
 static hf_request *start_waiting(hf_client *client, const char *name)
 {
     hf_request *request;
@@ -71,12 +51,12 @@ TEST(leader, killed_while_held_keeps_the_lock)
     struct etcd *etcd = etcd_start(3);
     hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
     hf_client *rival = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
-    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     server_kill(etcd->members[etcd_leader(etcd)]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(etcd_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
     ASSERT_NE(hf_check(hold), HF_LOST);
     EVENTUALLY(hf_check_token(rival, "jobs", hf_token(hold), &err) == 0);
     (void)hf_release(hold, &err);
@@ -88,7 +68,7 @@ TEST(leader, killed_while_waiting_serves_the_next)
     struct etcd *etcd = etcd_start(3);
     hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
     hf_client *waiter = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
-    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = start_waiting(waiter, "jobs");
 
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
@@ -105,14 +85,14 @@ TEST(follower, stopped_costs_no_lock)
     struct etcd *etcd = etcd_start(3);
     int follower = (etcd_leader(etcd) + 1) % 3;
     hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=3s");
-    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     server_pause(etcd->members[follower]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_OK(hf_release(hold, &err), &err);
     for (int i = 0; i < 3; i++)
-        ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
+        ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
     server_resume(etcd->members[follower]);
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
@@ -133,7 +113,7 @@ TEST(client, cut_from_one_member_moves_and_keeps_its_hold)
     }
     ASSERT_OK(hf_open(etcd_url(ports, 3, QUICK "ttl=20s"), NULL, &client, &err),
               &err);
-    hold = etcd_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     while (proxy_connections(proxies[used]) == 0)
         used = (used + 1) % 3;
     proxy_refuse(proxies[used], true);
@@ -154,7 +134,7 @@ TEST(minority, holders_are_in_jeopardy_and_lost_in_time)
     struct etcd *etcd = etcd_start(3);
     hf_client *client = etcd_open_port(server_port(etcd->members[0]),
                                        QUICK "ttl=3s&io_timeout=500ms");
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
 
     server_pause(etcd->members[1]);
     server_pause(etcd->members[2]);
@@ -178,7 +158,7 @@ TEST(minority, there_are_never_two_holders)
     hf_client *client = etcd_open_port(server_port(etcd->members[0]),
                                        QUICK "ttl=2s&io_timeout=500ms");
     hf_client *rival;
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_hold *next;
     hf_error err;
 
@@ -186,7 +166,7 @@ TEST(minority, there_are_never_two_holders)
                       &rival, &err),
               &err);
     server_pause(etcd->members[0]);
-    next = etcd_acquire(rival, "jobs");
+    next = client_acquire(rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_GT(hf_token(next), hf_token(hold));
     await_lost(&events);
@@ -207,24 +187,24 @@ TEST(minority, cut_off_by_the_network_is_lost_before_another_holds)
     hf_client *client = etcd_open_port(server_port(etcd->members[0]),
                                        QUICK "ttl=3s&io_timeout=500ms");
     hf_client *rival;
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_hold *next;
     hf_error err;
 
     ASSERT_OK(hf_open(etcd_url(ports, 2, QUICK "ttl=20s"), NULL, &rival, &err),
               &err);
     etcd_cut(etcd, 0);
-    next = etcd_acquire(rival, "jobs");
+    next = client_acquire(rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_GT(hf_token(next), hf_token(hold));
     event_await(&events, 2, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
     ASSERT_EQ(events.values[1], HF_LOST);
-    ASSERT_NE(etcd_try(client, "jobs", &err), 0);
+    ASSERT_NE(client_try(client, "jobs", &err), 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     for (int i = 0; i < etcd->n; i++)
         proxy_pass(etcd->links[i]);
-    EVENTUALLY(etcd_try(client, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(client, "jobs", &err) == HF_EBUSY);
     ASSERT_OK(hf_release(next, &err), &err);
     EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
     hf_close(rival);
@@ -241,7 +221,7 @@ TEST(answer, lost_after_the_transaction_makes_one_key)
     hf_hold *hold;
     hf_error err;
 
-    ASSERT_OK(hf_release(etcd_acquire(client, "warm"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     request = start_waiting(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
@@ -263,7 +243,7 @@ TEST(answer, lost_to_who_gave_up_leaves_no_orphan)
     hf_request *request;
     hf_error err;
 
-    ASSERT_OK(hf_release(etcd_acquire(client, "warm"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     request = start_waiting(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
@@ -280,7 +260,7 @@ TEST(answer, of_a_release_that_is_lost_is_made_good)
     struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
     hf_client *client =
         etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=500ms");
-    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     int rc;
 
     proxy_hold(proxy, PROXY_TO_SERVER, true);
@@ -297,7 +277,7 @@ TEST(watch, broken_while_the_lock_is_released_misses_nothing)
     struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
     hf_client *holder = etcd_open(etcd, QUICK "ttl=20s");
     hf_client *waiter = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
-    hf_hold *hold = etcd_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request = start_waiting(waiter, "jobs");
     hf_error err;
 
@@ -334,7 +314,7 @@ TEST(compaction, that_overtakes_a_watch_costs_nothing)
     hf_client *holder = etcd_open(etcd, QUICK "ttl=60s&io_timeout=30s");
     hf_client *waiter =
         etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=30s");
-    hf_hold *hold = etcd_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request;
     hf_error err;
 
@@ -364,7 +344,7 @@ TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
     uint64_t answered;
     hf_error err;
 
-    ASSERT_OK(hf_release(etcd_acquire(client, "warm"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
     proxy_hold_at(proxy, PROXY_TO_SERVER, "/v3/kv/txn");
     request = start_waiting(client, "jobs");
     EVENTUALLY(proxy_holds(proxy));
@@ -376,7 +356,7 @@ TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
     proxy_pass(proxy);
     EVENTUALLY(proxy_bytes(proxy, PROXY_TO_CLIENT) > answered);
     ASSERT_EQ(etcd_keys(etcd, "jobs"), 0);
-    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
 }
 
 /* "~lease/<hex>" is there when the lease is watched. */
@@ -393,7 +373,7 @@ TEST(lease, revoked_behind_our_back_is_lost_at_once)
     struct event events = EVENT_INIT;
     struct etcd *etcd = etcd_start(1);
     hf_client *client = etcd_open(etcd, QUICK "ttl=300s");
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     char hex[32] = "";
     const char *lease;
 
@@ -404,7 +384,7 @@ TEST(lease, revoked_behind_our_back_is_lost_at_once)
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), NULL), NULL);
+    ASSERT_OK(hf_release(client_acquire(client, "jobs"), NULL), NULL);
     ASSERT_EQ(etcd_keys(etcd, ""), 0);
 }
 
@@ -414,9 +394,9 @@ TEST(lease, that_ended_while_idle_is_replaced)
     hf_client *client = etcd_open(etcd, QUICK "ttl=1s");
     hf_error err;
 
-    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
     EVENTUALLY(strstr(etcd_ctl(etcd, "lease list"), "found 0 leases") != NULL);
-    ASSERT_OK(hf_release(etcd_acquire(client, "jobs"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
     ASSERT_EQ(etcd_keys(etcd, ""), 0);
 }
 
@@ -425,13 +405,13 @@ TEST(lease, delayed_by_lock_delay_only_for_the_dead)
     struct etcd *etcd = etcd_start(1);
     hf_client *client = etcd_open(etcd, QUICK "ttl=2s&lock_delay=30s");
     hf_client *rival = etcd_open(etcd, QUICK "ttl=2s");
-    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     ASSERT_HAS(etcd_ctl(etcd, "lease list"), "found 1 leases");
     ASSERT_LE(hf_remaining_ms(hold), 2000);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_EQ(etcd_try(rival, "jobs", &err), 0);
+    ASSERT_EQ(client_try(rival, "jobs", &err), 0);
 }
 
 static void *take_turns(void *arg)
@@ -439,7 +419,7 @@ static void *take_turns(void *arg)
     int64_t until = clock_ms() + 3000;
 
     while (clock_ms() < until) {
-        hf_hold *hold = etcd_acquire(arg, "jobs");
+        hf_hold *hold = client_acquire(arg, "jobs");
         hf_error err;
 
         (void)hf_verify(hold, NULL);
@@ -466,7 +446,7 @@ TEST(renewal, that_meets_a_release_is_no_loss)
 static void pausing(struct proc *self, void *arg)
 {
     hf_client *client = etcd_open(arg, QUICK "ttl=20s&session_timeout=1s");
-    hf_hold *hold = etcd_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
 
     proc_tell(self, "holds");
     (void)proc_hear(self);
@@ -573,7 +553,7 @@ TEST(user, without_rights_for_the_prefix_is_told)
     (void)snprintf(url, sizeof(url), "etcd://locker:s3cret@127.0.0.1:%d/other",
                    server_port(etcd->members[0]));
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    ASSERT_EQ(etcd_try(client, "jobs", &err), HF_EAUTH);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EAUTH);
     hf_close(client);
 }
 
@@ -591,7 +571,7 @@ TEST(user, whose_token_has_ended_gets_another)
                    "etcd://locker:s3cret@127.0.0.1:%d/locks?ttl=60s",
                    server_port(etcd->members[0]));
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    hold = acquire_told(client, "jobs", &events);
+    hold = client_acquire_told(client, "jobs", &events);
     ASSERT_HAS(etcd_ctl(etcd, "--user root:root user add other:pass"),
                "created"); /* "revision of auth store is old" */
     ASSERT_OK(hf_verify(hold, &err), &err);

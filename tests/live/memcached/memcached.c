@@ -82,44 +82,11 @@ bool memcached_has(struct server *server, const char *key)
     return strncmp(memcached_do(server, "", "mg %s", key), "HD", 2) == 0;
 }
 
-static void close_client(void *arg)
-{
-    hf_close(arg);
-}
-
 hf_client *memcached_open(int port, const char *query)
 {
-    hf_client *client;
-    hf_error err;
     char url[512];
 
     (void)snprintf(url, sizeof(url), "memcached://127.0.0.1:%d?%s", port,
                    query);
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    test_defer(close_client, client);
-    return client;
-}
-
-hf_hold *memcached_acquire(hf_client *client, const char *name)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.wait_ms = 10000;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
-int memcached_try(hf_client *client, const char *name, hf_error *err)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    int rc;
-
-    opts.wait_ms = 0;
-    rc = hf_acquire(client, name, &opts, &hold, err);
-    if (rc == 0)
-        ASSERT_OK(hf_release(hold, err), err);
-    return rc;
+    return client_open(url);
 }

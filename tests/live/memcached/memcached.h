@@ -6,6 +6,7 @@
 #include "proxy.h"
 #include "server.h"
 #include "test.h"
+#include "test_client.h"
 
 /* A server with @megabytes of memory, and one more @option, or NULL; stopped
  * when the test is over. */
@@ -19,9 +20,5 @@ const char *memcached_do(struct server *server, const char *last,
 bool memcached_has(struct server *server, const char *key);
 /* A client that is closed when the test is over. */
 hf_client *memcached_open(int port, const char *query);
-/* An acquire that has to succeed within ten seconds. */
-hf_hold *memcached_acquire(hf_client *client, const char *name);
-/* Take and release at once, or what prevents it. */
-int memcached_try(hf_client *client, const char *name, hf_error *err);
 
 #endif

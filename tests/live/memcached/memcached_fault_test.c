@@ -17,14 +17,14 @@ TEST(server, that_is_flushed_is_told_as_lost)
 {
     struct server *server = memcached_start("64", NULL);
     hf_client *client = memcached_open(server_port(server), QUICK "&ttl=2s");
-    hf_hold *hold = memcached_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     (void)memcached_do(server, "OK", "flush_all");
     EVENTUALLY(hf_check(hold) == HF_LOST); /* by the renewals, unasked */
     ASSERT_EQ(hf_token(hold), 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    ASSERT_EQ(memcached_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
 }
 
 /* Items of all sizes near that of a lock. */
@@ -45,7 +45,7 @@ TEST(server, that_throws_a_lock_away_is_told_as_lost)
 {
     struct server *server = memcached_start("2", NULL);
     hf_client *client = memcached_open(server_port(server), QUICK "&ttl=1h");
-    hf_hold *hold = memcached_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     for (int i = 0; i < 60000;)
@@ -60,14 +60,14 @@ TEST(server, that_is_full_and_keeps_what_it_has_refuses)
     struct server *server = memcached_start("2", "-M");
     hf_client *client = memcached_open(server_port(server), QUICK "&ttl=1h");
     hf_client *rival = memcached_open(server_port(server), QUICK);
-    hf_hold *hold = memcached_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     for (int i = 0; i < 60000;)
         i = fill(server, i);
-    ASSERT_EQ(memcached_try(client, "another", &err), HF_ENOSPACE);
+    ASSERT_EQ(client_try(client, "another", &err), HF_ENOSPACE);
     /* Who asks for what is held does not throw it away. */
-    ASSERT_EQ(memcached_try(rival, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
     ASSERT_TRUE(memcached_has(server, "hf:jobs"));
     (void)hf_verify(hold, NULL); /* there may be no memory to renew it */
     ASSERT_TRUE(memcached_has(server, "hf:jobs"));
@@ -78,14 +78,14 @@ TEST(server, restarted_while_held_is_told_as_lost)
 {
     struct server *server = memcached_start("64", NULL);
     hf_client *client = memcached_open(server_port(server), QUICK "&ttl=3s");
-    hf_hold *hold = memcached_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     server_kill(server);
     server_restart(server);
     EVENTUALLY(hf_check(hold) == HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    EVENTUALLY(memcached_try(client, "jobs", &err) == 0);
+    EVENTUALLY(client_try(client, "jobs", &err) == 0);
 }
 
 /* Item numbers start again with the server: the rival's item may have the
@@ -95,7 +95,7 @@ TEST(server, restarted_does_not_let_us_delete_anothers_lock)
     struct server *server = memcached_start("64", NULL);
     hf_client *client =
         memcached_open(server_port(server), QUICK "&ttl=30s&renew=off");
-    hf_hold *hold = memcached_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_client *rival;
     hf_hold *theirs;
     hf_error err;
@@ -103,7 +103,7 @@ TEST(server, restarted_does_not_let_us_delete_anothers_lock)
     server_kill(server);
     server_restart(server);
     rival = memcached_open(server_port(server), QUICK);
-    theirs = memcached_acquire(rival, "jobs");
+    theirs = client_acquire(rival, "jobs");
     (void)hf_release(hold, NULL);
     ASSERT_TRUE(memcached_has(server, "hf:jobs"));
     ASSERT_OK(hf_verify(theirs, &err), &err);
@@ -115,7 +115,7 @@ TEST(server, a_waiter_survives_its_restart)
     struct server *server = memcached_start("64", NULL);
     hf_client *holder = memcached_open(server_port(server), QUICK "&ttl=1s");
     hf_client *waiter = memcached_open(server_port(server), QUICK "&ttl=1s");
-    hf_hold *hold = memcached_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request;
     hf_hold *next;
     hf_error err;
@@ -147,7 +147,7 @@ TEST(server, that_stands_still_is_unavailable_and_recovers)
     rc = hf_acquire(client, "jobs", &opts, &hold, &err);
     ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
     server_resume(server);
-    hold = memcached_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_release(hold, &err), &err);
     EVENTUALLY(!memcached_has(server, "hf:jobs"));
 }
@@ -166,7 +166,7 @@ static void hold_and_look(struct proc *self, void *arg)
 
     (void)proc_hear(self);
     client = memcached_open(job->port, QUICK "&ttl=1s");
-    hold = memcached_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     proc_tell(self, "holds");
     (void)proc_hear(self);
     proc_tell(self, "check %d", hf_check(hold));
@@ -187,7 +187,7 @@ TEST(client, that_was_paused_past_its_lease_knows_that_it_has_lost)
     (void)proc_expect(proc, "holds");
     proc_stop(proc);
     client = memcached_open(server_port(server), QUICK);
-    hold = memcached_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     proc_say(proc, "look");
     proc_continue(proc);
     (void)snprintf(wanted, sizeof(wanted), "check %d", HF_LOST);
@@ -212,7 +212,7 @@ TEST(network, cut_at_every_byte_leaves_nothing)
         hf_hold *hold;
 
         proxy_cut_after(proxy, n % 2 ? PROXY_TO_SERVER : PROXY_TO_CLIENT, n);
-        hold = memcached_acquire(client, "jobs");
+        hold = client_acquire(client, "jobs");
         (void)hf_verify(hold, NULL);
         (void)hf_release(hold, &err);
         EVENTUALLY(!memcached_has(server, "hf:jobs"));
@@ -259,9 +259,9 @@ TEST(strangers, names_cannot_say_anything_to_the_server)
 
     (void)memcached_do(server, "HD", "ms canary 5\r\nalive");
     for (size_t i = 0; i < HF_COUNT_OF(names); i++) {
-        ASSERT_EQ(memcached_try(rival, names[i], &err), 0);
-        holds[i] = memcached_acquire(client, names[i]);
-        ASSERT_EQ(memcached_try(rival, names[i], &err), HF_EBUSY);
+        ASSERT_EQ(client_try(rival, names[i], &err), 0);
+        holds[i] = client_acquire(client, names[i]);
+        ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
     }
     for (size_t i = 0; i < HF_COUNT_OF(names); i++)
         ASSERT_OK(hf_release(holds[i], &err), &err);
@@ -282,8 +282,8 @@ TEST(strangers, long_names_are_different_locks)
     name[HF_NAME_MAX] = '\0';
     for (int i = 0; i < 8; i++) {
         name[250] = (char)('0' + i);
-        holds[i] = memcached_acquire(client, name);
-        ASSERT_EQ(memcached_try(rival, name, &err), HF_EBUSY);
+        holds[i] = client_acquire(client, name);
+        ASSERT_EQ(client_try(rival, name, &err), HF_EBUSY);
     }
     for (int i = 0; i < 8; i++)
         ASSERT_OK(hf_release(holds[i], &err), &err);
@@ -297,7 +297,7 @@ TEST(strangers, another_name_under_our_key_is_an_error_not_a_lock)
 
     (void)memcached_do(server, "HD", "ms hf:jobs 55\r\n%044d:h\n1\no\nn\nno",
                        0);
-    ASSERT_EQ(memcached_try(client, "jobs", &err), HF_ECONFIG);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_ECONFIG);
     ASSERT_HAS(err.text, "same hash");
 }
 
@@ -308,7 +308,7 @@ TEST(strangers, values_of_others_are_respected)
     hf_error err;
 
     (void)memcached_do(server, "HD", "ms hf:jobs 7\r\nanother");
-    ASSERT_EQ(memcached_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     ASSERT_HAS(memcached_do(server, "VA", "mg hf:jobs v"), "VA 7");
 }
 
@@ -363,15 +363,15 @@ TEST(tooz, has_the_layout_of_tooz)
     hf_hold *hold;
     hf_error err;
 
-    hold = memcached_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_HAS(memcached_do(server, "END", "get __TOOZ_LOCK_jobs"),
                "VALUE __TOOZ_LOCK_jobs 1 44\r\n");
     ASSERT_OK(hf_release(hold, &err), &err);
     /* Theirs excludes ours. */
     (void)memcached_do(server, "STORED",
                        "add __TOOZ_LOCK_jobs 1 30 7\r\nmember1");
-    ASSERT_EQ(memcached_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     (void)memcached_do(server, "DELETED", "delete __TOOZ_LOCK_jobs");
-    ASSERT_EQ(memcached_try(client, "jobs", &err), 0);
-    ASSERT_EQ(memcached_try(client, "a b", &err), HF_EINVAL);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(client, "a b", &err), HF_EINVAL);
 }

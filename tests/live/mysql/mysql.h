@@ -6,6 +6,7 @@
 #include "proxy.h"
 #include "server.h"
 #include "test.h"
+#include "test_client.h"
 
 /* The server that with_mysql.sh has started, as new: its port. */
 int mysql_fresh(void);
@@ -22,9 +23,6 @@ const char *mysql_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *mysql_open(int port, const char *query);
-/* An acquire that has to succeed within ten seconds. */
-hf_hold *mysql_acquire(hf_client *client, const char *name);
-int mysql_try(hf_client *client, const char *name, hf_error *err);
 /* End every session of our user, behind its back. */
 void mysql_kill_all(int port);
 

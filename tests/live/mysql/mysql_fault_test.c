@@ -38,25 +38,6 @@ static MYSQL *lend(hf_hold *hold)
     return connection;
 }
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
-static hf_hold *acquire_told(hf_client *client, const char *name,
-                             struct event *events)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.on_event = tell_state;
-    opts.ctx = events;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
 static void await_lost(hf_hold *hold, struct event *events)
 {
     event_await(events, 1, 10000);
@@ -102,7 +83,7 @@ TEST(caller, who_calls_all_day_is_not_listened_to)
 {
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK "&mode=get_lock");
-    hf_hold *kept = mysql_acquire(client, "kept"); /* its session is watched */
+    hf_hold *kept = client_acquire(client, "kept"); /* its session is watched */
     int64_t before_ns;
     long sleeps;
     hf_error err;
@@ -111,7 +92,7 @@ TEST(caller, who_calls_all_day_is_not_listened_to)
     sleeps = background_sleeps();
     before_ns = hf__now();
     for (int i = 0; i < 400; i++)
-        ASSERT_EQ(mysql_try(client, "jobs", &err), 0);
+        ASSERT_EQ(client_try(client, "jobs", &err), 0);
     /* Twenty times a second, and now and then for the monitor; beside every
      * answer it was more than a thousand times. */
     ASSERT_LT(background_sleeps() - sleeps,
@@ -127,7 +108,7 @@ TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
     int port = server_port(server);
     hf_client *client = mysql_open(port, QUICK);
     hf_client *rival = mysql_open(port, QUICK);
-    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request;
     hf_hold *next;
     hf_error err;
@@ -154,7 +135,7 @@ static void lose_with_the_server(const char *query)
     int port = server_port(server);
     hf_client *client = mysql_open(port, query);
     hf_client *rival = mysql_open(port, query);
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_request *request;
     hf_hold *next;
     hf_error err;
@@ -194,7 +175,7 @@ TEST(server, that_stands_still_is_unavailable_and_recovers)
     rc = hf_acquire(client, "jobs", &opts, &hold, &err);
     ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
     server_resume(server);
-    hold = mysql_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
@@ -205,13 +186,13 @@ TEST(administrator, who_kills_sessions_takes_no_lock_of_the_table)
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK);
     hf_client *rival = mysql_open(port, QUICK);
-    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
     hf_error err;
 
     mysql_kill_all(port);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(mysql_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
     ASSERT_EQ(hf_token(hold), token);
     ASSERT_OK(hf_release(hold, &err), &err);
 }
@@ -221,13 +202,13 @@ static void lose_with_the_session(const char *query)
     struct event events = EVENT_INIT;
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, query);
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_client *rival;
 
     mysql_kill_all(port);
     await_lost(hold, &events);
     rival = mysql_open(port, query);
-    hold = mysql_acquire(rival, "jobs");
+    hold = client_acquire(rival, "jobs");
     ASSERT_EQ(hf_release(hold, NULL), 0);
 }
 
@@ -246,13 +227,13 @@ TEST(administrator, who_drops_the_tables_takes_the_locks)
     struct event events = EVENT_INIT;
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK "&ttl=1s");
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     uint64_t token = hf_token(hold);
     hf_error err;
 
     (void)mysql_do(port, "DROP TABLE holdfast_lock,holdfast_ticket");
     await_lost(hold, &events);
-    hold = mysql_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_GT(hf_token(hold), token);
     ASSERT_OK(hf_release(hold, &err), &err);
 }
@@ -261,15 +242,15 @@ TEST(administrator, who_makes_the_server_read_only_is_told)
 {
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK);
-    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     ASSERT_OK(hf_release(hold, &err), &err);
     (void)mysql_do(port, "SET GLOBAL read_only=1");
-    ASSERT_RC(mysql_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
+    ASSERT_RC(client_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "read-only");
     (void)mysql_do(port, "SET GLOBAL read_only=0");
-    ASSERT_EQ(mysql_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
 }
 
 /* Take names that were never taken until one is refused. */
@@ -301,7 +282,7 @@ TEST(administrator, who_lets_the_disk_fill_up_is_told)
     struct server *server = mysql_start(fixed);
     int port = server_port(server);
     hf_client *client = mysql_open(port, QUICK "&io_timeout=1s");
-    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     (void)mysql_do(port, "CREATE TABLE filler(b LONGBLOB) ENGINE=InnoDB");
@@ -311,7 +292,7 @@ TEST(administrator, who_lets_the_disk_fill_up_is_told)
         continue;
     ASSERT_RC(take_new_names(client, &err), HF_ENOSPACE, &err);
     ASSERT_HAS(err.text, "full");
-    ASSERT_NE(mysql_try(mysql_open(port, QUICK), "jobs", NULL), 0);
+    ASSERT_NE(client_try(mysql_open(port, QUICK), "jobs", NULL), 0);
     /* It is so full that not even this is sure to be written. */
     (void)hf_release(hold, NULL);
 }
@@ -326,7 +307,7 @@ static void *take_turns(void *arg)
     struct turns *turns = arg;
 
     for (int i = 0; i < 25; i++) {
-        hf_hold *hold = mysql_acquire(turns->client, "counter");
+        hf_hold *hold = client_acquire(turns->client, "counter");
 
         ++*turns->counter;
         ASSERT_EQ(hf_release(hold, NULL), 0);
@@ -364,7 +345,7 @@ TEST(administrator, who_forbids_to_make_tables_is_asked_for_them)
 
     (void)mysql_do(port, "REVOKE CREATE ON locks.* FROM locker@127.0.0.1");
     client = mysql_open(port, QUICK);
-    ASSERT_RC(mysql_try(client, "jobs", &err), HF_EAUTH, &err);
+    ASSERT_RC(client_try(client, "jobs", &err), HF_EAUTH, &err);
     ASSERT_HAS(err.text, "holdfast(7)");
 }
 
@@ -394,12 +375,12 @@ static void lose_by_silence(const char *query)
     struct proxy *proxy = proxy_start(port);
     hf_client *client = mysql_open(proxy_port(proxy), query);
     hf_client *rival = mysql_open(port, query);
-    hf_hold *hold = acquire_told(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_hold *next;
     hf_error err;
 
     proxy_hold(proxy, PROXY_TO_SERVER, true);
-    next = mysql_acquire(rival, "jobs");
+    next = client_acquire(rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST); /* before another could have it */
     proxy_pass(proxy);
     await_lost(hold, &events);
@@ -433,7 +414,7 @@ static void lose_the_answer(const char *query)
     hf_error err;
     int rc;
 
-    ASSERT_EQ(mysql_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
     opts.wait_ms = 300;
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     rc = hf_acquire(client, "jobs", &opts, &hold, &err);
@@ -441,8 +422,8 @@ static void lose_the_answer(const char *query)
                 rc == HF_EUNAVAILABLE);
     proxy_pass(proxy);
     proxy_reset(proxy);
-    EVENTUALLY(mysql_try(rival, "jobs", &err) == 0);
-    EVENTUALLY(mysql_try(client, "jobs", &err) == 0);
+    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(client_try(client, "jobs", &err) == 0);
 }
 
 TEST(network, a_lost_answer_leaves_no_row_behind)
@@ -473,7 +454,7 @@ TEST(transaction, is_committed_with_the_release)
     (void)mysql_do(port, "CREATE TABLE stock(n INT);"
                          "INSERT INTO stock VALUES(1);"
                          "GRANT ALL ON locks.stock TO locker@127.0.0.1");
-    hold = mysql_acquire(client, "stock");
+    hold = client_acquire(client, "stock");
     mine = lend(hold);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=n-1"), 0);
     ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM stock")), 1);
@@ -492,19 +473,19 @@ TEST(transaction, that_was_rolled_back_or_killed_leaves_nothing)
 
     (void)mysql_do(port, "CREATE TABLE stock(n INT);"
                          "INSERT INTO stock VALUES(1)");
-    hold = mysql_acquire(client, "stock");
+    hold = client_acquire(client, "stock");
     mine = lend(hold);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=0"), 0);
     ASSERT_TRUE(caller.mysql_rollback(mine) == 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 
-    hold = mysql_acquire(client, "stock");
+    hold = client_acquire(client, "stock");
     mine = lend(hold);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=0"), 0);
     (void)mysql_do(port, "KILL %lu", caller.mysql_thread_id(mine));
     rc = hf_release(hold, NULL);
     ASSERT_TRUE(rc == HF_ELOST || rc == HF_EUNKNOWN);
-    EVENTUALLY(mysql_try(client, "stock", NULL) == 0);
+    EVENTUALLY(client_try(client, "stock", NULL) == 0);
     ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM stock")), 1);
 }
 
@@ -533,8 +514,8 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
     (void)mysql_do(port, "CREATE TABLE account(id INT PRIMARY KEY,n INT)"
                          " ENGINE=InnoDB;"
                          "INSERT INTO account VALUES(1,0),(2,0)");
-    one = mysql_acquire(client, "one");
-    two = mysql_acquire(client, "two");
+    one = client_acquire(client, "one");
+    two = client_acquire(client, "two");
     mine = lend(one);
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE account SET n=n+1 WHERE id=1"),
               0);
@@ -567,14 +548,14 @@ TEST(transaction, of_the_application_on_our_rows_is_waited_for)
 {
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK "&io_timeout=2s");
-    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     pthread_t thread;
     hf_error err;
 
     ASSERT_EQ(pthread_create(&thread, NULL, lock_our_row, &port), 0);
     EVENTUALLY(atoi(mysql_do(port, "SELECT IS_USED_LOCK('in')")) > 0);
     ASSERT_OK(hf_release(hold, &err), &err);
-    hold = mysql_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(pthread_join(thread, NULL), 0);
 }
@@ -583,7 +564,7 @@ TEST(transaction, is_not_what_the_other_modes_have)
 {
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK);
-    hf_hold *hold = mysql_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     void *connection;
     hf_error err;
 
@@ -658,7 +639,7 @@ TEST(doctor, says_what_each_mode_needs)
 TEST(line, who_stands_behind_another_waits_for_his_bell)
 {
     int port = mysql_fresh();
-    hf_hold *hold = mysql_acquire(mysql_open(port, QUICK), "jobs");
+    hf_hold *hold = client_acquire(mysql_open(port, QUICK), "jobs");
     hf_request *requests[2];
     hf_error err;
 
@@ -715,7 +696,7 @@ TEST(names, that_attack_hit_nothing)
             if (hf_name_check(names[i], strlen(names[i]), NULL) != 0)
                 continue;
             ASSERT_OK(hf_acquire(client, names[i], &opts, &hold, &err), &err);
-            ASSERT_EQ(mysql_try(rival, names[i], &err), HF_EBUSY);
+            ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
             ASSERT_OK(hf_release(hold, &err), &err);
         }
         ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM canary")), 7);

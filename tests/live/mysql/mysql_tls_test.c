@@ -67,7 +67,7 @@ static int try_tls(int port, bool verify, bool authority, hf_error *err)
     hf_config_free(config);
     if (rc != 0)
         return rc;
-    rc = mysql_try(client, "jobs", err);
+    rc = client_try(client, "jobs", err);
     hf_close(client);
     return rc;
 }

@@ -31,7 +31,7 @@ static void torture_with(const char *query)
     (void)snprintf(url, sizeof(url), "%s", mysql_url(port, query));
     /* The tables are made, and what is kept for good is loaded. */
     ASSERT_OK(hf_open(mysql_url(port, NULL), NULL, &first, &err), &err);
-    hold = mysql_acquire(first, "first");
+    hold = client_acquire(first, "first");
     ASSERT_OK(hf_release(hold, &err), &err);
     hf_close(first);
     torture(&(struct torture){

@@ -8,6 +8,7 @@
 #include "proxy.h"
 #include "server.h"
 #include "test.h"
+#include "test_client.h"
 
 /* A server without clients or tables, the same one for every test. It trusts
  * everybody but the roles "secret", whose password is asked for, and "guarded",
@@ -30,8 +31,5 @@ const char *postgres_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *postgres_open(int port, const char *query);
-/* An acquire that has to succeed within thirty seconds. */
-hf_hold *postgres_acquire(hf_client *client, const char *name);
-int postgres_try(hf_client *client, const char *name, hf_error *err);
 
 #endif

@@ -16,12 +16,6 @@
 #define TABLE QUICK "&mode=table"
 #define TRANSACTION QUICK "&mode=for_update"
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
 static hf_hold *acquire_watched(hf_client *client, const char *name,
                                 struct event *events)
 {
@@ -29,7 +23,7 @@ static hf_hold *acquire_watched(hf_client *client, const char *name,
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = events;
     ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
     return hold;
@@ -76,7 +70,7 @@ static void lose_by_restart(const char *query)
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    hold = postgres_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     if (hf_capabilities(client) & HF_CAP_FENCED)
         ASSERT_GT(hf_token(hold), token);
     release(hold);
@@ -98,12 +92,12 @@ TEST(server, its_restart_changes_nothing_for_rows)
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), TABLE);
     hf_client *rival = postgres_open(server_port(server), TABLE);
-    hf_hold *hold = postgres_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     postgres_crash(server);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(postgres_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
     release(hold);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
@@ -113,7 +107,7 @@ static void survive_restart(const char *query)
     struct server *server = postgres_start();
     hf_client *holder = postgres_open(server_port(server), query);
     hf_client *waiter = postgres_open(server_port(server), query);
-    hf_hold *hold = postgres_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request = start(waiter, "jobs");
     hf_hold *next;
 
@@ -159,9 +153,9 @@ static void be_ended(const char *query)
                               "'transactionid') AND granted");
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
-    EVENTUALLY(postgres_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    release(postgres_acquire(client, "jobs"));
+    release(client_acquire(client, "jobs"));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -180,7 +174,7 @@ TEST(administrator, cancels_a_wait_and_it_goes_on)
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), QUICK);
     hf_client *waiter = postgres_open(server_port(server), QUICK);
-    hf_hold *hold = postgres_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = start(waiter, "jobs");
 
     for (int i = 0; i < 3; i++)
@@ -231,7 +225,7 @@ TEST(administrator, lets_nobody_create_tables)
     *strchr(url, '?') = '\0';
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     ASSERT_EQ(hf_capabilities(client) & HF_CAP_FENCED, 0);
-    release(postgres_acquire(client, "jobs"));
+    release(client_acquire(client, "jobs"));
     hf_close(client);
 }
 
@@ -241,15 +235,15 @@ TEST(administrator, drops_a_table_and_nothing_is_held)
     hf_client *client = postgres_open(server_port(server), TABLE);
     hf_error err;
 
-    release(postgres_acquire(client, "jobs"));
+    release(client_acquire(client, "jobs"));
     (void)postgres_do(server, "ALTER TABLE holdfast_place RENAME TO away");
-    ASSERT_RC(postgres_try(client, "jobs", &err), HF_ECONFIG, &err);
+    ASSERT_RC(client_try(client, "jobs", &err), HF_ECONFIG, &err);
     (void)postgres_do(server, "ALTER TABLE away RENAME TO holdfast_place");
-    ASSERT_RC(postgres_try(client, "jobs", &err), 0, &err);
+    ASSERT_RC(client_try(client, "jobs", &err), 0, &err);
     (void)postgres_do(server, "ALTER DATABASE postgres SET "
                               "default_transaction_read_only = on");
     client = postgres_open(server_port(server), TABLE "&connect=lazy");
-    ASSERT_RC(postgres_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
+    ASSERT_RC(client_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "read-only");
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
@@ -260,7 +254,7 @@ TEST(administrator, drops_a_table_and_nothing_is_held)
 static int64_t key_of(struct server *server, hf_client *client,
                       const char *name)
 {
-    hf_hold *hold = postgres_acquire(client, name);
+    hf_hold *hold = client_acquire(client, name);
     int64_t key = strtoll(
         postgres_do(server, "SELECT (classid::bigint << 32) | objid::bigint "
                             "FROM pg_locks WHERE locktype = 'advisory' "
@@ -285,12 +279,12 @@ TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
 
     twin = postgres_begin(
         server, "SELECT pg_advisory_lock(%lld), pg_sleep(600)", (long long)key);
-    EVENTUALLY(postgres_try(client, "jobs", &err) == HF_ECONFIG);
+    EVENTUALLY(client_try(client, "jobs", &err) == HF_ECONFIG);
     ASSERT_HAS(err.text, "another name");
     opts.wait_ms = HF_FOREVER;
     ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_ECONFIG, &err);
     postgres_end(server, twin);
-    ASSERT_RC(postgres_try(client, "jobs", &err), 0, &err);
+    ASSERT_RC(client_try(client, "jobs", &err), 0, &err);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -302,10 +296,10 @@ TEST(names, that_are_not_used_any_more_are_nowhere)
     hf_client *rival = postgres_open(server_port(server), QUICK);
 
     for (int i = 0; i < 3; i++) {
-        hf_hold *hold = postgres_acquire(client, "jobs");
+        hf_hold *hold = client_acquire(client, "jobs");
         hf_request *request = start(rival, "jobs");
 
-        release(postgres_acquire(client, "others"));
+        release(client_acquire(client, "others"));
         release(hold);
         release(finish(request));
     }
@@ -317,7 +311,7 @@ TEST(names, that_are_not_used_any_more_are_nowhere)
                     "true, '')))[1]::text::int) FROM pg_class "
                     "WHERE relname LIKE 'holdfast%%' AND relkind = 'r'"),
         "0\n");
-    release(postgres_acquire(client, "jobs"));
+    release(client_acquire(client, "jobs"));
 }
 
 static void try_hostile_names(struct server *server, const char *query)
@@ -375,7 +369,7 @@ static void lose_an_answer(const char *query)
     hf_error err;
     int rc;
 
-    release(postgres_acquire(client, "jobs"));
+    release(client_acquire(client, "jobs"));
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     opts.wait_ms = 300;
     rc = hf_acquire(client, "jobs", &opts, &hold, &err);
@@ -383,8 +377,8 @@ static void lose_an_answer(const char *query)
                 rc == HF_ETIMEOUT);
     proxy_reset(proxy);
     proxy_pass(proxy);
-    EVENTUALLY(postgres_try(rival, "jobs", &err) == 0);
-    release(postgres_acquire(client, "jobs"));
+    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
+    release(client_acquire(client, "jobs"));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -415,7 +409,7 @@ static void be_cut_off(const char *query)
 
     proxy_hold(proxy, PROXY_TO_SERVER, true);
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    next = postgres_acquire(rival, "jobs");
+    next = client_acquire(rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST); /* before anybody else has it */
     proxy_reset(proxy);
     proxy_pass(proxy);
@@ -455,7 +449,7 @@ TEST(waits, that_are_given_up_do_not_get_what_is_released_after_that)
     hf_client *client =
         postgres_open(server_port(server), QUICK "&io_timeout=30s");
     hf_client *rival = postgres_open(server_port(server), QUICK);
-    hf_hold *hold = postgres_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = start(client, "jobs");
     pthread_t thread;
     void *rc = NULL;
@@ -478,7 +472,7 @@ TEST(waits, that_are_given_up_do_not_get_what_is_released_after_that)
     ASSERT_EQ(kill(waits, SIGCONT), 0);
     ASSERT_EQ(pthread_join(thread, &rc), 0);
     ASSERT_EQ((intptr_t)rc, 0);
-    ASSERT_RC(postgres_try(rival, "jobs", &err), 0, &err);
+    ASSERT_RC(client_try(rival, "jobs", &err), 0, &err);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 

@@ -59,7 +59,7 @@ static int open_guarded(struct server *server, const char *host,
     rc = hf_open(url, NULL, &client, err);
     if (rc != 0)
         return rc;
-    rc = postgres_try(client, "jobs", err);
+    rc = client_try(client, "jobs", err);
     ASSERT_STREQ(postgres_do(server, "SELECT DISTINCT ssl FROM pg_stat_ssl "
                                      "JOIN pg_stat_activity USING (pid) "
                                      "WHERE usename = 'guarded'"),
@@ -94,7 +94,7 @@ TEST(hosts, the_first_that_serves_is_used)
                    "?target_session_attrs=read-write",
                    server_free_port(), server_port(server));
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    ASSERT_OK(postgres_try(client, "jobs", &err), &err);
+    ASSERT_OK(client_try(client, "jobs", &err), &err);
     hf_close(client);
 }
 
@@ -113,7 +113,7 @@ static void hold_and_look(struct proc *self, void *arg)
 
     (void)proc_hear(self);
     client = postgres_open(job->port, job->query);
-    hold = postgres_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     proc_tell(self, "holds");
     (void)proc_hear(self);
     proc_tell(self, "check %d", hf_check(hold));
@@ -134,7 +134,7 @@ static void pause_a_holder(const char *query)
     (void)proc_expect(proc, "holds");
     proc_stop(proc);
     client = postgres_open(server_port(server), query);
-    hold = postgres_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     proc_say(proc, "look");
     proc_continue(proc);
     (void)snprintf(wanted, sizeof(wanted), "check %d", HF_LOST);
@@ -241,7 +241,7 @@ TEST(server, whose_disk_is_full_grants_nothing_and_recovers)
         "t\n");
     (void)postgres_do(server, "DROP TABLE filler");
     (void)postgres_do(server, "CHECKPOINT");
-    ASSERT_OK(postgres_try(client, "jobs", &err), &err);
+    ASSERT_OK(client_try(client, "jobs", &err), &err);
     for (int i = 0; i < n; i++)
         ASSERT_OK(hf_release(holds[i], &err), &err);
     ASSERT_EQ(postgres_leftovers(server), 0);

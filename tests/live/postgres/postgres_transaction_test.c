@@ -64,7 +64,7 @@ TEST(transaction, is_committed_with_the_release)
     hf_client *client =
         postgres_open(server_port(server), TRANSACTION "&ttl=1s");
     hf_client *rival = postgres_open(server_port(server), TRANSACTION);
-    hf_hold *hold = postgres_acquire(client, "stock");
+    hf_hold *hold = client_acquire(client, "stock");
     PGconn *conn = lend(hold);
     hf_error err;
 
@@ -74,10 +74,10 @@ TEST(transaction, is_committed_with_the_release)
     /* It is not the lease any more that keeps it. */
     (void)postgres_do(server, "SELECT pg_sleep(1.5)");
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_EQ(postgres_try(rival, "stock", NULL), HF_EBUSY);
+    ASSERT_EQ(client_try(rival, "stock", NULL), HF_EBUSY);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(stock(server), 0);
-    ASSERT_OK(postgres_try(rival, "stock", &err), &err);
+    ASSERT_OK(client_try(rival, "stock", &err), &err);
     ASSERT_STREQ(postgres_do(server, "SELECT count(*) FROM holdfast_row"),
                  "0\n");
 }
@@ -86,7 +86,7 @@ TEST(transaction, is_committed_with_the_release)
 static int release_after(struct server *server, hf_client *client,
                          const char *const *statements)
 {
-    hf_hold *hold = postgres_acquire(client, "stock");
+    hf_hold *hold = client_acquire(client, "stock");
     PGconn *conn = lend(hold);
 
     ASSERT_TRUE(run(conn, "UPDATE stock SET n = n - 1"));
@@ -119,7 +119,7 @@ TEST(transaction, that_was_ended_or_broken_is_lost_with_what_it_did)
         else
             ASSERT_EQ(rc, HF_ELOST);
         ASSERT_EQ(stock(server), 1);
-        EVENTUALLY(postgres_try(client, "stock", &err) == 0);
+        EVENTUALLY(client_try(client, "stock", &err) == 0);
     }
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
@@ -137,8 +137,8 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
 {
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), TRANSACTION);
-    hf_hold *one = postgres_acquire(client, "one");
-    hf_hold *two = postgres_acquire(client, "two");
+    hf_hold *one = client_acquire(client, "one");
+    hf_hold *two = client_acquire(client, "two");
     PGconn *mine = lend(one);
     pthread_t thread;
     void *other_failed;
@@ -163,7 +163,7 @@ TEST(transaction, is_not_what_the_other_modes_have)
 {
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), QUICK);
-    hf_hold *hold = postgres_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     void *connection;
     hf_error err;
 

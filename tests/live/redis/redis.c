@@ -106,41 +106,7 @@ const char *redis_url(int port, const char *query)
     return url;
 }
 
-static void close_client(void *arg)
-{
-    hf_close(arg);
-}
-
 hf_client *redis_open(int port, const char *query)
 {
-    hf_client *client;
-    hf_error err;
-
-    ASSERT_OK(hf_open(redis_url(port, query), NULL, &client, &err), &err);
-    test_defer(close_client, client);
-    return client;
-}
-
-hf_hold *redis_acquire(hf_client *client, const char *name)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.wait_ms = 10000;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
-int redis_try(hf_client *client, const char *name, hf_error *err)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    int rc;
-
-    opts.wait_ms = 0;
-    rc = hf_acquire(client, name, &opts, &hold, err);
-    if (rc == 0)
-        ASSERT_OK(hf_release(hold, err), err);
-    return rc;
+    return client_open(redis_url(port, query));
 }

@@ -6,6 +6,7 @@
 #include "proxy.h"
 #include "server.h"
 #include "test.h"
+#include "test_client.h"
 
 /* A server without persistence; stopped when the test is over. */
 struct server *redis_start(void);
@@ -21,8 +22,5 @@ const char *redis_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *redis_open(int port, const char *query);
-/* An acquire that has to succeed within ten seconds. */
-hf_hold *redis_acquire(hf_client *client, const char *name);
-int redis_try(hf_client *client, const char *name, hf_error *err);
 
 #endif

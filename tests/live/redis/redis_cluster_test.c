@@ -11,12 +11,6 @@
 
 static const char key[] = "hf:{jobs}";
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
 static hf_request *stand_in_line(hf_client *client, struct server *owner)
 {
     hf_request *request;
@@ -53,8 +47,8 @@ TEST(slot, that_moved_is_followed_by_an_acquire)
 
         move_slot(cluster, from, to);
         /* An attempt that may not wait is not refused for it. */
-        ASSERT_OK(redis_try(client, "jobs", &err), &err);
-        hold = redis_acquire(client, "jobs");
+        ASSERT_OK(client_try(client, "jobs", &err), &err);
+        hold = client_acquire(client, "jobs");
         ASSERT_OK(hf_verify(hold, &err), &err);
         ASSERT_OK(hf_release(hold, &err), &err);
         from = to;
@@ -69,16 +63,16 @@ TEST(slot, that_moves_while_its_lock_is_held_takes_it_along)
     hf_client *client = topology_open(cluster_url(cluster, QUICK));
     hf_client *rival = topology_open(cluster_url(cluster, QUICK));
     struct server *from = cluster_owner(cluster, key);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
     hf_error err;
 
     move_slot(cluster, from, cluster_other(cluster, from));
-    ASSERT_EQ(redis_try(rival, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    ASSERT_EQ(redis_try(rival, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
     ASSERT_OK(hf_release(hold, &err), &err);
-    hold = redis_acquire(rival, "jobs");
+    hold = client_acquire(rival, "jobs");
     ASSERT_GT(hf_token(hold), token);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
@@ -90,7 +84,7 @@ TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
     hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
     hf_client *waiter = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
     struct server *from = cluster_owner(cluster, key);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
     hf_request *request = stand_in_line(waiter, from);
     hf_hold *next;
@@ -116,7 +110,7 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     struct server *from = cluster_owner(cluster, key);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, key);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = stand_in_line(waiter, from);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *other;
@@ -146,14 +140,14 @@ TEST(slot, that_is_on_its_way_is_never_torn)
 /* Take, verify and release it while another cannot have it. */
 static uint64_t use(hf_client *client, hf_client *rival)
 {
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
     hf_error err;
 
-    ASSERT_RC(redis_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(redis_try(rival, "jobs", &err), &err);
+    ASSERT_OK(client_try(rival, "jobs", &err), &err);
     return token;
 }
 
@@ -176,25 +170,25 @@ static void use_on_its_way(struct cluster *cluster, const char *query,
     token = use(client, rival);
     cluster_move_keys(from, to, slot);
     cluster_move_end(cluster, to, slot);
-    EVENTUALLY(redis_try(client, "jobs", NULL) == 0);
+    EVENTUALLY(client_try(client, "jobs", NULL) == 0);
 
     /* It is held, and all of it stays behind for a while. */
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     cluster_move_begin(to, from, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_RC(redis_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_GE(use(client, rival), token);
 
     /* It is held, and all of it is there already. */
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_GE(hf_token(hold), token);
     cluster_move_keys(to, from, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_RC(redis_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
     ASSERT_OK(hf_release(hold, &err), &err);
     cluster_move_end(cluster, from, slot);
-    EVENTUALLY(redis_try(rival, "jobs", NULL) == 0);
+    EVENTUALLY(client_try(rival, "jobs", NULL) == 0);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -215,7 +209,7 @@ TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
     struct server *from = cluster_owner(cluster, key);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, key);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = stand_in_line(waiter, from);
     uint64_t token = hf_token(hold);
     hf_hold *next;
@@ -239,7 +233,7 @@ TEST(node, that_dies_gives_its_locks_to_its_replica)
     hf_client *client = topology_open(cluster_url(cluster, QUICK));
     hf_client *waiter = topology_open(cluster_url(cluster, QUICK));
     struct server *owner = cluster_owner(cluster, key);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
     hf_request *request = stand_in_line(waiter, owner);
     hf_hold *next;
@@ -272,7 +266,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
         server_pause(cluster->nodes[i]);
     ASSERT_EQ(redis_do(owner, "CLIENT KILL TYPE replica")[0], ':');
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
     server_kill(owner);
@@ -282,7 +276,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     (void)cluster_await_owner(cluster, key);
     event_await(&events, 1, 60000);
     ASSERT_EQ(events.values[0], HF_LOST);
-    next = redis_acquire(client, "jobs");
+    next = client_acquire(client, "jobs");
     ASSERT_GT(hf_token(next), hf_token(hold));
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
     ASSERT_OK(hf_release(next, &err), &err);
@@ -303,11 +297,11 @@ TEST(node, that_is_down_does_not_concern_the_locks_of_others)
         if (cluster_owner(cluster, topology_text("hf:{%s}", name)) != owner)
             other = name;
     }
-    hold = redis_acquire(client, other);
+    hold = client_acquire(client, other);
     cluster_kill(cluster, owner);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(redis_try(client, other, &err), &err);
+    ASSERT_OK(client_try(client, other, &err), &err);
 }
 
 TEST(cluster, names_of_a_multi_lock_may_be_on_different_nodes)
@@ -332,10 +326,10 @@ TEST(cluster, names_of_a_multi_lock_may_be_on_different_nodes)
     ASSERT_TRUE(spread);
     ASSERT_OK(hf_acquire_many(client, names, NAMES, NULL, &hold, &err), &err);
     for (int i = 0; i < NAMES; i++)
-        ASSERT_EQ(redis_try(rival, names[i], &err), HF_EBUSY);
+        ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
     ASSERT_OK(hf_release(hold, &err), &err);
     for (int i = 0; i < NAMES; i++)
-        ASSERT_OK(redis_try(rival, names[i], &err), &err);
+        ASSERT_OK(client_try(rival, names[i], &err), &err);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 
@@ -359,7 +353,7 @@ TEST(cluster, urls_that_are_wrong_say_what_is_right)
     client = topology_open(topology_text("redis-cluster://127.0.0.1:1,"
                                          "127.0.0.1:%d",
                                          server_port(cluster->nodes[5])));
-    ASSERT_OK(redis_try(client, "jobs", &err), &err);
+    ASSERT_OK(client_try(client, "jobs", &err), &err);
 }
 
 TEST(doctor, looks_at_every_part)

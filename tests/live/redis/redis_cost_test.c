@@ -35,7 +35,7 @@ static void repeat(hf_client *client, const char *name, int n)
     hf_error err;
 
     for (int i = 0; i < n; i++)
-        ASSERT_OK(hf_release(redis_acquire(client, name), &err), &err);
+        ASSERT_OK(hf_release(client_acquire(client, name), &err), &err);
 }
 
 /* ---- allocations ------------------------------------------------------- */
@@ -110,7 +110,7 @@ static void *check_strictly(void *arg)
 TEST_FORKED(cost, a_check_makes_no_system_call)
 {
     hf_client *client = open_client(redis_url(server_port(redis_start()), ""));
-    struct checker checker = {.hold = redis_acquire(client, "jobs")};
+    struct checker checker = {.hold = client_acquire(client, "jobs")};
     struct pollfd answer = {.events = POLLIN};
     pthread_t thread;
     char held = '?';

@@ -14,12 +14,6 @@
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms"
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
 /* ---- the server ---------------------------------------------------------- */
 
 TEST(server, that_lost_its_memory_is_told_as_lost)
@@ -32,7 +26,7 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
     hf_error err;
     uint64_t token;
 
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
     token = hf_token(hold);
@@ -44,7 +38,7 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_GT(hf_token(hold), token);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(redis_leftovers(server), 0);
@@ -69,13 +63,13 @@ TEST(server, that_comes_back_with_its_memory_changes_nothing)
     struct server *server = server_start(words);
     hf_client *client = redis_open(server_port(server), QUICK);
     hf_client *rival = redis_open(server_port(server), QUICK);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     server_kill(server);
     server_restart(server);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(redis_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
@@ -95,7 +89,7 @@ TEST(server, that_stands_still_is_unavailable_and_recovers)
     rc = hf_acquire(client, "jobs", &opts, &hold, &err);
     ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
     server_resume(server);
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_release(hold, &err), &err);
     EVENTUALLY(redis_leftovers(server) == 0);
 }
@@ -114,7 +108,7 @@ TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
     server_pause(server);
@@ -127,7 +121,7 @@ TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
     ASSERT_LT(events.at_ms - before_ms, 30000);
     server_resume(server);
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-    ASSERT_OK(hf_release(redis_acquire(rival, "jobs"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(rival, "jobs"), &err), &err);
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
@@ -136,7 +130,7 @@ TEST(server, a_waiter_survives_its_restart)
     struct server *server = redis_start();
     hf_client *holder = redis_open(server_port(server), QUICK "&ttl=1s");
     hf_client *waiter = redis_open(server_port(server), QUICK "&ttl=1s");
-    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request;
     hf_hold *next;
     hf_error err;
@@ -167,10 +161,10 @@ TEST(administrator, flushes_scripts_and_nothing_happens)
 
     for (int i = 0; i < 3; i++) {
         (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        hold = redis_acquire(client, "jobs");
+        hold = client_acquire(client, "jobs");
         (void)redis_do(server, "SCRIPT FLUSH SYNC");
         ASSERT_OK(hf_verify(hold, &err), &err);
-        ASSERT_EQ(redis_try(rival, "jobs", &err), HF_EBUSY);
+        ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
         (void)redis_do(server, "SCRIPT FLUSH SYNC");
         ASSERT_OK(hf_release(hold, &err), &err);
     }
@@ -181,7 +175,7 @@ TEST(administrator, flushes_everything_and_tokens_still_grow)
 {
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), NULL);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
     hf_error err;
 
@@ -190,7 +184,7 @@ TEST(administrator, flushes_everything_and_tokens_still_grow)
         ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
         ASSERT_EQ(hf_check(hold), HF_LOST);
         ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-        hold = redis_acquire(client, "jobs");
+        hold = client_acquire(client, "jobs");
         ASSERT_GT(hf_token(hold), token);
         token = hf_token(hold);
     }
@@ -199,7 +193,7 @@ TEST(administrator, flushes_everything_and_tokens_still_grow)
     for (int i = 0; i < 20; i++) {
         if (i % 3 == 0)
             (void)redis_do(server, "FLUSHALL");
-        hold = redis_acquire(client, "jobs");
+        hold = client_acquire(client, "jobs");
         ASSERT_GT(hf_token(hold), token);
         token = hf_token(hold);
         ASSERT_OK(hf_release(hold, &err), &err);
@@ -212,7 +206,7 @@ TEST(administrator, flushes_everything_and_waiters_go_on)
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), "ttl=500ms");
     hf_client *other = redis_open(server_port(server), "ttl=500ms");
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request;
     hf_hold *next;
     hf_error err;
@@ -232,7 +226,7 @@ TEST(administrator, limits_memory_and_releases_still_work)
 {
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), NULL);
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *other;
     hf_error err;
@@ -242,11 +236,11 @@ TEST(administrator, limits_memory_and_releases_still_work)
     ASSERT_RC(hf_acquire(client, "other", &opts, &other, &err), HF_ENOSPACE,
               &err);
     ASSERT_HAS(err.text, "maxmemory");
-    ASSERT_EQ(redis_try(client, "third", &err), HF_ENOSPACE);
+    ASSERT_EQ(client_try(client, "third", &err), HF_ENOSPACE);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
     (void)redis_do(server, "CONFIG SET maxmemory 0");
-    ASSERT_EQ(redis_try(client, "other", &err), 0);
+    ASSERT_EQ(client_try(client, "other", &err), 0);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -255,7 +249,7 @@ TEST(administrator, kills_connections_and_a_waiter_is_served)
     struct server *server = redis_start();
     hf_client *holder = redis_open(server_port(server), QUICK);
     hf_client *waiter = redis_open(server_port(server), QUICK);
-    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request;
     hf_hold *next;
     hf_error err;
@@ -283,10 +277,10 @@ TEST(administrator, puts_something_else_at_the_key)
     hf_error err;
 
     (void)redis_do(server, "HSET hf:{jobs} a b");
-    ASSERT_EQ(redis_try(client, "jobs", &err), HF_ECONFIG);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_ECONFIG);
     ASSERT_HAS(err.text, "another program");
     (void)redis_do(server, "DEL hf:{jobs}");
-    ASSERT_EQ(redis_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
 }
 
 /* ---- credentials ---------------------------------------------------------- */
@@ -313,7 +307,7 @@ TEST(credentials, that_are_wrong_are_said_at_once)
                    server_port(server));
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     ASSERT_NULL(strstr(hf_client_url(client), "sesame"));
-    ASSERT_EQ(redis_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
     hf_close(client);
 }
 
@@ -344,7 +338,7 @@ TEST(credentials, that_allow_too_little_leave_nothing_behind)
  * and given back. */
 static void one_cycle(hf_client *client, const char *name)
 {
-    hf_hold *hold = redis_acquire(client, name);
+    hf_hold *hold = client_acquire(client, name);
     hf_error err;
     int rc = hf_verify(hold, &err);
 
@@ -373,7 +367,7 @@ static void cut_everywhere(const char *query, enum proxy_direction direction,
     for (size_t at = 0; at <= whole + step; at += step) {
         proxy_cut_after(proxy, direction, at);
         one_cycle(client, "jobs");
-        ASSERT_EQ(redis_try(witness, "jobs", &err), 0);
+        ASSERT_EQ(client_try(witness, "jobs", &err), 0);
         n++;
     }
     proxy_pass(proxy);
@@ -415,7 +409,7 @@ static void *acquire_thread(void *arg)
 {
     void **args = arg;
 
-    args[2] = redis_acquire(args[0], args[1]);
+    args[2] = client_acquire(args[0], args[1]);
     return NULL;
 }
 
@@ -439,9 +433,9 @@ static void lose_the_answer(const char *query)
     proxy_reset(proxy);
     proxy_pass(proxy);
     ASSERT_EQ(pthread_join(thread, NULL), 0);
-    ASSERT_EQ(redis_try(rival, name, &err), HF_EBUSY);
+    ASSERT_EQ(client_try(rival, name, &err), HF_EBUSY);
     ASSERT_OK(hf_release(args[2], &err), &err);
-    ASSERT_EQ(redis_try(rival, name, &err), 0);
+    ASSERT_EQ(client_try(rival, name, &err), 0);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -481,7 +475,7 @@ TEST(network, loses_the_answer_and_the_caller_gives_up)
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE);
     proxy_reset(proxy);
     proxy_pass(proxy);
-    EVENTUALLY(redis_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
@@ -497,12 +491,12 @@ TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
     proxy_refuse(proxy, true);
     proxy_reset(proxy);
-    ASSERT_OK(hf_release(redis_acquire(rival, "jobs"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(rival, "jobs"), &err), &err);
     /* The rival has had it, so we must know by now. */
     ASSERT_EQ(hf_check(hold), HF_LOST);
     event_await(&events, 2, 2000);
@@ -520,7 +514,7 @@ TEST(network, delivers_in_small_pieces)
 
     proxy_slice(proxy, 1);
     for (int i = 0; i < 20; i++) {
-        hf_hold *hold = redis_acquire(client, "jobs");
+        hf_hold *hold = client_acquire(client, "jobs");
 
         ASSERT_OK(hf_release(hold, &err), &err);
     }
@@ -546,7 +540,7 @@ TEST(network, changes_bytes_and_nobody_crashes)
     }
     proxy_pass(proxy);
     proxy_reset(proxy);
-    EVENTUALLY(redis_try(client, "jobs", &err) == 0);
+    EVENTUALLY(client_try(client, "jobs", &err) == 0);
 }
 
 /* ---- clients ------------------------------------------------------------ */
@@ -555,7 +549,7 @@ static void hold_until_killed(struct proc *self, void *arg)
 {
     hf_client *client = redis_open(*(int *)arg, "ttl=200ms&lock_delay=600ms");
 
-    (void)redis_acquire(client, "jobs");
+    (void)client_acquire(client, "jobs");
     proc_tell(self, "holding");
     (void)proc_hear(self);
 }
@@ -574,7 +568,7 @@ TEST(native, keeps_the_lock_of_a_vanished_holder_closed_for_lock_delay)
     proc_kill(child);
     killed_ms = clock_ms();
     client = redis_open(port, "ttl=200ms");
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     /* Its last renewal was at most a lease ago. */
     ASSERT_GE(clock_ms() - killed_ms, 600 - 10);
     ASSERT_LT(clock_ms() - killed_ms, 3000);
@@ -593,12 +587,12 @@ TEST(native, tells_a_broken_holder)
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
     /* It hears while it waits for something else. */
-    ASSERT_EQ(redis_try(other, "more", &err), 0);
-    hf_hold *more = redis_acquire(other, "more");
+    ASSERT_EQ(client_try(other, "more", &err), 0);
+    hf_hold *more = client_acquire(other, "more");
     ASSERT_OK(
         hf_acquire_start(client, "more", NULL, NULL, NULL, &request, &err),
         &err);
@@ -640,7 +634,7 @@ TEST(connection, is_watched_by_the_kernel_within_io_timeout)
 {
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), "io_timeout=6s");
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     EVENTUALLY(kernel_looks_in(server_port(server)) >= 0);
@@ -654,7 +648,7 @@ TEST(client, that_died_after_counting_leaves_no_counter_behind)
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), "ttl=600ms");
     hf_client *other = redis_open(server_port(server), "ttl=600ms");
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request;
     hf_hold *next;
     hf_error err;

@@ -9,16 +9,16 @@ TEST(plain, is_the_lock_that_others_see)
     struct server *server = redis_start();
     hf_client *client =
         redis_open(server_port(server), "dialect=plain&prefix=app:");
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     ASSERT_STREQ(redis_do(server, "SET app:jobs other NX PX 1000"), "$-1\r\n");
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_STREQ(redis_do(server, "SET app:jobs other NX PX 60000"), "+OK\r\n");
-    ASSERT_EQ(redis_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     ASSERT_EQ(hf_break(client, "jobs", 0, "somebody", &err), HF_ECONFLICT);
     ASSERT_OK(hf_break(client, "jobs", 0, "other", &err), &err);
-    ASSERT_EQ(redis_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -66,7 +66,7 @@ TEST(plain, writes_values_in_the_shape_of_others)
         regex_t pattern;
 
         for (int n = 0; n < 2; n++) {
-            hf_hold *hold = redis_acquire(client, "jobs");
+            hf_hold *hold = client_acquire(client, "jobs");
             char last[64];
             hf_error err;
 

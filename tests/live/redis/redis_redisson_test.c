@@ -66,7 +66,7 @@ TEST(redisson, scripts_are_flushed_and_nothing_happens)
         hf_hold *hold;
 
         (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        hold = redis_acquire(client, "jobs");
+        hold = client_acquire(client, "jobs");
         request = await_lock(rival, HF_EXCLUSIVE, 0);
         (void)redis_do(server, "SCRIPT FLUSH SYNC");
         ASSERT_OK(hf_verify(hold, &err), &err);
@@ -85,7 +85,7 @@ TEST(redisson, everything_is_flushed_and_told_as_lost)
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         hf_client *client = redis_open(server_port(server), modes[i]);
         hf_client *rival = redis_open(server_port(server), modes[i]);
-        hf_hold *hold = redis_acquire(client, "jobs");
+        hf_hold *hold = client_acquire(client, "jobs");
         uint64_t token = hf_token(hold);
         hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
 
@@ -123,7 +123,7 @@ TEST(redisson, a_waiter_listens_again_on_a_new_connection)
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), R "lock");
     hf_client *rival = redis_open(server_port(server), R "lock");
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
     const char *ask = "PUBSUB NUMSUB redisson_lock__channel:{jobs}";
 
@@ -141,11 +141,11 @@ TEST(redisson, memory_runs_out_and_releases_still_work)
 {
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), R "rw");
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     (void)redis_do(server, "CONFIG SET maxmemory 1");
-    ASSERT_EQ(redis_try(client, "other", &err), HF_ENOSPACE);
+    ASSERT_EQ(client_try(client, "other", &err), HF_ENOSPACE);
     ASSERT_OK(hf_verify(hold, &err), &err);
     give(hold);
     (void)redis_do(server, "CONFIG SET maxmemory 0");
@@ -159,7 +159,7 @@ TEST(redisson, something_else_at_the_key_is_said)
     hf_error err;
 
     (void)redis_do(server, "SET jobs text");
-    ASSERT_EQ(redis_try(client, "jobs", &err), HF_ECONFIG);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_ECONFIG);
     ASSERT_HAS(err.text, "prefix=");
 }
 
@@ -203,7 +203,7 @@ TEST(redisson, an_owner_that_is_shown_can_be_broken)
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         hf_client *client = redis_open(server_port(server), modes[i]);
         hf_client *rival = redis_open(server_port(server), modes[i]);
-        hf_hold *hold = redis_acquire(client, "jobs");
+        hf_hold *hold = client_acquire(client, "jobs");
         struct seen seen = look(rival);
 
         ASSERT_EQ(seen.holders, 1);
@@ -213,7 +213,7 @@ TEST(redisson, an_owner_that_is_shown_can_be_broken)
         ASSERT_OK(hf_break(rival, "jobs", 0, seen.holder, &err), &err);
         ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
         (void)hf_release(hold, NULL);
-        ASSERT_EQ(redis_try(rival, "jobs", &err), 0);
+        ASSERT_EQ(client_try(rival, "jobs", &err), 0);
         ASSERT_EQ(look(rival).holders, 0);
         ASSERT_EQ(leftovers(server), 0);
     }
@@ -243,9 +243,9 @@ TEST(redisson, a_list_tells_locks_from_other_keys)
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         hf_client *client = redis_open(server_port(server), modes[i]);
         hf_client *other = redis_open(server_port(server), modes[i]);
-        hf_hold *one = redis_acquire(client, "night/one");
-        hf_hold *two = redis_acquire(client, "night/two[x]");
-        hf_hold *day = redis_acquire(client, "day");
+        hf_hold *one = client_acquire(client, "night/one");
+        hf_hold *two = client_acquire(client, "night/two[x]");
+        hf_hold *day = client_acquire(client, "day");
         struct listed all = {.n = 0};
         struct listed some = {.n = 0};
 
@@ -267,7 +267,7 @@ TEST(redisson, the_fair_lock_is_first_come_first_served)
     enum { WAITERS = 4 };
     struct server *server = redis_start();
     hf_client *holder = redis_open(server_port(server), R "fair");
-    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *requests[WAITERS];
     hf_error err;
 
@@ -280,7 +280,7 @@ TEST(redisson, the_fair_lock_is_first_come_first_served)
         give(hold);
         hold = get_lock(requests[i]);
         ASSERT_EQ(look(holder).waiters, WAITERS - i - 1);
-        ASSERT_EQ(redis_try(holder, "jobs", &err), HF_EBUSY);
+        ASSERT_EQ(client_try(holder, "jobs", &err), HF_EBUSY);
     }
     give(hold);
     ASSERT_EQ(leftovers(server), 0);
@@ -303,7 +303,7 @@ TEST(redisson, a_dead_waiter_is_in_the_way_for_one_lease)
     struct server *server = redis_start();
     hf_client *holder = redis_open(server_port(server), R "fair&ttl=800ms");
     hf_client *next = redis_open(server_port(server), R "fair&ttl=800ms");
-    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request;
 
     proc_say(dead, redis_url(server_port(server), R "fair&ttl=800ms"));
@@ -362,7 +362,7 @@ TEST(redisson, a_semaphore_refuses_to_be_exclusive)
     hf_client *client = redis_open(server_port(server), R "semaphore");
     hf_error err;
 
-    ASSERT_EQ(redis_try(client, "jobs", &err), HF_EUNSUPPORTED);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EUNSUPPORTED);
     ASSERT_HAS(err.text, "mode=permits");
     ASSERT_EQ(leftovers(server), 0);
 }

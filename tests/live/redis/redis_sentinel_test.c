@@ -11,12 +11,6 @@
 
 #define QUICK "retry.base=5ms&retry.max_interval=100ms"
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
 static hf_hold *hold_loudly(hf_client *client, const char *name,
                             struct event *events)
 {
@@ -24,7 +18,7 @@ static hf_hold *hold_loudly(hf_client *client, const char *name,
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = events;
     opts.wait_ms = 10000;
     ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
@@ -53,7 +47,7 @@ TEST(failover, a_lock_that_was_copied_is_kept)
     struct sentinel_set *set = sentinel_set_start();
     hf_client *client = topology_open(sentinel_set_url(set, QUICK));
     hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     struct server *master;
     hf_error err;
 
@@ -62,9 +56,9 @@ TEST(failover, a_lock_that_was_copied_is_kept)
     master = sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    EVENTUALLY(redis_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
     ASSERT_OK(hf_release(hold, &err), &err);
-    hold = redis_acquire(rival, "jobs");
+    hold = client_acquire(rival, "jobs");
     ASSERT_OK(hf_release(hold, &err), &err);
     EVENTUALLY(redis_leftovers(master) == 0);
 }
@@ -75,7 +69,7 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
     struct sentinel_set *set = sentinel_set_start();
     hf_client *client = topology_open(sentinel_set_url(set, QUICK "&ttl=200s"));
     hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
-    hf_hold *before = redis_acquire(client, "jobs");
+    hf_hold *before = client_acquire(client, "jobs");
     uint64_t token = hf_token(before);
     hf_hold *hold;
     hf_hold *next;
@@ -95,7 +89,7 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
     /* A renewal would be due after 66 s, the end of the lease after 200 s. */
     event_await(&events, 1, 60000);
     ASSERT_EQ(events.values[0], HF_LOST);
-    next = redis_acquire(rival, "jobs");
+    next = client_acquire(rival, "jobs");
     ASSERT_TRUE(is_lost(hold));
     ASSERT_GT(hf_token(next), hf_token(hold));
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
@@ -107,7 +101,7 @@ TEST(failover, waiters_are_served_and_the_token_grows)
     struct sentinel_set *set = sentinel_set_start();
     hf_client *holder = topology_open(sentinel_set_url(set, QUICK "&ttl=3s"));
     hf_client *waiter = topology_open(sentinel_set_url(set, QUICK "&ttl=3s"));
-    hf_hold *hold = redis_acquire(holder, "jobs");
+    hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request = stand_in_line(waiter, set->servers[0]);
     hf_hold *next;
     hf_error err;
@@ -129,16 +123,16 @@ TEST(failover, on_request_keeps_the_lock)
     struct sentinel_set *set = sentinel_set_start();
     hf_client *client = topology_open(sentinel_set_url(set, QUICK));
     hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
     EVENTUALLY(topology_in_step(set->servers[0]));
     EVENTUALLY(redis_do(set->sentinels[0], "SENTINEL FAILOVER m1")[0] == '+');
     (void)sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(redis_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
     ASSERT_OK(hf_release(hold, &err), &err);
-    EVENTUALLY(redis_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
 }
 
 TEST(failover, a_master_that_becomes_a_replica_is_left)
@@ -151,7 +145,7 @@ TEST(failover, a_master_that_becomes_a_replica_is_left)
 
     for (int i = 0; i < SET_SENTINELS; i++)
         server_kill(set->sentinels[i]);
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     EVENTUALLY(topology_in_step(set->servers[0]));
     ASSERT_EQ(redis_do(set->servers[0], "REPLICAOF 127.0.0.1 %d",
                        server_port(set->servers[1]))[0],
@@ -159,7 +153,7 @@ TEST(failover, a_master_that_becomes_a_replica_is_left)
     /* It says READONLY; nobody names another. */
     rc = hf_verify(hold, &err);
     ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
-    ASSERT_NE(redis_try(client, "other", &err), 0);
+    ASSERT_NE(client_try(client, "other", &err), 0);
     ASSERT_EQ(redis_do(set->servers[0], "REPLICAOF NO ONE")[0], '+');
     for (int i = 0; i < SET_SENTINELS; i++)
         server_restart(set->sentinels[i]);
@@ -177,7 +171,7 @@ TEST(sentinel, one_that_is_down_is_not_missed)
     server_kill(set->sentinels[0]);
     server_pause(set->sentinels[1]);
     client = topology_open(sentinel_set_url(set, QUICK "&connect_timeout=2s"));
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
@@ -226,7 +220,7 @@ TEST(sync_replicas, waits_for_them_and_hands_over)
         topology_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
     hf_client *waiter =
         topology_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
-    hf_hold *hold = redis_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = stand_in_line(waiter, set->servers[0]);
     hf_hold *next;
     hf_error err;
@@ -263,7 +257,7 @@ static void too_few(struct sentinel_set *set, const char *query)
     EVENTUALLY(is_lost(hold));
     server_resume(set->servers[2]);
     (void)hf_release(hold, NULL);
-    EVENTUALLY(redis_try(client, "jobs", &err) == 0);
+    EVENTUALLY(client_try(client, "jobs", &err) == 0);
     EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
 }
 

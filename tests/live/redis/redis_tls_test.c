@@ -77,7 +77,7 @@ static int open_with(struct server *server, const char *host, hf_error *err,
     hf_config_free(config);
     if (rc != 0)
         return rc;
-    rc = redis_try(client, "jobs", err);
+    rc = client_try(client, "jobs", err);
     hf_close(client);
     return rc;
 }

@@ -34,19 +34,9 @@ char *topology_text(const char *format, ...)
     return text;
 }
 
-static void close_client(void *arg)
-{
-    hf_close(arg);
-}
-
 hf_client *topology_open(const char *url)
 {
-    hf_client *client;
-    hf_error err;
-
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    test_defer(close_client, client);
-    return client;
+    return client_open(url);
 }
 
 static size_t put_words(const char **to, const char *const *words)

@@ -42,19 +42,9 @@ const char *redlock_url(const int ports[NODES], const char *query)
     return url;
 }
 
-static void close_client(void *arg)
-{
-    hf_close(arg);
-}
-
 hf_client *redlock_open_ports(const int ports[NODES], const char *query)
 {
-    hf_client *client;
-    hf_error err;
-
-    ASSERT_OK(hf_open(redlock_url(ports, query), NULL, &client, &err), &err);
-    test_defer(close_client, client);
-    return client;
+    return client_open(redlock_url(ports, query));
 }
 
 hf_client *redlock_open(struct server *const servers[NODES], const char *query)
@@ -80,5 +70,5 @@ void redlock_pairs(hf_client *client, const char *name, int n)
     hf_error err;
 
     for (int i = 0; i < n; i++)
-        ASSERT_OK(hf_release(redis_acquire(client, name), &err), &err);
+        ASSERT_OK(hf_release(client_acquire(client, name), &err), &err);
 }

@@ -14,12 +14,6 @@
 /* Where nobody is late: a busy machine is not taken for a stopped server. */
 #define PATIENT QUICK "&node_timeout=20s&io_timeout=30s"
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
 /* ---- servers that are away ----------------------------------------------- */
 
 TEST(servers, two_of_five_stopped_cost_nobody_time)
@@ -52,7 +46,7 @@ TEST(servers, two_of_five_killed_cost_nobody_time)
 
     redlock_start(servers);
     client = redlock_open(servers, QUICK "&node_timeout=20s&ttl=3s");
-    hold = redis_acquire(client, "held");
+    hold = client_acquire(client, "held");
     EVENTUALLY(redlock_votes(servers, "held") == NODES);
     server_kill(servers[0]);
     server_kill(servers[2]);
@@ -81,7 +75,7 @@ TEST(servers, three_of_five_dead_is_said_and_leaves_nothing)
     redlock_pairs(client, "jobs", 1);
     for (int i = 0; i < 3; i++)
         server_kill(servers[i]);
-    EVENTUALLY(redis_try(client, "jobs", &err) == HF_EUNAVAILABLE);
+    EVENTUALLY(client_try(client, "jobs", &err) == HF_EUNAVAILABLE);
     ASSERT_HAS(err.text, "no majority of 5");
     ASSERT_HAS(err.text, "away");
     for (int i = 0; i < NODES; i++)
@@ -125,7 +119,7 @@ TEST(servers, a_hold_without_a_majority_is_lost_in_time)
 
     redlock_start(servers);
     client = redlock_open(servers, PATIENT "&ttl=1s");
-    opts.on_event = tell_state;
+    opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
     for (int i = 0; i < 3; i++)
@@ -145,7 +139,7 @@ TEST(memory, flushed_at_a_majority_is_told_as_lost)
 
     redlock_start(servers);
     client = redlock_open(servers, PATIENT);
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     EVENTUALLY(redlock_votes(servers, "jobs") == NODES);
     for (int i = 0; i < 2; i++)
         (void)redis_do(servers[i], "FLUSHALL");
@@ -195,18 +189,18 @@ TEST(memory, a_server_restarted_without_it_does_not_vote_for_a_second_holder)
         island.servers[i] = i == 2 ? redis_start() : redlock_start_durable();
     make_island(&island, PATIENT "&ttl=3s");
     /* It has just been started: for a lease it does not vote either. */
-    rc = redis_try(island.one, "jobs", &err);
+    rc = client_try(island.one, "jobs", &err);
     if (rc != 0) {
         ASSERT_EQ(rc, HF_EUNAVAILABLE);
         ASSERT_HAS(err.text, "restarted");
     }
-    hold = redis_acquire(island.one, "jobs");
+    hold = client_acquire(island.one, "jobs");
     server_kill(island.servers[2]);
     server_restart(island.servers[2]);
     /* A majority is free, but one of it does not know what it promised. */
-    EVENTUALLY((rc = redis_try(island.two, "jobs", &err)) == HF_EUNAVAILABLE &&
+    EVENTUALLY((rc = client_try(island.two, "jobs", &err)) == HF_EUNAVAILABLE &&
                strstr(err.text, "restarted"));
-    next = redis_acquire(island.two, "jobs");
+    next = client_acquire(island.two, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     ASSERT_OK(hf_release(next, &err), &err);
@@ -221,10 +215,10 @@ TEST(memory, a_server_restarted_with_it_keeps_its_vote)
 
     redlock_start(island.servers);
     make_island(&island, PATIENT);
-    hold = redis_acquire(island.one, "jobs");
+    hold = client_acquire(island.one, "jobs");
     server_kill(island.servers[2]);
     server_restart(island.servers[2]);
-    EVENTUALLY((rc = redis_try(island.two, "jobs", &err)) != HF_EUNAVAILABLE);
+    EVENTUALLY((rc = client_try(island.two, "jobs", &err)) != HF_EUNAVAILABLE);
     ASSERT_EQ(rc, HF_EBUSY);
     EVENTUALLY(hf_verify(hold, &err) == 0);
     ASSERT_OK(hf_release(hold, &err), &err);
@@ -281,10 +275,10 @@ TEST(clock, that_jumps_ahead_does_not_make_a_second_holder)
             i == 2 ? start_with_clock() : redlock_start_durable();
     make_island(&island, PATIENT "&ttl=20s");
     redlock_pairs(island.two, "jobs", 1); /* its clock is known */
-    hold = redis_acquire(island.one, "jobs");
+    hold = client_acquire(island.one, "jobs");
     set_clock(island.servers[2], 60);
     EVENTUALLY(redis_do(island.servers[2], "EXISTS jobs")[1] == '0');
-    ASSERT_EQ(redis_try(island.two, "jobs", &err), HF_EUNAVAILABLE);
+    ASSERT_EQ(client_try(island.two, "jobs", &err), HF_EUNAVAILABLE);
     ASSERT_HAS(err.text, "clock jumped");
     (void)hf_release(hold, NULL);
 }
@@ -303,7 +297,7 @@ TEST(votes, of_a_failed_attempt_are_given_back_before_the_next)
     client = redlock_open(servers, QUICK);
     for (int i = 0; i < 3; i++)
         (void)redis_do(servers[i], "SET jobs another");
-    ASSERT_EQ(redis_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     ASSERT_HAS(err.text, " no");
     EVENTUALLY(redlock_votes(servers, "jobs") == 3);
     ASSERT_HAS(redis_do(servers[0], "GET jobs"), "another");
@@ -354,7 +348,7 @@ static void *count(void *arg)
     hf_error err;
 
     for (int i = 0; i < 500; i++) {
-        hf_hold *hold = redis_acquire(rival->client, "jobs");
+        hf_hold *hold = client_acquire(rival->client, "jobs");
         long before = *rival->counter;
 
         *rival->counter = before + 1;

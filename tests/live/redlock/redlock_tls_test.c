@@ -102,7 +102,7 @@ static void works(struct set *set)
     hf_error err;
 
     ASSERT_OK(hf_open(url(set, "s3cret"), NULL, &client, &err), &err);
-    hold = redis_acquire(client, "jobs");
+    hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
     hf_close(client);

@@ -323,46 +323,6 @@ int detour_server(const struct detour *detour)
 
 /* ---- clients ------------------------------------------------------------ */
 
-static void close_client(void *arg)
-{
-    hf_close(arg);
-}
-
-hf_client *zk_open(const char *url)
-{
-    hf_client *client;
-    hf_error err;
-
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    test_defer(close_client, client);
-    return client;
-}
-
-hf_hold *zk_acquire(hf_client *client, const char *name)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
-int zk_try(hf_client *client, const char *name, hf_error *err)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    int rc;
-
-    opts.wait_ms = 0;
-    opts.owner = "somebody else";
-    rc = hf_acquire(client, name, &opts, &hold, err);
-    if (rc == 0)
-        (void)hf_release(hold, NULL);
-    return rc;
-}
-
 struct counting {
     int role;
     int count;

@@ -14,6 +14,7 @@
 #include "event.h"
 #include "proxy.h"
 #include "test.h"
+#include "test_client.h"
 
 enum { SERVERS = 3 };
 
@@ -47,11 +48,6 @@ const char *detour_url(const struct detour *detour, const char *query);
 /* The server that the one client behind it is at; fails if there is none. */
 int detour_server(const struct detour *detour);
 
-/* A client that is closed when the test is over. */
-hf_client *zk_open(const char *url);
-/* An acquire that has to succeed within twenty seconds. */
-hf_hold *zk_acquire(hf_client *client, const char *name);
-int zk_try(hf_client *client, const char *name, hf_error *err);
 /* How many holders (HF_HOLDER) or waiters it has. */
 int zk_count(hf_client *client, const char *name, int role);
 /* How many locks have a node, held or not; -1: nobody knows. */

@@ -14,25 +14,6 @@
  * be lost, and rightly. */
 #define QUICK "ttl=30s&retry.base=1ms&retry.max_interval=50ms"
 
-static void tell_state(hf_hold *hold, int state, void *ctx)
-{
-    (void)hold;
-    event_tell(ctx, state);
-}
-
-static hf_hold *acquire_told(hf_client *client, const char *name,
-                             struct event *events)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.on_event = tell_state;
-    opts.ctx = events;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
 /* Was LOST ever told? */
 static bool was_lost(struct event *events)
 {
@@ -70,20 +51,20 @@ TEST(server, a_leader_that_is_killed_takes_no_lock_with_it)
     hf_error err;
 
     ensemble();
-    client = zk_open(ensemble_url(QUICK));
-    rival = zk_open(ensemble_url(QUICK));
-    hold = acquire_told(client, "held", &events);
+    client = client_open(ensemble_url(QUICK));
+    rival = client_open(ensemble_url(QUICK));
+    hold = client_acquire_told(client, "held", &events);
     ensemble_kill(ensemble_leader());
     assert_kept(hold, hf_token(hold), &events);
-    EVENTUALLY(zk_try(rival, "held", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(rival, "held", &err) == HF_EBUSY);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_release(zk_acquire(rival, "held"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(rival, "held"), &err), &err);
     assert_nothing_left(rival, "held");
 }
 
 static void *wait_for_it(void *arg)
 {
-    return zk_acquire(arg, "waited");
+    return client_acquire(arg, "waited");
 }
 
 TEST(server, a_leader_that_is_killed_costs_nobody_his_place)
@@ -97,9 +78,9 @@ TEST(server, a_leader_that_is_killed_costs_nobody_his_place)
     hf_error err;
 
     ensemble();
-    client = zk_open(ensemble_url(QUICK));
-    waiter = zk_open(ensemble_url(QUICK));
-    hold = acquire_told(client, "waited", &events);
+    client = client_open(ensemble_url(QUICK));
+    waiter = client_open(ensemble_url(QUICK));
+    hold = client_acquire_told(client, "waited", &events);
     ASSERT_EQ(pthread_create(&thread, NULL, wait_for_it, waiter), 0);
     EVENTUALLY(zk_count(client, "waited", HF_WAITER) == 1);
     ensemble_kill(ensemble_leader());
@@ -123,9 +104,9 @@ TEST(server, one_that_is_stopped_is_left_for_another)
 
     ensemble();
     detour_start(&detour);
-    client =
-        zk_open(detour_url(&detour, "ttl=30s&io_timeout=2s&retry.base=1ms"));
-    hold = acquire_told(client, "stopped", &events);
+    client = client_open(
+        detour_url(&detour, "ttl=30s&io_timeout=2s&retry.base=1ms"));
+    hold = client_acquire_told(client, "stopped", &events);
     server = detour_server(&detour);
     ensemble_stop(server);
     assert_kept(hold, hf_token(hold), &events); /* the others tell */
@@ -145,8 +126,8 @@ TEST(server, without_a_majority_jeopardy_and_then_loss_are_told_in_time)
     int alone;
 
     ensemble();
-    client = zk_open(ensemble_url("ttl=2s&retry.base=1ms"));
-    hold = acquire_told(client, "minority", &events);
+    client = client_open(ensemble_url("ttl=2s&retry.base=1ms"));
+    hold = client_acquire_told(client, "minority", &events);
     token = hf_token(hold);
     alone = (ensemble_leader() + 1) % SERVERS;
     for (int i = 0; i < SERVERS; i++)
@@ -158,7 +139,7 @@ TEST(server, without_a_majority_jeopardy_and_then_loss_are_told_in_time)
     ASSERT_EQ(hf_remaining_ms(hold), 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     ensemble();
-    hold = zk_acquire(zk_open(ensemble_url(QUICK)), "minority");
+    hold = client_acquire(client_open(ensemble_url(QUICK)), "minority");
     ASSERT_GT(hf_token(hold), token);
     ASSERT_OK(hf_release(hold, &err), &err);
 }
@@ -178,14 +159,14 @@ TEST(server, cut_off_by_the_network_loses_its_locks_before_another_holds)
     ensemble_linked();
     (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d/locks?%s",
                    ensemble_port(0), "ttl=3s&retry.base=1ms");
-    client = zk_open(url);
+    client = client_open(url);
     (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d,127.0.0.1:%d/locks?%s",
                    ensemble_port(1), ensemble_port(2),
                    "ttl=30s&io_timeout=15s");
-    rival = zk_open(url);
-    hold = acquire_told(client, "cut off", &events);
+    rival = client_open(url);
+    hold = client_acquire_told(client, "cut off", &events);
     ensemble_cut(0);
-    next = zk_acquire(rival, "cut off");
+    next = client_acquire(rival, "cut off");
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_GT(hf_token(next), hf_token(hold));
     event_await(&events, 2, EVENT_PATIENCE_MS);
@@ -201,12 +182,12 @@ TEST(server, that_reaps_the_locks_node_is_no_obstacle)
     hf_error err;
 
     ensemble();
-    client = zk_open(ensemble_url(QUICK));
+    client = client_open(ensemble_url(QUICK));
     for (int i = 0; i < 3; i++) {
-        ASSERT_OK(hf_release(zk_acquire(client, "reaped"), &err), &err);
+        ASSERT_OK(hf_release(client_acquire(client, "reaped"), &err), &err);
         EVENTUALLY(zk_nodes(client) == 0);
     }
-    ASSERT_OK(hf_release(zk_acquire(client, "reaped"), &err), &err);
+    ASSERT_OK(hf_release(client_acquire(client, "reaped"), &err), &err);
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -222,8 +203,8 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
 
     ensemble();
     detour_start(&detour);
-    client = zk_open(detour_url(&detour, "ttl=39s&retry.base=1ms"));
-    hold = acquire_told(client, "cut", &events);
+    client = client_open(detour_url(&detour, "ttl=39s&retry.base=1ms"));
+    hold = client_acquire_told(client, "cut", &events);
     server = detour_server(&detour);
     proxy_refuse(detour.proxies[server], true);
     proxy_reset(detour.proxies[server]);
@@ -256,7 +237,7 @@ static hf_request *lose_the_answer(const char *query, hf_client *other,
     hf_client *client;
 
     detour_start(&detour);
-    client = zk_open(detour_url(&detour, query));
+    client = client_open(detour_url(&detour, query));
     proxy = detour.proxies[detour_server(&detour)];
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     request = ask(client, name);
@@ -275,8 +256,8 @@ static void adopt(const char *query)
     hf_error err;
 
     ensemble();
-    other = zk_open(ensemble_url(query));
-    held = zk_acquire(other, "adopted");
+    other = client_open(ensemble_url(query));
+    held = client_acquire(other, "adopted");
     request = lose_the_answer(query, other, "adopted");
     ASSERT_OK(hf_release(held, &err), &err);
     ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
@@ -297,8 +278,8 @@ static void give_up(const char *query)
     hf_error err;
 
     ensemble();
-    other = zk_open(ensemble_url(query));
-    held = zk_acquire(other, "orphan");
+    other = client_open(ensemble_url(query));
+    held = client_acquire(other, "orphan");
     request = lose_the_answer(query, other, "orphan");
     hf_cancel(request);
     hf_request_free(request);
@@ -335,10 +316,10 @@ TEST(medallion, writes_the_nodes_of_its_library)
     hf_error err;
 
     ensemble();
-    locks = zk_open(ensemble_url(QUICK "&dialect=medallion"));
-    readers = zk_open(ensemble_url(QUICK "&dialect=medallion-rw"));
-    hold = zk_acquire(locks, "dotnet");
-    writing = zk_acquire(readers, "dotnet.write");
+    locks = client_open(ensemble_url(QUICK "&dialect=medallion"));
+    readers = client_open(ensemble_url(QUICK "&dialect=medallion-rw"));
+    hold = client_acquire(locks, "dotnet");
+    writing = client_acquire(readers, "dotnet.write");
     opts.mode = HF_SHARED;
     ASSERT_OK(hf_acquire(readers, "dotnet.read", &opts, &reading, &err), &err);
     ASSERT_HAS(ensemble_ephemerals(), "/locks/dotnet/lock-0000000000\n");
@@ -364,9 +345,9 @@ TEST(connection, that_is_away_when_its_watch_fires_misses_nothing)
 
     ensemble();
     detour_start(&detour);
-    waiter = zk_open(detour_url(&detour, QUICK));
-    holder = zk_open(ensemble_url(QUICK));
-    hold = zk_acquire(holder, "missed");
+    waiter = client_open(detour_url(&detour, QUICK));
+    holder = client_open(ensemble_url(QUICK));
+    hold = client_acquire(holder, "missed");
     request = ask(waiter, "missed");
     EVENTUALLY(zk_count(holder, "missed", HF_WAITER) == 1);
     for (int i = 0; i < SERVERS; i++) {
@@ -406,8 +387,8 @@ TEST(connection, that_garbles_what_it_carries_does_no_harm_beyond_its_session)
             (void)hf_release(hold, NULL);
     }
     hf_close(client);
-    client = zk_open(ensemble_url(QUICK));
-    ASSERT_OK(hf_release(zk_acquire(client, "garbled"), &err), &err);
+    client = client_open(ensemble_url(QUICK));
+    ASSERT_OK(hf_release(client_acquire(client, "garbled"), &err), &err);
     assert_nothing_left(client, "garbled");
 }
 
@@ -420,9 +401,9 @@ TEST(session, that_downgrades_does_not_take_it_for_a_loss)
     hf_error err;
 
     ensemble();
-    client = zk_open(ensemble_url(QUICK));
+    client = client_open(ensemble_url(QUICK));
     for (int i = 0; i < 10; i++) {
-        hold = acquire_told(client, "downgraded", &events);
+        hold = client_acquire_told(client, "downgraded", &events);
         ASSERT_OK(hf_verify(hold, &err), &err); /* watches its node */
         ASSERT_OK(hf_downgrade(hold, &err), &err);
         ASSERT_OK(hf_verify(hold, &err), &err);
@@ -437,14 +418,14 @@ TEST(session, that_downgrades_does_not_take_it_for_a_loss)
 
 static void hold_it(struct proc *self, void *arg)
 {
-    hf_client *client = zk_open(arg);
-    hf_hold *hold = zk_acquire(client, "paused");
+    hf_client *client = client_open(arg);
+    hf_hold *hold = client_acquire(client, "paused");
 
     proc_tell(self, "holds %llu", (unsigned long long)hf_token(hold));
     (void)proc_hear(self);
     proc_tell(self, "check %d", hf_check(hold));
     proc_tell(self, "release %s", hf_errname(hf_release(hold, NULL)));
-    hold = zk_acquire(client, "paused"); /* in a new session */
+    hold = client_acquire(client, "paused"); /* in a new session */
     proc_tell(self, "again %llu", (unsigned long long)hf_token(hold));
     (void)hf_release(hold, NULL);
 }
@@ -461,7 +442,7 @@ TEST(session, that_expires_in_a_pause_is_told_and_replaced)
     proc = proc_start(hold_it, (void *)(uintptr_t)ensemble_url("ttl=700ms"));
     ASSERT_EQ(sscanf(proc_expect(proc, "holds"), "holds %llu", &first), 1);
     proc_stop(proc);
-    hold = zk_acquire(zk_open(ensemble_url(QUICK)), "paused");
+    hold = client_acquire(client_open(ensemble_url(QUICK)), "paused");
     ASSERT_GT(hf_token(hold), first);
     proc_say(proc, "go");
     proc_continue(proc);
@@ -483,12 +464,12 @@ TEST(session, with_lock_delay_is_free_at_once_when_it_is_released)
     hf_error err;
 
     ensemble();
-    client = zk_open(ensemble_url("ttl=2s&lock_delay=30s"));
-    rival = zk_open(ensemble_url(QUICK));
-    hold = zk_acquire(client, "released");
+    client = client_open(ensemble_url("ttl=2s&lock_delay=30s"));
+    rival = client_open(ensemble_url(QUICK));
+    hold = client_acquire(client, "released");
     ASSERT_LE(hf_remaining_ms(hold), 2000);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(zk_try(rival, "released", &err), &err);
+    ASSERT_OK(client_try(rival, "released", &err), &err);
 }
 
 /* The servers of these tests allow a minute. */
@@ -549,7 +530,7 @@ TEST(doctor, asks_every_server_and_tries_what_locks_need)
     hf_error err;
 
     ensemble();
-    client = zk_open(ensemble_url("ttl=30s&io_timeout=15s"));
+    client = client_open(ensemble_url("ttl=30s&io_timeout=15s"));
     ASSERT_OK(hf_doctor(client, see, &seen, &err), &err);
     ASSERT_EQ(seen.leaders, 1);
     ASSERT_EQ(seen.followers, 2);
@@ -582,10 +563,10 @@ TEST(rights, what_a_user_makes_is_his_alone)
     hf_error err;
 
     ensemble();
-    owner = zk_open(url_as("alice:one", QUICK));
-    hold = zk_acquire(owner, "mine");
-    other = zk_open(url_as("bob:two", QUICK));
-    ASSERT_RC(zk_try(other, "mine", &err), HF_EAUTH, &err);
+    owner = client_open(url_as("alice:one", QUICK));
+    hold = client_acquire(owner, "mine");
+    other = client_open(url_as("bob:two", QUICK));
+    ASSERT_RC(client_try(other, "mine", &err), HF_EAUTH, &err);
     ASSERT_EQ(hf_break(other, "mine", hf_token(hold), NULL, NULL), HF_EAUTH);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_verify(hold, &err), &err);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* test_client.c - see test_client.h. */
+#include "test_client.h"
+
+#include "test.h"
+
+static void close_client(void *arg)
+{
+    hf_close(arg);
+}
+
+hf_client *client_open(const char *url)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    test_defer(close_client, client);
+    return client;
+}
+
+hf_hold *client_acquire(hf_client *client, const char *name)
+{
+    return client_acquire_told(client, name, /* events= */ NULL);
+}
+
+hf_hold *client_acquire_told(hf_client *client, const char *name,
+                             struct event *events)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.on_event = events ? client_on_event : NULL;
+    opts.ctx = events;
+    opts.wait_ms = EVENT_PATIENCE_MS;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+int client_try(hf_client *client, const char *name, hf_error *err)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    int rc;
+
+    opts.wait_ms = 0;
+    opts.owner = "somebody else";
+    rc = hf_acquire(client, name, &opts, &hold, err);
+    if (rc == 0)
+        ASSERT_OK(hf_release(hold, err), err);
+    return rc;
+}
+
+void client_on_event(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    event_tell(ctx, state);
+}
