@@ -241,7 +241,7 @@ TEST(node, that_dies_gives_its_locks_to_its_replica)
 
     EVENTUALLY(topology_in_step(owner));
     cluster_kill(cluster, owner);
-    (void)cluster_await_owner(cluster, key);
+    (void)cluster_owner(cluster, key);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_release(hold, &err), &err);
@@ -273,7 +273,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
         server_resume(cluster->nodes[i]);
     cluster_hurry(cluster);
-    (void)cluster_await_owner(cluster, key);
+    (void)cluster_owner(cluster, key);
     event_await(&events, 1, 60000);
     ASSERT_EQ(events.values[0], HF_LOST);
     next = client_acquire(client, "jobs");

@@ -371,21 +371,6 @@ const char *cluster_tls_url(const struct cluster *cluster,
 
 struct server *cluster_owner(const struct cluster *cluster, const char *key)
 {
-    for (int i = 0; i < CLUSTER_NODES; i++) {
-        const char *said;
-
-        if (server_pid(cluster->nodes[i]) == 0)
-            continue;
-        said = redis_do(cluster->nodes[i], "GET %s", key);
-        if (said[0] == '$' || said[0] == '+')
-            return cluster->nodes[i];
-    }
-    FAIL("nobody serves %s", key);
-}
-
-struct server *cluster_await_owner(const struct cluster *cluster,
-                                   const char *key)
-{
     int64_t until = clock_ms() + READY_MS;
 
     while (clock_ms() < until) {
@@ -396,7 +381,7 @@ struct server *cluster_await_owner(const struct cluster *cluster,
         }
         event_breathe();
     }
-    FAIL("nobody is promoted for %s", key);
+    FAIL("nobody serves %s", key);
 }
 
 struct server *cluster_other(const struct cluster *cluster,
@@ -462,6 +447,27 @@ void cluster_move_keys(struct server *from, struct server *to, int slot)
                                  server_port(to), list));
 }
 
+static long info_number(struct server *node, const char *field)
+{
+    const char *at = strstr(redis_do(node, "CLUSTER INFO"), field);
+
+    return at ? atol(at + strlen(field)) : -1;
+}
+
+/* Everybody has heard of the last change, made at @node: a second one by who
+ * has not would be given the same number, and one of them taken back. */
+static bool is_known(const struct cluster *cluster, struct server *node)
+{
+    long epoch = info_number(node, "cluster_my_epoch:");
+
+    for (int i = 0; i < CLUSTER_NODES; i++) {
+        if (server_pid(cluster->nodes[i]) != 0 &&
+            info_number(cluster->nodes[i], "cluster_current_epoch:") != epoch)
+            return false;
+    }
+    return true;
+}
+
 void cluster_move_end(const struct cluster *cluster, struct server *to,
                       int slot)
 {
@@ -474,6 +480,7 @@ void cluster_move_end(const struct cluster *cluster, struct server *to,
             strstr(redis_do(cluster->nodes[i], "ROLE"), "master"))
             must(cluster->nodes[i], command);
     }
+    EVENTUALLY(is_known(cluster, to));
 }
 
 int cluster_leftovers(const struct cluster *cluster)

@@ -53,11 +53,9 @@ struct cluster *cluster_start_tls(const char *dir);
 const char *cluster_url(const struct cluster *cluster, const char *query);
 const char *cluster_tls_url(const struct cluster *cluster,
                             const char *credentials, const char *query);
-/* The master that serves the slot of @key. */
+/* Who serves @key, as soon as somebody does: the nodes learn of a move, or a
+ * death, one after the other. */
 struct server *cluster_owner(const struct cluster *cluster, const char *key);
-/* The same, after its master has died: whoever was promoted. */
-struct server *cluster_await_owner(const struct cluster *cluster,
-                                   const char *key);
 /* From now on the nodes notice soon that one is dead. Until then they are as
  * patient as the sentinels. None may be paused. */
 void cluster_hurry(const struct cluster *cluster);
