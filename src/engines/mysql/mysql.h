@@ -8,7 +8,7 @@
  *   errors.c      what the server's error numbers mean for a lock
  *   statements.c  the SQL, and how values get into it
  *   tickets.c     which tickets the server may know
- *   table.c       mode=table       bell.c  who is before us in line rings
+ *   table.c       mode=table
  *   session.c     mode=get_lock, mode=for_update
  *   pooled.c      the connections that these need beside the main one
  *   inspect.c     list, check, break, versions        doctor.c
@@ -171,12 +171,6 @@ struct hf__mysql_ticket {
     struct hf__ticket *self;
     struct hf__sql_want want;
     int64_t poll_ns; /* look again then; 0: not now */
-    /* mode=table: bells (bell.c) */
-    bool bell;       /* the main session has its bell */
-    bool listening;  /* a session of the pool waits for the bell of @before */
-    bool rang;       /* that bell has just been heard */
-    bool silent;     /* the one before us has none */
-    char before[52]; /* the ticket before it, as the server writes it */
 };
 
 /* How the ways to lock differ. */
@@ -341,8 +335,6 @@ extern const char hf__mysql_make_tables[];
 extern const char hf__mysql_acquire_fast[];
 extern const char hf__mysql_acquire_slow[];
 extern const char hf__mysql_look[];
-extern const char hf__mysql_bell_take[];
-extern const char hf__mysql_bell_free[];
 extern const char hf__mysql_leave_fast[];
 extern const char hf__mysql_leave_slow[];
 extern const char hf__mysql_renew_exclusive[];
@@ -386,20 +378,6 @@ void hf__mysql_ticket_forget(struct hf__mysql *mysql,
 /* If the tables were not there: make them, and ask again. True: it is done. */
 bool hf__mysql_remake(struct hf__mysql_call *call,
                       const struct hf__mysql_reply *reply);
-
-/* Ask for one in line, now; false if a question is under way. */
-bool hf__mysql_table_ask(struct hf__mysql *mysql, struct hf__ticket *ticket);
-
-/* ---- bell.c ------------------------------------------------------------ */
-
-/* @ticket is in line behind @before (as the server writes a ticket; NULL or "":
- * nobody who could ring): have a bell, and listen to his. */
-void hf__mysql_bell_hang(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                         const char *before);
-/* It does not wait any more. */
-void hf__mysql_bell_heard(struct hf__mysql *mysql, struct hf__ticket *ticket);
-/* It has gone, or lets others in: ring. */
-void hf__mysql_bell_ring(struct hf__mysql *mysql, struct hf__ticket *ticket);
 
 /* ---- session.c --------------------------------------------------------- */
 

@@ -107,13 +107,6 @@ const char hf__mysql_acquire_fast[] =
     "queue=(SELECT COUNT(*) FROM holdfast_ticket q WHERE q.name=$N) "          \
     "WHERE name=$N;COMMIT;"
 
-/* How long an exclusive holder has still, in µs. */
-#define LEFT_OF(ticket, until, now)                                            \
-    "IF(" ticket "<>'' AND " until ">" now "," until "-" now ",0)"
-
-/* Granted, the token, our place, who holds and how long still, and who is in
- * the way immediately before us: the next in line, or a holder. Slots come free
- * in any order, so there is nobody to listen to. */
 const char hf__mysql_acquire_slow[] = BLOCK
     "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
     "VALUES($N,0,'',0,0,'') ON DUPLICATE KEY UPDATE name=name;" LOCK_ROW
@@ -149,33 +142,17 @@ const char hf__mysql_acquire_slow[] = BLOCK
     "WHERE name=$N AND ticket=$T AND until<v_now+$A/2;END IF;"
     "END IF;END IF;" STORE_ROW
     "SELECT v_ok,v_given,v_place+1,IF(v_record='',(SELECT record FROM "
-    "holdfast_ticket WHERE name=$N AND role=1 LIMIT 1),v_record)," LEFT_OF(
-        "v_ticket", "v_until",
-        "v_now") ",IF(v_ok OR $M=2,'',HEX(COALESCE("
-                 "(SELECT ticket FROM holdfast_ticket WHERE name=$N AND role=0 "
-                 "AND "
-                 "ticket<>$T AND (v_role=0 OR seq<v_mine) AND NOT (mode=1 AND "
-                 "$M=1) "
-                 "ORDER BY seq DESC LIMIT 1),NULLIF(v_ticket,''),"
-                 "(SELECT ticket FROM holdfast_ticket WHERE name=$N AND role=1 "
-                 "LIMIT 1),"
-                 "'')));END";
+    "holdfast_ticket WHERE name=$N AND role=1 LIMIT 1),v_record);END";
 
 /* From who is in line, without locking anything: how many are before us, could
- * it be free, do we count as alive for long, how long the holder has still. */
+ * it be free, how long we count as alive. */
 const char hf__mysql_look[] =
     "SELECT (SELECT COUNT(*) FROM holdfast_ticket w WHERE w.name=$N AND "
     "w.role=0 AND w.until>" NOW " AND w.seq<m.seq AND "
     "NOT (w.mode=1 AND m.mode=1)),"
-    "l.ticket='' OR l.until<=" NOW ",m.until>" NOW "+$A/2," LEFT_OF(
-        "l.ticket", "l.until",
-        NOW) " "
-             "FROM holdfast_ticket m JOIN holdfast_lock l ON l.name=m.name "
-             "WHERE m.name=$N AND m.ticket=$T";
-
-#define BELL "CONCAT('holdfast-bell/',HEX($T))"
-const char hf__mysql_bell_take[] = "DO GET_LOCK(" BELL ",0)";
-const char hf__mysql_bell_free[] = "DO RELEASE_LOCK(" BELL ")";
+    "l.ticket='' OR l.until<=" NOW ",m.until>" NOW "+$A/2 "
+    "FROM holdfast_ticket m JOIN holdfast_lock l ON l.name=m.name "
+    "WHERE m.name=$N AND m.ticket=$T";
 
 /* The exclusive holder goes; whoever waits sees that it is free. */
 const char hf__mysql_leave_fast[] =

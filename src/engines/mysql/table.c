@@ -3,11 +3,11 @@
  * table.c - mode=table: a lock is a row, its lease the server's clock.
  *
  * A quiet name is taken by one statement and freed by another (statements.c).
- * Whoever comes second gets a row in the line, and hears by a bell (bell.c) when
- * the one before it has gone. Where there is none it looks: the first every few
- * milliseconds, those behind it the less often the farther back they are, so
- * that a long line costs the server little more than a short one. Only who is
- * first can take the lock, so nobody is overtaken.
+ * Whoever comes second gets a row in the line. MariaDB cannot call us, so who
+ * is in line asks: the first every few milliseconds, those behind it the less
+ * often the farther back they are, so that a long line costs the server little
+ * more than a short one. Only who is first can take the lock, so nobody is
+ * overtaken.
  *
  * Failure: a deadlock or a row that was locked for too long is certain, nothing
  * was done, and the core asks again. Everything else is an answer or the loss
@@ -58,14 +58,6 @@ bool hf__mysql_remake(struct hf__mysql_call *call,
     return true;
 }
 
-/* The ticket goes, and whoever stands behind it hears it. */
-static void forget(struct hf__mysql *mysql, struct hf__ticket *ticket)
-{
-    hf__mysql_bell_heard(mysql, ticket);
-    hf__mysql_bell_ring(mysql, ticket);
-    hf__mysql_ticket_forget(mysql, ticket);
-}
-
 /* ---- asking ------------------------------------------------------------ */
 
 static void granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -81,7 +73,6 @@ static void granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
     mine->waiting = false;
     mine->poll_ns = 0;
     mine->in_row = ticket->mode != HF_EXCLUSIVE;
-    hf__mysql_bell_heard(mysql, ticket);
     hf__up_granted(&mysql->base, ticket, &grant);
 }
 
@@ -101,12 +92,12 @@ static void not_granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
     hf_error err;
 
     if (hf__mysql_is_collision(reply)) {
-        forget(mysql, ticket);
+        hf__mysql_ticket_forget(mysql, ticket);
         hf__up_busy(&mysql->base, ticket, hf__now() + collision_pause_ns, NULL);
         return;
     }
     (void)hf__mysql_explain(mysql, reply, &err);
-    forget(mysql, ticket);
+    hf__mysql_ticket_forget(mysql, ticket);
     hf__up_failed(&mysql->base, ticket, &err);
 }
 
@@ -117,23 +108,18 @@ static void busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
     if (len > 0)
         hf__sql_record_holder(record, len, holder, sizeof(holder));
-    forget(mysql, ticket);
+    hf__mysql_ticket_forget(mysql, ticket);
     hf__up_busy(&mysql->base, ticket, /* again_ns= */ 0,
                 len > 0 ? holder : NULL);
 }
 
-/* When to look again, @place th in line; who listens need not, but for the end
- * of a holder that is dead. */
 static void plan_poll(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                      uint64_t place, uint64_t left_us)
+                      uint64_t place)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-    int64_t pause_ns = poll_most_ns;
+    int64_t pause_ns =
+        place < 64 ? (int64_t)place * poll_first_ns : poll_most_ns;
 
-    if (mine->listening && left_us > 0 && left_us < poll_most_ns / 1000)
-        pause_ns = (int64_t)left_us * 1000 + poll_first_ns;
-    else if (!mine->listening && place < 64)
-        pause_ns = (int64_t)place * poll_first_ns;
     mine->poll_ns =
         hf__now() + (pause_ns < poll_most_ns ? pause_ns : poll_most_ns);
     hf__mysql_wake(mysql, mine->poll_ns);
@@ -142,16 +128,14 @@ static void plan_poll(struct hf__mysql *mysql, struct hf__ticket *ticket,
 /* ---- the slow way: the line -------------------------------------------- */
 
 static void queued(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                   MYSQL_ROW row)
+                   uint64_t place)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     bool first = mine->asking;
 
     mine->asking = false;
     mine->waiting = true;
-    hf__mysql_bell_hang(mysql, ticket, row[5]);
-    plan_poll(mysql, ticket, hf__mysql_number(row[2]),
-              hf__mysql_number(row[4]));
+    plan_poll(mysql, ticket, place);
     if (first)
         hf__up_queued(&mysql->base, ticket);
 }
@@ -172,7 +156,7 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
         return;
     if (mine->waiting && (!reply || reply->code != 0)) {
         /* In line still, as far as we know: look again. */
-        plan_poll(mysql, ticket, 8, 0);
+        plan_poll(mysql, ticket, 8);
     } else if (reply && reply->code != 0) {
         not_granted(mysql, ticket, reply);
     } else if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
@@ -182,7 +166,7 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
     } else if (ticket->nowait) {
         busy(mysql, ticket, row[3], row[3] ? lengths[3] : 0);
     } else {
-        queued(mysql, ticket, row);
+        queued(mysql, ticket, hf__mysql_number(row[2]));
     }
 }
 
@@ -192,18 +176,6 @@ static int ask_slow(struct hf__mysql *mysql, struct hf__ticket *ticket,
     hf__mysql_ticket(mysql, ticket)->in_row = true;
     return hf__mysql_ask(&mysql->main, ticket, hf__mysql_acquire_slow, on_slow,
                          0, err);
-}
-
-bool hf__mysql_table_ask(struct hf__mysql *mysql, struct hf__ticket *ticket)
-{
-    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-
-    if (mine->polling || hf__mysql_is_up(mysql, NULL) != 0) {
-        plan_poll(mysql, ticket, 1, 0);
-        return false;
-    }
-    mine->polling = ask_slow(mysql, ticket, NULL) == 0;
-    return mine->polling;
 }
 
 /* Ask for it only if it may be ours, or to be remembered. */
@@ -222,13 +194,12 @@ static void on_looked(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (reply && hf__mysql_row(reply, &row, &lengths) &&
         hf__mysql_number(row[2]) == 1 &&
         (hf__mysql_number(row[0]) > 0 || hf__mysql_number(row[1]) == 0)) {
-        plan_poll(mysql, ticket, hf__mysql_number(row[0]) + 1,
-                  hf__mysql_number(row[3]));
+        plan_poll(mysql, ticket, hf__mysql_number(row[0]) + 1);
         return;
     }
     mine->polling = reply && ask_slow(mysql, ticket, NULL) == 0;
     if (!mine->polling)
-        plan_poll(mysql, ticket, 8, 0);
+        plan_poll(mysql, ticket, 8);
 }
 
 static int64_t poll_line(struct hf__mysql *mysql, int64_t now_ns)
@@ -305,7 +276,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
         return 0;
     mine->asking = false;
     if (!known) {
-        forget(mysql, ticket);
+        hf__mysql_ticket_forget(mysql, ticket);
         return rc;
     }
     unknown(mysql, ticket);
@@ -321,7 +292,7 @@ static void left(struct hf__mysql *mysql, struct hf__ticket *ticket, bool held)
 {
     bool releasing = hf__mysql_ticket(mysql, ticket)->releasing;
 
-    forget(mysql, ticket);
+    hf__mysql_ticket_forget(mysql, ticket);
     hf__up_left(&mysql->base, ticket, releasing && !held ? HF_ELOST : 0);
 }
 
@@ -410,7 +381,7 @@ static void on_renewed(struct hf__mysql *mysql, struct hf__mysql_call *call,
             grant.lease_ms = ticket->ttl_ms;
             hf__up_renewed(&mysql->base, ticket, &grant);
         } else {
-            forget(mysql, ticket);
+            hf__mysql_ticket_forget(mysql, ticket);
             hf__up_lost(&mysql->base, ticket, HF__LOST_TAKEN);
         }
     }
@@ -472,10 +443,9 @@ static void on_downgraded(struct hf__mysql *mysql, struct hf__mysql_call *call,
     } else if (hf__mysql_number(row[0]) == 1) {
         ticket->mode = HF_SHARED;
         grant.lease_ms = ticket->ttl_ms;
-        hf__mysql_bell_ring(mysql, ticket);
         hf__up_renewed(&mysql->base, ticket, &grant);
     } else {
-        forget(mysql, ticket);
+        hf__mysql_ticket_forget(mysql, ticket);
         hf__up_lost(&mysql->base, ticket, HF__LOST_TAKEN);
     }
 }
@@ -495,12 +465,8 @@ static void lost(struct hf__mysql *mysql)
     for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
         struct hf__ticket *ticket = mysql->tickets[i];
 
-        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next) {
-            struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-
-            mine->polling = false;
-            mine->bell = false; /* the session had it */
-        }
+        for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next)
+            hf__mysql_ticket(mysql, ticket)->polling = false;
     }
 }
 

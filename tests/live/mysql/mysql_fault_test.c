@@ -634,33 +634,6 @@ TEST(doctor, says_what_each_mode_needs)
     ASSERT_HAS(notes.warned, "idle_transaction_timeout");
 }
 
-/* ---- the line -------------------------------------------------------------- */
-
-TEST(line, who_stands_behind_another_waits_for_his_bell)
-{
-    int port = mysql_fresh();
-    hf_hold *hold = client_acquire(mysql_open(port, QUICK), "jobs");
-    hf_request *requests[2];
-    hf_error err;
-
-    for (int i = 0; i < 2; i++) {
-        ASSERT_OK(hf_acquire_start(mysql_open(port, QUICK), "jobs", NULL, NULL,
-                                   NULL, &requests[i], &err),
-                  &err);
-        EVENTUALLY(atoi(mysql_do(
-                       port, "SELECT COUNT(*) FROM holdfast_ticket")) == i + 1);
-    }
-    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM "
-                                   "information_schema.processlist WHERE "
-                                   "STATE='User lock'")) == 1);
-    for (int i = 0; i < 2; i++) {
-        ASSERT_OK(hf_release(hold, &err), &err);
-        ASSERT_OK(hf_request_wait(requests[i], 10000, &hold, &err), &err);
-        hf_request_free(requests[i]);
-    }
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 /* ---- names --------------------------------------------------------------- */
 
 TEST(names, that_attack_hit_nothing)
