@@ -351,13 +351,14 @@ int hf__advisory_acquire(struct hf__postgres *postgres,
 {
     struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
 
-    (void)err;
     hf__postgres_know(postgres, ticket);
     mine->asking = true;
     if (mine->state == HF__PG_HOLDING) { /* its answer was lost on the way */
         accept_it(mine);
         return 0;
     }
+    if (mine->state == HF__PG_STUCK) /* first that has to be undone */
+        return hf__advisory_unlock(mine, err);
     if (mine->state != HF__PG_NOWHERE && mine->state != HF__PG_GHOSTLY) {
         if (mine->queued) /* it has kept its place */
             hf__up_queued(&postgres->base, ticket);

@@ -27,6 +27,7 @@ enum {
     HF__PG_HOLDING,
     HF__PG_PARTING, /* to be unlocked when a wait of ours for it has ended */
     HF__PG_UNLOCKING,
+    HF__PG_STUCK,  /* the server refused to unlock: to be asked again */
     HF__PG_GHOSTLY /* its session was lost */
 };
 

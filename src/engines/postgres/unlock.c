@@ -58,6 +58,8 @@ static void on_unlocked(struct hf__session *session,
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
+    bool again;
+    hf_error err;
 
     if (!mine || mine->state != HF__PG_UNLOCKING)
         return;
@@ -65,10 +67,21 @@ static void on_unlocked(struct hf__session *session,
         undone(mine, hf__session_text(answer->results[0], 0, 0)[0] == 't');
         return;
     }
-    /* After an error, a late cancel, it is tried once more. */
-    mine->unsure = true;
-    if (!answer || hf__advisory_unlock(mine, NULL) != 0)
+    if (!answer) {
         hf__advisory_cut(mine);
+        return;
+    }
+    /* A commit that failed is rolled back, and a late cancel hits once. Then
+     * it is the core that asks again, in its own time. */
+    again = !mine->unsure || hf__session_is(answer->error, "57014");
+    mine->unsure = true;
+    if (again && hf__advisory_unlock(mine, NULL) != 0) {
+        hf__advisory_cut(mine);
+    } else if (!again) {
+        (void)hf__session_explain(session, answer->error, &err);
+        mine->state = HF__PG_STUCK;
+        hf__postgres_unknown(session->engine, mine, &err);
+    }
 }
 
 static int add_unlock(struct hf__postgres_ticket *mine, hf_error *err)
@@ -263,6 +276,8 @@ int hf__advisory_leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
                    : hf__advisory_cancel(mine, err);
     case HF__PG_HOLDING:
         return end_holding(mine, err);
+    case HF__PG_STUCK:
+        return hf__advisory_unlock(mine, err);
     case HF__PG_GHOSTLY:
         return hf__advisory_about(hf__advisory_main(mine), HF__PG_IS_GONE,
                                   &mine->ghost, ticket->id, on_gone, err);

@@ -248,6 +248,43 @@ TEST(administrator, drops_a_table_and_nothing_is_held)
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
 
+static long rollbacks(struct server *server)
+{
+    return atol(postgres_do(server, "SELECT xact_rollback FROM "
+                                    "pg_stat_database WHERE datname = "
+                                    "'postgres'"));
+}
+
+/* The core asks again in its own time; the engine does not insist. */
+TEST(administrator, forbids_to_unlock_and_is_not_pestered)
+{
+    struct server *server = postgres_start();
+    long before = rollbacks(server);
+    char url[256];
+    hf_client *client;
+    hf_error err;
+    hf_hold *hold;
+
+    (void)postgres_open(server_port(server), QUICK); /* makes the tables */
+    (void)postgres_do(server, "DROP ROLE IF EXISTS keyless; "
+                              "CREATE ROLE keyless LOGIN SUPERUSER");
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://keyless@127.0.0.1:%d/postgres?retry.base=50ms"
+                   "&io_timeout=2s",
+                   server_port(server));
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    hold = client_acquire(client, "jobs");
+    (void)postgres_do(server, "ALTER ROLE keyless NOSUPERUSER; REVOKE EXECUTE "
+                              "ON FUNCTION pg_advisory_unlock(bigint) FROM "
+                              "PUBLIC");
+    ASSERT_RC(hf_release(hold, &err), HF_EUNKNOWN, &err);
+    (void)postgres_do(server, "GRANT EXECUTE ON FUNCTION "
+                              "pg_advisory_unlock(bigint) TO PUBLIC");
+    EVENTUALLY(postgres_leftovers(server) == 0);
+    hf_close(client);
+    ASSERT_LT(rollbacks(server) - before, 200);
+}
+
 /* ---- names --------------------------------------------------------------- */
 
 /* The key that @name has, as the server's functions take it. */
