@@ -22,6 +22,9 @@
 #include "engines/sql/pool.h"
 #include "net/resolve.h"
 
+/* How long the server keeps a session that has no lease. */
+enum { HF__MYSQL_IDLE_S = 86400 };
+
 struct hf__mysql;
 struct hf__mysql_call;
 struct hf__mysql_connection;
