@@ -127,5 +127,9 @@ certificates() {
 run_with() {
     export HOLDFAST_TEST_URL="$1${query:+?$query}"
     shift
+    [ $# -gt 0 ] || {
+        echo "there is nothing to run" >&2
+        exit 64
+    }
     "$@"
 }
