@@ -62,7 +62,9 @@ static int try_tls(int port, bool verify, bool authority, hf_error *err)
         ASSERT_OK(hf_config_set(config, "tls.ca", text, err), err);
     }
     (void)snprintf(text, sizeof(text),
-                   "mysqls://locker:s3cret@127.0.0.1:%d/locks", port);
+                   "mysqls://locker:s3cret@127.0.0.1:%d/locks"
+                   "?connect_timeout=60s",
+                   port);
     rc = hf_open(text, config, &client, err);
     hf_config_free(config);
     if (rc != 0)
