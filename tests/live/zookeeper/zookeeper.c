@@ -211,6 +211,9 @@ void ensemble_kill(int server)
 void ensemble_stop(int server)
 {
     ASSERT_EQ(kill(servers[server].pid, SIGSTOP), 0);
+    /* Until all of its threads have stopped: one may still answer. */
+    ASSERT_EQ(waitpid(servers[server].pid, NULL, WUNTRACED),
+              servers[server].pid);
     servers[server].stopped = true;
 }
 
