@@ -95,7 +95,7 @@ size_t hf__redis_script_begin(struct hf__redis *redis, int script,
 {
     size_t mark = hf__redis_call_begin(redis, 3 + keys + arguments);
 
-    hf__resp_arg(&redis->stream.out, "EVALSHA", 7);
+    hf__resp_literal(&redis->stream.out, "$7\r\nEVALSHA\r\n");
     hf__resp_arg(&redis->stream.out, redis->scripts.digest[script], 40);
     hf__resp_arg_number(&redis->stream.out, keys);
     return mark;

@@ -374,14 +374,13 @@ static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_call call = {.ticket = ticket->id, .sent_ns = hf__now()};
     struct hf__buf *out = &redis->stream.out;
     const char *lock = hf__redis_ticket_key(mine);
-    size_t mark = hf__redis_call_begin(redis, 6);
+    size_t mark = out->len;
     int rc;
 
-    hf__resp_arg(out, "SET", 3);
+    hf__resp_literal(out, "*6\r\n$3\r\nSET\r\n");
     hf__resp_arg(out, lock, mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
-    hf__resp_arg(out, "NX", 2);
-    hf__resp_arg(out, "PX", 2);
+    hf__resp_literal(out, "$2\r\nNX\r\n$2\r\nPX\r\n");
     hf__resp_arg_number(out, ticket->ttl_ms +
                                  redis->base.host->settings->lock_delay_ms);
     call.done = on_set;
@@ -389,12 +388,11 @@ static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
     if (rc != 0)
         return rc;
 
-    mark = hf__redis_call_begin(redis, 3);
-    hf__resp_arg(out, "INCRBY", 6);
+    mark = out->len;
+    hf__resp_literal(out, "*3\r\n$6\r\nINCRBY\r\n");
     hf__resp_arg_begin(out, mine->key_len + 2);
     hf__buf_append(out, lock, mine->key_len);
-    hf__buf_append(out, ":t", 2);
-    hf__resp_arg_end(out);
+    hf__resp_literal(out, ":t\r\n");
     hf__resp_arg_number(out, ticket->reserve);
     call.done = on_counted;
     if (hf__redis_call_end(redis, mark, &call, err) != 0)

@@ -282,6 +282,12 @@ static char *put_line(char *to, char letter, uint64_t number)
     size_t n = 0;
 
     *to++ = letter;
+    if (HF_LIKELY(number < 100)) {
+        *to = (char)('0' + number / 10);
+        to += number > 9;
+        *to++ = (char)('0' + number % 10);
+        return put_end(to);
+    }
     for (; number > 9; number /= 10)
         digits[n++] = (char)('0' + number % 10);
     *to++ = (char)('0' + number);

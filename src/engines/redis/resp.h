@@ -72,6 +72,8 @@ void hf__resp_head(struct hf__buf *buf, uint32_t arguments);
 void hf__resp_arg(struct hf__buf *buf, const void *bytes, size_t len);
 void hf__resp_arg_text(struct hf__buf *buf, const char *text);
 void hf__resp_arg_number(struct hf__buf *buf, int64_t number);
+/* Parts that are always the same, as they travel. */
+#define hf__resp_literal(buf, text) hf__buf_append(buf, text, sizeof(text) - 1)
 /* "$@len\r\n": the caller appends the bytes and hf__resp_arg_end(). */
 void hf__resp_arg_begin(struct hf__buf *buf, size_t len);
 void hf__resp_arg_end(struct hf__buf *buf);
