@@ -153,7 +153,8 @@ REDIS = Engine(
      *threads("pair"),
      ours("posted, 8 threads", "--scenario", "pair", "--threads", 8, "-o",
           "release=post"),
-     limit("redis", "blocking", 8)] + threads("shared-name") +
+     limit("redis", "blocking", 8),
+     limit("hiredis", "blocking", 8, name="hiredis")] + threads("shared-name") +
     [one for n, two in zip(IN_FLIGHT, flights()) for one in (limit(
         "redis", "pipeline", n, name=f"raw pipeline {n}"), two)] +
     held(HELD, 12, redis_counters),
@@ -168,8 +169,10 @@ REDIS = Engine(
          "rate", 0.4),
      Row("8 threads posting, of pipelining", "posted, 8 threads",
          "raw pipeline 8", "rate", 0.5),
-     Row("8 threads, of 8 connections", "pair, 8 threads", "raw blocking",
+     Row("8 threads, of 8 hiredis connections", "pair, 8 threads", "hiredis",
          "rate", 2),
+     Row("8 threads, of 8 bare connections", "pair, 8 threads", "raw blocking",
+         "rate"),
      Row("one name, 8 threads, of pair", SHARED, "pair", "rate", 5),
      Row("async, 1 under way", "async 1", "raw pipeline 1", "rate", 0, 0.7),
      Row("async, 100 under way", "async 100", "raw pipeline 100", "rate", 0,
