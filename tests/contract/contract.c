@@ -11,6 +11,7 @@
 enum { CLIENTS_MAX = 64 };
 
 static const char *base_url = "local:";
+static bool slots_only;
 static uint64_t capabilities;
 static char run_id[32];
 static const char *directory; /* of the running test */
@@ -117,6 +118,20 @@ const char *contract_lacks(uint64_t wanted)
     uint64_t missing = wanted & ~capabilities;
 
     return hf_capability_name(missing & (~missing + 1));
+}
+
+const hf_opts *contract_opts(const hf_opts *opts, hf_opts *copy)
+{
+    static const hf_opts plain = {.size = sizeof(hf_opts),
+                                  .wait_ms = HF_CONFIGURED};
+
+    if (!slots_only ||
+        (opts && (opts->mode != HF_EXCLUSIVE || opts->size != sizeof(hf_opts))))
+        return opts;
+    *copy = opts ? *opts : plain;
+    copy->mode = HF_SLOT;
+    copy->slots = 1;
+    return copy;
 }
 
 hf_hold *contract_acquire_mode(hf_client *client, const char *name, int mode,
@@ -249,7 +264,13 @@ static int probe(void)
                    local ? path : "");
     rc = hf_open(url, NULL, &client, &err);
     if (rc == 0) {
+        hf_hold *hold;
+
         capabilities = hf_capabilities(client);
+        /* Without the contract's own word for it. */
+        rc = (hf_acquire)(client, run_id, NULL, &hold, &err);
+        slots_only = rc == HF_EUNSUPPORTED;
+        rc = rc == 0 ? hf_release(hold, &err) : slots_only ? 0 : rc;
         hf_close(client);
     } else {
         printf("# %s: %s: %s\n", base_url, hf_errname(rc), err.text);

@@ -45,6 +45,20 @@ const char *contract_lacks(uint64_t wanted);
         }                                                                      \
     } while (0)
 
+/* Where there are slots only, one slot of one is what a lock is elsewhere. */
+const hf_opts *contract_opts(const hf_opts *opts, hf_opts *copy);
+#define CONTRACT_OPTS(opts) contract_opts(opts, &(hf_opts){0})
+#define hf_acquire(client, name, opts, ...)                                    \
+    hf_acquire(client, name, CONTRACT_OPTS(opts), __VA_ARGS__)
+#define hf_acquire_start(client, name, opts, ...)                              \
+    hf_acquire_start(client, name, CONTRACT_OPTS(opts), __VA_ARGS__)
+#define hf_acquire_many(client, names, n, opts, ...)                           \
+    hf_acquire_many(client, names, n, CONTRACT_OPTS(opts), __VA_ARGS__)
+#define hf_elect_start(client, name, opts, ...)                                \
+    hf_elect_start(client, name, CONTRACT_OPTS(opts), __VA_ARGS__)
+#define hf_with_enter(client, name, opts, ...)                                 \
+    hf_with_enter(client, name, CONTRACT_OPTS(opts), __VA_ARGS__)
+
 /* hf_acquire() with the common options, which has to succeed. */
 hf_hold *contract_acquire(hf_client *client, const char *name);
 hf_hold *contract_acquire_mode(hf_client *client, const char *name, int mode,

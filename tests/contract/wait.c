@@ -304,6 +304,7 @@ TEST(wait, options_of_a_later_library_are_refused_only_if_set)
         uint64_t later;
     } larger = {HF_OPTS_INIT, 0};
 
+    larger.opts = *CONTRACT_OPTS(&larger.opts);
     larger.opts.size = (uint32_t)sizeof(larger);
     ASSERT_EQ(acquire_with(client, name, &larger.opts), 0);
     larger.later = 1;
