@@ -63,7 +63,9 @@ struct hf__settings {
     char *prefix;     /* before every name on the engine; "" */
     char *dialect;
     char *mode;
-    char *note; /* standard note of every hold; "" */
+    char *table;  /* of another dialect; "": as it is usually called */
+    char *region; /* "DEFAULT" */
+    char *note;   /* standard note of every hold; "" */
     char *user;
     char *password; /* from password_file or the URL; secret */
     char *acl;

@@ -49,6 +49,10 @@ const struct hf__key hf__keys[] = {
     ROW("mode", TEXT, mode, "", .max = 32, .flags = HF__VALUE_NAME,
         .help = "Which of its ways to lock an engine uses, where it has "
                 "several."),
+    ROW("table", TEXT, table, "", .max = 128, .flags = HF__VALUE_NAME,
+        .help = "Name of the table of another dialect (shedlock, spring)."),
+    ROW("region", TEXT, region, "DEFAULT", .max = 100, .flags = HF__VALUE_NAME,
+        .help = "Region of the lock repository (spring)."),
     ROW("local_handover", INTEGER, local_handover, "auto", .max = 1000000,
         .flags = HF__VALUE_AUTO,
         .help = "How often in a row a lock may pass between threads of this "

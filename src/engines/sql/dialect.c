@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dialect.c - the tables of others: whose they are, and what stands in them.
+ *
+ * Here is what does not depend on the database: the name of the table, the key
+ * that stands for a name, and the text by which a holder knows its row. The
+ * latter has 80 random bits or more and the number of the ticket, so that no
+ * two holders share it: the host name alone, which ShedLock writes, would let
+ * two processes of one machine free each other's locks.
+ *
+ * The table's name becomes part of the SQL, so it can only be what needs no
+ * quotes. All else goes beside the SQL.
+ *
+ * Failure: a name that has no key is refused, before anything is asked.
+ */
+#include "engines/sql/dialect.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engines/sql/md5.h"
+
+/* How many characters. */
+static size_t count(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text != '\0'; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* ---- ShedLock: a key is the name ---------------------------------------- */
+
+static int put_name(const char *name, char to[HF__SQL_KEY], hf_error *err)
+{
+    if (count(name) > 64)
+        return hf__fail(err, HF_EINVAL,
+                        "dialect=shedlock: a name has 64 characters at most, "
+                        "and this one has %zu",
+                        count(name));
+    hf__text_copy(to, HF__SQL_KEY, name);
+    return 0;
+}
+
+static void put_host(const struct hf__engine_host *host, uint64_t ticket,
+                     char to[HF__SQL_HOLDER])
+{
+    (void)snprintf(to, HF__SQL_HOLDER, "%.150s:%" PRId64 " %s-%" PRIx64,
+                   host->host, host->pid, host->identity_hex, ticket);
+}
+
+static const struct hf__sql_dialect shedlock = {
+    .name = "shedlock",
+    .table = "shedlock",
+    .put_key = put_name,
+    .put_holder = put_host,
+};
+
+/* ---- Spring: a key is a UUID --------------------------------------------- */
+
+static void put_uuid(const uint8_t bytes[16], char to[HF__SQL_UUID])
+{
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *to++ = '-';
+        (void)snprintf(to, 3, "%02x", bytes[i]);
+        to += 2;
+    }
+}
+
+void hf__sql_name_uuid(const char *name, size_t len, char to[HF__SQL_UUID])
+{
+    uint8_t digest[16];
+
+    hf__sql_md5(name, len, digest);
+    digest[6] = (digest[6] & 0x0f) | 0x30; /* version 3 */
+    digest[8] = (digest[8] & 0x3f) | 0x80;
+    put_uuid(digest, to);
+}
+
+/* Would Java read it as a UUID? It takes five hexadecimal numbers, in 36
+ * characters at most, and digits of every script. */
+static bool may_be_uuid(const char *name)
+{
+    int dashes = 0;
+    size_t digits = 0;
+
+    for (const char *at = name; *at != '\0'; at++) {
+        bool dash = *at == '-';
+
+        if (dash ? digits == 0
+                 : !strchr("0123456789abcdefABCDEF+", *at) &&
+                       (unsigned char)*at < 0x80)
+            return false;
+        dashes += dash;
+        digits = dash ? 0 : digits + 1;
+    }
+    return dashes == 4 && digits > 0 && count(name) <= 36;
+}
+
+static bool is_uuid(const char *name, size_t len)
+{
+    static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+    for (size_t i = 0; i < len && i < sizeof(shape); i++) {
+        if (shape[i] == 'x' ? !strchr("0123456789abcdef", name[i])
+                            : name[i] != shape[i])
+            return false;
+    }
+    return len == sizeof(shape) - 1;
+}
+
+static int put_name_uuid(const char *name, char to[HF__SQL_KEY], hf_error *err)
+{
+    size_t len = strlen(name);
+
+    if (is_uuid(name, len))
+        hf__text_copy(to, HF__SQL_KEY, name);
+    else if (may_be_uuid(name))
+        return hf__fail(err, HF_EINVAL,
+                        "dialect=spring: Java takes this name for a UUID; "
+                        "write it with all its digits, in lower case");
+    else
+        hf__sql_name_uuid(name, len, to);
+    return 0;
+}
+
+/* The client, and the number of the ticket. */
+static void put_client(const struct hf__engine_host *host, uint64_t ticket,
+                       char to[HF__SQL_HOLDER])
+{
+    uint8_t bytes[16];
+
+    memcpy(bytes, host->identity, 10);
+    for (int i = 0; i < 6; i++)
+        bytes[10 + i] = (uint8_t)(ticket >> (40 - 8 * i));
+    put_uuid(bytes, to);
+}
+
+static const struct hf__sql_dialect spring = {
+    .name = "spring",
+    .table = "INT_LOCK",
+    .has_region = true,
+    .put_key = put_name_uuid,
+    .put_holder = put_client,
+};
+
+/* ---- either ---------------------------------------------------------------- */
+
+/* Words of letters, digits and '_' with points between them. */
+static bool is_plain(const char *table)
+{
+    bool begins = true;
+
+    for (; *table != '\0'; table++) {
+        bool digit = *table >= '0' && *table <= '9';
+        bool letter = (*table >= 'a' && *table <= 'z') ||
+                      (*table >= 'A' && *table <= 'Z') || *table == '_';
+
+        if (begins ? !letter : !letter && !digit && *table != '.')
+            return false;
+        begins = *table == '.';
+    }
+    return !begins;
+}
+
+int hf__sql_dialect_find(const struct hf__engine *engine,
+                         const struct hf__sql_dialect **ret_dialect,
+                         hf_error *err)
+{
+    const struct hf__settings *settings = engine->host->settings;
+    const struct hf__sql_dialect *dialect = NULL;
+
+    if (strcmp(settings->dialect, shedlock.name) == 0)
+        dialect = &shedlock;
+    else if (strcmp(settings->dialect, spring.name) == 0)
+        dialect = &spring;
+    else if (settings->dialect[0] != '\0' &&
+             strcmp(settings->dialect, "native") != 0)
+        return hf__fail(err, HF_ECONFIG,
+                        "dialect=%s: %s has native, shedlock and spring",
+                        settings->dialect, engine->ops->name);
+    if (!dialect && settings->table[0] != '\0')
+        return hf__fail(err, HF_ECONFIG,
+                        "table=%s: only other dialects have such a table",
+                        settings->table);
+    if (dialect && settings->mode[0] != '\0')
+        return hf__fail(err, HF_ECONFIG, "mode=%s: dialect=%s has no modes",
+                        settings->mode, dialect->name);
+    if (settings->table[0] != '\0' && !is_plain(settings->table))
+        return hf__fail(err, HF_ECONFIG,
+                        "table=%s: letters, digits, '_' and '.' alone",
+                        settings->table);
+    *ret_dialect = dialect;
+    return 0;
+}
+
+static char *fill_in(const char *text, const char *table)
+{
+    struct hf__buf to = {0};
+
+    for (;;) {
+        size_t n = strcspn(text, "@");
+
+        hf__buf_append(&to, text, n);
+        if (text[n] == '\0')
+            return hf__buf_steal(&to);
+        hf__buf_add(&to, table);
+        text += n + 1;
+    }
+}
+
+int hf__sql_dialect_texts(const struct hf__engine *engine,
+                          const struct hf__sql_dialect *dialect,
+                          const char *const *texts, size_t n, char **to,
+                          hf_error *err)
+{
+    const char *table = engine->host->settings->table;
+
+    for (size_t i = 0; i < n; i++) {
+        to[i] = fill_in(texts[i], table[0] ? table : dialect->table);
+        if (!to[i])
+            return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+int hf__sql_dialect_key(const struct hf__sql_dialect *dialect,
+                        const struct hf__settings *settings, const char *name,
+                        char to[HF__SQL_KEY], hf_error *err)
+{
+    char whole[128 + HF_NAME_MAX + 1];
+
+    (void)snprintf(whole, sizeof(whole), "%s%s", settings->prefix, name);
+    return dialect->put_key(whole, to, err);
+}

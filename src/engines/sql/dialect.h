@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dialect.h - the tables of others: whose they are, and what stands in them.
+ *
+ *   shedlock   ShedLock's JDBC providers, with the time of the database
+ *   spring     Spring Integration's JdbcLockRegistry, 7.0 and later
+ */
+#ifndef HF_SQL_DIALECT_H
+#define HF_SQL_DIALECT_H
+
+#include "base/buf.h"
+#include "engine.h"
+
+enum {
+    HF__SQL_UUID = 37,        /* with its end, as all of these */
+    HF__SQL_KEY = 4 * 64 + 1, /* of a name */
+    HF__SQL_HOLDER = 255 + 1, /* of a ticket */
+    HF__SQL_COLUMN_MS = 1000  /* so much later than the lease: a column that
+                                   has no fractions loses up to a second */
+};
+
+struct hf__sql_dialect {
+    const char *name;
+    const char *table; /* as they call it */
+    bool has_region;   /* a key is a region and a name */
+    int (*put_key)(const char *name, char to[HF__SQL_KEY], hf_error *err);
+    void (*put_holder)(const struct hf__engine_host *host, uint64_t ticket,
+                       char to[HF__SQL_HOLDER]);
+};
+
+/* What the settings name; NULL for our own tables. */
+int hf__sql_dialect_find(const struct hf__engine *engine,
+                         const struct hf__sql_dialect **ret_dialect,
+                         hf_error *err);
+/* Copies of @n texts with the name of the table for each '@'; those that were
+ * made before a failure are in @to as well. */
+int hf__sql_dialect_texts(const struct hf__engine *engine,
+                          const struct hf__sql_dialect *dialect,
+                          const char *const *texts, size_t n, char **to,
+                          hf_error *err);
+/* What stands for prefix and name; HF_EINVAL if nothing can. */
+int hf__sql_dialect_key(const struct hf__sql_dialect *dialect,
+                        const struct hf__settings *settings, const char *name,
+                        char to[HF__SQL_KEY], hf_error *err);
+/* As Java's UUID.nameUUIDFromBytes() has it. */
+void hf__sql_name_uuid(const char *name, size_t len, char to[HF__SQL_UUID]);
+
+#endif
