@@ -30,21 +30,46 @@ TEST(names, every_byte_is_a_lock_of_its_own_or_refused)
     ASSERT_EQ(allowed, 95);
 }
 
+/* A lock, or NULL where the engine says that it has no key for the name. */
+static hf_hold *take_or_hear_why(hf_client *client, const char *name)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    opts.wait_ms = 0;
+    rc = hf_acquire(client, name, &opts, &hold, &err);
+    if (rc == HF_EINVAL) {
+        test_not_tested("%s: refused: %s", test_name(), err.text);
+        return NULL;
+    }
+    ASSERT_OK(rc, &err);
+    return hold;
+}
+
 TEST(names, lengths_are_bounded)
 {
     hf_client *client = contract_open(NULL);
     hf_client *rival = contract_open(NULL);
     char name[HF_NAME_MAX + 2];
+    size_t len = HF_NAME_MAX;
     hf_hold *hold;
 
     memset(name, 'n', sizeof(name));
     name[HF_NAME_MAX + 1] = '\0';
     ASSERT_EQ(contract_try(client, name, HF_EXCLUSIVE, 0), HF_EINVAL);
     ASSERT_EQ(contract_try(client, "", HF_EXCLUSIVE, 0), HF_EINVAL);
-    name[HF_NAME_MAX] = '\0';
-    hold = contract_acquire(client, name);
+    name[len] = '\0';
+    hold = take_or_hear_why(client, name);
+    if (!hold) { /* other people's tables have room for so much */
+        ASSERT_HAS(contract_url(NULL), "dialect=");
+        len = 64;
+        name[len] = '\0';
+        hold = contract_acquire(client, name);
+    }
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    name[HF_NAME_MAX - 1] = '\0';
+    name[len - 1] = '\0';
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
     contract_release(hold);
 }
@@ -144,24 +169,6 @@ static int see(const hf_lock_info *info, void *ctx)
     return 0;
 }
 
-/* A lock, or NULL where the engine says that it cannot keep the name apart. */
-static hf_hold *take_alike(hf_client *client, const char *name)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-    int rc;
-
-    opts.wait_ms = 0;
-    rc = hf_acquire(client, name, &opts, &hold, &err);
-    if (rc == HF_EINVAL) {
-        test_not_tested("%s: refused: %s", test_name(), err.text);
-        return NULL;
-    }
-    ASSERT_OK(rc, &err);
-    return hold;
-}
-
 TEST(names, that_look_alike_are_different_locks)
 {
     hf_client *client = contract_open(NULL);
@@ -172,7 +179,7 @@ TEST(names, that_look_alike_are_different_locks)
     hf_error err;
 
     for (int i = 0; i < ALIKE; i++) {
-        holds[i] = take_alike(client, alike[i]);
+        holds[i] = take_or_hear_why(client, alike[i]);
         refused += !holds[i];
     }
     ASSERT_LE(refused, 1); /* one of two that would become one, no more */
