@@ -205,12 +205,13 @@ static void greet(struct hf__mysql_connection *connection)
     if (call) {
         hf__buf_printf(
             &call->sql,
-            "SET time_zone='+00:00',autocommit=1,"
+            "SET time_zone=%s,autocommit=1,"
             "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
             "innodb_lock_wait_timeout=%lld,wait_timeout=86400,"
             "tx_isolation=IF(@@log_bin=1 AND @@binlog_format='STATEMENT',"
             "'REPEATABLE-READ','READ-COMMITTED');"
             "SELECT GET_LOCK(",
+            mysql->dialect ? "DEFAULT" : "'+00:00'",
             (long long)(settings->io_timeout_ms + 1999) / 2000);
         put_session_name(&call->sql, connection);
         hf__buf_add(&call->sql, ",0),DATABASE()");

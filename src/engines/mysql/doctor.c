@@ -35,6 +35,12 @@ static const char question[] =
     "(SELECT VARIABLE_VALUE FROM information_schema.global_status WHERE "
     "VARIABLE_NAME='THREADS_CONNECTED'),@@max_prepared_stmt_count";
 
+/* Is a lock a row, which outlives sessions? */
+static bool is_row(const struct hf__mysql *mysql)
+{
+    return mysql->mode->renewal != NULL;
+}
+
 static void on_tried_out(struct hf__mysql *mysql, struct hf__mysql_call *call,
                          struct hf__mysql_reply *reply)
 {
@@ -85,7 +91,7 @@ static void find_copies(const struct hf__mysql *mysql, struct hf__query *query,
                         MYSQL_ROW row)
 {
     bool galera = row[WSREP] && strcmp(row[WSREP], "ON") == 0;
-    bool table = mysql->mode == &hf__mysql_table;
+    bool table = is_row(mysql);
 
     if (galera)
         (void)hf__query_add_finding(
@@ -112,14 +118,14 @@ static void find_sessions(const struct hf__mysql *mysql,
     uint64_t room = hf__mysql_number(row[SESSIONS]);
     uint64_t used = hf__mysql_number(row[IN_USE]);
     uint64_t pool = (uint64_t)settings->pool_max;
-    bool table = mysql->mode == &hf__mysql_table;
+    bool table = is_row(mysql);
 
     (void)hf__query_add_finding(
         query, OK, "mode", "",
         table ? "%s: a row with a lease by the server's clock"
               : "%s: a session of ours holds; a restart of the server frees "
                 "every lock",
-        mysql->mode->name);
+        mysql->dialect ? mysql->dialect->name : mysql->mode->name);
     if (!table)
         (void)hf__query_add_finding(
             query, ttl_ms % 1000 != 0 ? WARN : OK, "wait_timeout",
@@ -154,7 +160,7 @@ static void find(const struct hf__mysql *mysql, struct hf__query *query,
                                     "the server is read-only");
     find_sessions(mysql, query, row);
     find_copies(mysql, query, row);
-    if (mysql->mode == &hf__mysql_table && hf__mysql_number(row[FLUSH]) != 1)
+    if (is_row(mysql) && hf__mysql_number(row[FLUSH]) != 1)
         (void)hf__query_add_finding(
             query, WARN, "durability", "innodb_flush_log_at_trx_commit=1",
             "a crash of the machine loses the locks of the last second");
@@ -181,7 +187,10 @@ static int try_out(struct hf__mysql *mysql, struct hf__query *query,
     if (!call)
         return HF_ENOMEM;
     call->query = query;
-    hf__mysql_statement(mysql, &call->sql, hf__mysql_doctor, &values);
+    hf__mysql_statement(mysql, &call->sql,
+                        mysql->dialect ? mysql->dialect_texts[HF__MYSQL_TRY]
+                                       : hf__mysql_doctor,
+                        &values);
     return hf__mysql_call_send(&mysql->main, call, err);
 }
 

@@ -47,8 +47,11 @@ static int ask(struct hf__engine *engine, struct hf__query *query,
     struct hf__mysql_call *call;
     int rc = hf__mysql_is_up(mysql, err);
 
-    if (rc == 0 && done != on_version && done != on_committed &&
-        mysql->mode != &hf__mysql_table)
+    if (rc == 0 && mysql->dialect)
+        rc = hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such records",
+                      mysql->dialect->name);
+    else if (rc == 0 && done != on_version && done != on_committed &&
+             mysql->mode != &hf__mysql_table)
         rc = hf__fail(err, HF_EUNSUPPORTED, "mode=%s keeps no records",
                       mysql->mode->name);
     if (rc != 0)

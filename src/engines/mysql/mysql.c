@@ -142,11 +142,12 @@ static int choose_mode(struct hf__mysql *mysql, hf_error *err)
     static const struct hf__mysql_mode *const modes[] = {
         &hf__mysql_table, &hf__mysql_get_lock, &hf__mysql_for_update};
     const struct hf__settings *settings = mysql->base.host->settings;
+    int rc = hf__sql_dialect_find(&mysql->base, &mysql->dialect, err);
 
-    if (settings->dialect[0] != '\0' &&
-        strcmp(settings->dialect, "native") != 0)
-        return hf__fail(err, HF_ECONFIG, "dialect=%s: mysql has native",
-                        settings->dialect);
+    if (rc == 0 && mysql->dialect)
+        rc = hf__mysql_dialect_open(mysql, err);
+    if (rc != 0 || mysql->dialect)
+        return rc;
     mysql->mode = settings->mode[0] == '\0' ? modes[0] : NULL;
     for (size_t i = 0; !mysql->mode && i < HF_COUNT_OF(modes); i++) {
         if (strcmp(settings->mode, modes[i]->name) == 0)
@@ -156,7 +157,6 @@ static int choose_mode(struct hf__mysql *mysql, hf_error *err)
         return hf__fail(err, HF_ECONFIG,
                         "mode=%s: mysql has table, get_lock and for_update",
                         settings->mode);
-    mysql->base.caps = mysql->mode->caps;
     return 0;
 }
 
@@ -173,6 +173,7 @@ static int mysql_open(struct hf__engine *engine, hf_error *err)
         rc = hf__mysql_library_load(err);
     if (rc != 0)
         return rc;
+    mysql->base.caps = mysql->mode->caps;
     hf__mysql_connection_init(&mysql->main, mysql);
     mysql->main.opened = main_opened;
     mysql->main.closed = main_closed;
@@ -197,6 +198,7 @@ static void mysql_close_engine(struct hf__engine *engine, bool forked)
         return;
     hf__timer_stop(engine->host->loop, &mysql->timer);
     hf__buf_release(&mysql->scratch);
+    hf__mysql_dialect_close(mysql);
 }
 
 /* ---- calls ------------------------------------------------------------- */
@@ -260,7 +262,7 @@ static int mysql_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 const struct hf__engine_ops hf__engine_mysql = {
     .name = "mysql",
     .schemes = "mysql mariadb mysqls",
-    .dialects = "native",
+    .dialects = "native shedlock spring",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
             HF_CAP_SURVIVES_RESTART | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |

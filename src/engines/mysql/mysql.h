@@ -8,7 +8,9 @@
  *   errors.c      what the server's error numbers mean for a lock
  *   statements.c  the SQL, and how values get into it
  *   tickets.c     which tickets the server may know
+ *   row.c         what locks share that are a row
  *   table.c       mode=table
+ *   dialect.c     dialect=shedlock, dialect=spring
  *   session.c     mode=get_lock, mode=for_update
  *   pooled.c      the connections that these need beside the main one
  *   inspect.c     list, check, break, versions        doctor.c
@@ -19,6 +21,7 @@
 #include "base/buf.h"
 #include "engine.h"
 #include "engines/mysql/library.h"
+#include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"
 #include "net/resolve.h"
 
@@ -187,6 +190,9 @@ struct hf__mysql_mode {
                  bool releasing, hf_error *err);
     int (*renew)(struct hf__mysql *mysql, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
+    /* Where a lock is a row: the text that renews it. */
+    const char *(*renewal)(const struct hf__mysql *mysql,
+                           const struct hf__ticket *ticket);
     int (*downgrade)(struct hf__mysql *mysql, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */
     /* Look after those who wait; returns when the next one is due. */
@@ -197,12 +203,25 @@ struct hf__mysql_mode {
 };
 
 extern const struct hf__mysql_mode hf__mysql_table;
+extern const struct hf__mysql_mode hf__mysql_in_dialect;
 extern const struct hf__mysql_mode hf__mysql_get_lock;
 extern const struct hf__mysql_mode hf__mysql_for_update;
+
+/* What is said in a dialect, with the name of its table. */
+enum hf__mysql_dialect_text {
+    HF__MYSQL_MAKE, /* the table, if it is not there */
+    HF__MYSQL_TAKE, /* → is it ours, is the row the name's, who has it */
+    HF__MYSQL_KEEP,
+    HF__MYSQL_LEAVE,
+    HF__MYSQL_TRY, /* every right that a lock needs, and nothing stays */
+    HF__MYSQL_DIALECT_TEXTS
+};
 
 struct hf__mysql {
     struct hf__engine base;
     const struct hf__mysql_mode *mode;
+    const struct hf__sql_dialect *dialect; /* NULL: our own tables */
+    char *dialect_texts[HF__MYSQL_DIALECT_TEXTS];
     struct hf__sql_pool pool;
     uint32_t round;      /* of the timer */
     uint32_t main_users; /* tickets that ask, or hold, on the main session */
@@ -311,7 +330,7 @@ struct hf__mysql_values {
      * F how a row is locked, D what GET_LOCK calls it */
     const struct hf__ticket *ticket;
     const char *name;  /* N, where there is no ticket; Z its length */
-    const char *owner; /* O */
+    const char *owner; /* O; and G is the region of the settings */
     uint64_t token;    /* K */
 };
 /* A waiter that has not asked for so long is forgotten: A. */
@@ -376,11 +395,39 @@ struct hf__ticket *hf__mysql_ticket_find(const struct hf__mysql *mysql,
 void hf__mysql_ticket_forget(struct hf__mysql *mysql,
                              struct hf__ticket *ticket);
 
-/* ---- table.c ----------------------------------------------------------- */
+/* ---- row.c ------------------------------------------------------------- */
 
 /* If the tables were not there: make them, and ask again. True: it is done. */
 bool hf__mysql_remake(struct hf__mysql_call *call,
                       const struct hf__mysql_reply *reply);
+/* What became of an acquire. Not granted: an error, so nothing of it is
+ * there. */
+void hf__mysql_row_granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                           uint64_t token, int64_t sent_ns);
+void hf__mysql_row_busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                        const char *holder);
+void hf__mysql_row_not_granted(struct hf__mysql *mysql,
+                               struct hf__ticket *ticket,
+                               const struct hf__mysql_reply *reply);
+void hf__mysql_row_unknown(struct hf__mysql *mysql, struct hf__ticket *ticket);
+/* It could not be sent, for @rc; the server may know it of before. What the
+ * acquire returns. */
+int hf__mysql_row_not_asked(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                            bool known, int rc);
+void hf__mysql_row_left(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                        bool held);
+/* Tells what an error means; false if there is none. A deadlock is no reason
+ * to give up: nothing was done. */
+bool hf__mysql_row_not_left(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                            const struct hf__mysql_reply *reply);
+int hf__mysql_row_renew(struct hf__mysql *mysql, struct hf__ticket **tickets,
+                        size_t n, hf_error *err);
+void hf__mysql_row_regained(struct hf__mysql *mysql);
+
+/* ---- dialect.c --------------------------------------------------------- */
+
+int hf__mysql_dialect_open(struct hf__mysql *mysql, hf_error *err);
+void hf__mysql_dialect_close(struct hf__mysql *mysql);
 
 /* ---- session.c --------------------------------------------------------- */
 

@@ -264,10 +264,19 @@ const char hf__mysql_version_commit[] =
 
 enum kind { NUMBER, BYTES, WORDS };
 
-/* The prefix belongs to the name. */
+/* The prefix belongs to the name. Who asks in a dialect has found that the name
+ * has a key there. */
 static void put_name(const struct hf__mysql *mysql, struct hf__buf *to,
                      const char *name)
 {
+    char key[HF__SQL_KEY] = "";
+
+    if (mysql->dialect) {
+        (void)hf__sql_dialect_key(mysql->dialect, mysql->base.host->settings,
+                                  name, key, /* err= */ NULL);
+        hf__buf_add(to, key);
+        return;
+    }
     hf__buf_add(to, mysql->base.host->settings->prefix);
     hf__buf_add(to, name);
 }
@@ -276,8 +285,14 @@ static void put_name(const struct hf__mysql *mysql, struct hf__buf *to,
 static void put_ticket(const struct hf__mysql *mysql, struct hf__buf *to,
                        const struct hf__ticket *ticket)
 {
+    char holder[HF__SQL_HOLDER];
     uint8_t bytes[24];
 
+    if (mysql->dialect) {
+        mysql->dialect->put_holder(mysql->base.host, ticket->id, holder);
+        hf__buf_add(to, holder);
+        return;
+    }
     memcpy(bytes, mysql->base.host->identity, 16);
     for (size_t i = 0; i < 8; i++)
         bytes[16 + i] = (uint8_t)(ticket->id >> (56 - 8 * i));
@@ -370,6 +385,9 @@ static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
         return BYTES;
     case 'O':
         hf__buf_add(to, values->owner);
+        return BYTES;
+    case 'G':
+        hf__buf_add(to, mysql->base.host->settings->region);
         return BYTES;
     case 'Z':
         *ret_number = strlen(mysql->base.host->settings->prefix) + strlen(name);

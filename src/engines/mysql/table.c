@@ -9,10 +9,9 @@
  * more than a short one. Only who is first can take the lock, so nobody is
  * overtaken.
  *
- * Failure: a deadlock or a row that was locked for too long is certain, nothing
- * was done, and the core asks again. Everything else is an answer or the loss
- * of the connection, after which connection.c ends the session at the server
- * before anything is withdrawn.
+ * Failure: an error of the server is certain, nothing was done (row.c).
+ * Everything else is an answer or the loss of the connection, after which
+ * connection.c ends the session at the server before anything is withdrawn.
  */
 #include "engines/mysql/mysql.h"
 #include "engines/sql/record.h"
@@ -20,86 +19,8 @@
 /* How often the first in line looks, and the most that others pause. */
 static const int64_t poll_first_ns = 2 * HF_MS;
 static const int64_t poll_most_ns = 500 * HF_MS;
-static const int64_t collision_pause_ns = 2 * HF_MS;
-
-/* ---- missing tables ---------------------------------------------------- */
-
-static void on_made(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                    struct hf__mysql_reply *reply)
-{
-    struct hf__mysql_call *first = call->then;
-
-    call->then = NULL;
-    first->kept = false;
-    if (reply && reply->code == 0) {
-        (void)hf__mysql_call_send(first->connection, first, NULL);
-        return;
-    }
-    first->done(mysql, first, reply);
-    hf__mysql_call_free(first);
-}
-
-bool hf__mysql_remake(struct hf__mysql_call *call,
-                      const struct hf__mysql_reply *reply)
-{
-    struct hf__mysql_call *make;
-
-    if (!reply || !hf__mysql_is_no_table(reply) || call->again)
-        return false;
-    make = hf__mysql_call_new(on_made, NULL);
-    if (!make)
-        return false;
-    hf__buf_add(&make->sql, hf__mysql_make_tables);
-    if (hf__mysql_call_send(call->connection, make, NULL) != 0)
-        return false;
-    make->then = call;
-    call->again = true;
-    call->kept = true;
-    return true;
-}
 
 /* ---- asking ------------------------------------------------------------ */
-
-static void granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                    uint64_t token, int64_t sent_ns)
-{
-    struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-    struct hf__grant grant = {.token = token,
-                              .tokens = 1,
-                              .lease_ms = ticket->ttl_ms,
-                              .sent_ns = sent_ns};
-
-    mine->asking = false;
-    mine->waiting = false;
-    mine->poll_ns = 0;
-    mine->in_row = ticket->mode != HF_EXCLUSIVE;
-    hf__up_granted(&mysql->base, ticket, &grant);
-}
-
-static void unknown(struct hf__mysql *mysql, struct hf__ticket *ticket)
-{
-    hf_error err;
-
-    (void)hf__mysql_explain_lost(mysql, &err);
-    hf__mysql_ticket(mysql, ticket)->asking = false;
-    hf__up_unknown(&mysql->base, ticket, &err);
-}
-
-/* Certain: nothing of it is there. */
-static void not_granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                        const struct hf__mysql_reply *reply)
-{
-    hf_error err;
-
-    if (hf__mysql_is_collision(reply)) {
-        hf__mysql_ticket_forget(mysql, ticket);
-        hf__up_busy(&mysql->base, ticket, hf__now() + collision_pause_ns, NULL);
-        return;
-    }
-    (void)hf__mysql_explain(mysql, reply, &err);
-    hf__mysql_ticket_forget(mysql, ticket);
-    hf__up_failed(&mysql->base, ticket, &err);
-}
 
 static void busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
                  const char *record, unsigned long len)
@@ -108,9 +29,7 @@ static void busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
     if (len > 0)
         hf__sql_record_holder(record, len, holder, sizeof(holder));
-    hf__mysql_ticket_forget(mysql, ticket);
-    hf__up_busy(&mysql->base, ticket, /* again_ns= */ 0,
-                len > 0 ? holder : NULL);
+    hf__mysql_row_busy(mysql, ticket, len > 0 ? holder : NULL);
 }
 
 static void plan_poll(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -158,11 +77,12 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
         /* In line still, as far as we know: look again. */
         plan_poll(mysql, ticket, 8);
     } else if (reply && reply->code != 0) {
-        not_granted(mysql, ticket, reply);
+        hf__mysql_row_not_granted(mysql, ticket, reply);
     } else if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
-        unknown(mysql, ticket);
+        hf__mysql_row_unknown(mysql, ticket);
     } else if (hf__mysql_number(row[0]) == 1) {
-        granted(mysql, ticket, hf__mysql_number(row[1]), call->sent_ns);
+        hf__mysql_row_granted(mysql, ticket, hf__mysql_number(row[1]),
+                              call->sent_ns);
     } else if (ticket->nowait) {
         busy(mysql, ticket, row[3], row[3] ? lengths[3] : 0);
     } else {
@@ -241,19 +161,20 @@ static void on_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (!mine || !mine->asking || hf__mysql_remake(call, reply))
         return;
     if (reply && reply->code != 0) {
-        not_granted(mysql, ticket, reply);
+        hf__mysql_row_not_granted(mysql, ticket, reply);
         return;
     }
     if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
-        unknown(mysql, ticket);
+        hf__mysql_row_unknown(mysql, ticket);
         return;
     }
     if (hf__mysql_number(row[0]) == 1)
-        granted(mysql, ticket, hf__mysql_number(row[1]), call->sent_ns);
+        hf__mysql_row_granted(mysql, ticket, hf__mysql_number(row[1]),
+                              call->sent_ns);
     else if (ticket->nowait && hf__mysql_number(row[2]) == 0)
         busy(mysql, ticket, row[3], lengths[3]);
     else if (ask_slow(mysql, ticket, NULL) != 0)
-        unknown(mysql, ticket);
+        hf__mysql_row_unknown(mysql, ticket);
 }
 
 static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -272,44 +193,10 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
                                     hf__mysql_acquire_fast, on_fast, 0, err);
     else
         rc = ask_slow(mysql, ticket, err);
-    if (rc == 0)
-        return 0;
-    mine->asking = false;
-    if (!known) {
-        hf__mysql_ticket_forget(mysql, ticket);
-        return rc;
-    }
-    unknown(mysql, ticket);
-    return 0;
+    return rc == 0 ? 0 : hf__mysql_row_not_asked(mysql, ticket, known, rc);
 }
 
 /* ---- leaving ----------------------------------------------------------- */
-
-static int send_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                      hf_error *err);
-
-static void left(struct hf__mysql *mysql, struct hf__ticket *ticket, bool held)
-{
-    bool releasing = hf__mysql_ticket(mysql, ticket)->releasing;
-
-    hf__mysql_ticket_forget(mysql, ticket);
-    hf__up_left(&mysql->base, ticket, releasing && !held ? HF_ELOST : 0);
-}
-
-/* Tells what an error means; false if there is none. A deadlock is no reason
- * to give up: nothing was done. */
-static bool not_left(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                     const struct hf__mysql_reply *reply)
-{
-    if (reply && reply->code == 0)
-        return false;
-    if (reply && hf__mysql_is_no_table(reply))
-        left(mysql, ticket, /* held= */ false);
-    else if (!reply || !hf__mysql_is_collision(reply) ||
-             send_leave(mysql, ticket, NULL) != 0)
-        unknown(mysql, ticket);
-    return true;
-}
 
 static void on_left_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
                          struct hf__mysql_reply *reply)
@@ -318,12 +205,12 @@ static void on_left_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (!ticket || not_left(mysql, ticket, reply))
+    if (!ticket || hf__mysql_row_not_left(mysql, ticket, reply))
         return;
     if (hf__mysql_row(reply, &row, &lengths))
-        left(mysql, ticket, hf__mysql_number(row[0]) == 1);
+        hf__mysql_row_left(mysql, ticket, hf__mysql_number(row[0]) == 1);
     else
-        unknown(mysql, ticket);
+        hf__mysql_row_unknown(mysql, ticket);
 }
 
 static void on_left_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -331,15 +218,16 @@ static void on_left_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
 {
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
 
-    if (!ticket || not_left(mysql, ticket, reply))
+    if (!ticket || hf__mysql_row_not_left(mysql, ticket, reply))
         return;
     if (reply->affected[0] == 1) {
-        left(mysql, ticket, /* held= */ true);
+        hf__mysql_row_left(mysql, ticket, /* held= */ true);
         return;
     }
     hf__mysql_ticket(mysql, ticket)->in_row = true;
-    if (send_leave(mysql, ticket, NULL) != 0)
-        unknown(mysql, ticket);
+    if (hf__mysql_ask(&mysql->main, ticket, hf__mysql_leave_slow, on_left_slow,
+                      0, /* err= */ NULL) != 0)
+        hf__mysql_row_unknown(mysql, ticket);
 }
 
 static int send_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -365,65 +253,12 @@ static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
     return send_leave(mysql, ticket, err);
 }
 
-/* ---- renewing ---------------------------------------------------------- */
-
-static void on_renewed(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                       struct hf__mysql_reply *reply)
+static const char *renewal(const struct hf__mysql *mysql,
+                           const struct hf__ticket *ticket)
 {
-    for (size_t i = 0; reply && i < call->n && i < reply->n; i++) {
-        struct hf__ticket *ticket =
-            hf__mysql_ticket_find(mysql, call->tickets[i]);
-        struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
-
-        if (!ticket || hf__mysql_ticket(mysql, ticket)->leaving)
-            continue;
-        if (reply->affected[i] == 1) {
-            grant.lease_ms = ticket->ttl_ms;
-            hf__up_renewed(&mysql->base, ticket, &grant);
-        } else {
-            hf__mysql_ticket_forget(mysql, ticket);
-            hf__up_lost(&mysql->base, ticket, HF__LOST_TAKEN);
-        }
-    }
-}
-
-static int renew_some(struct hf__mysql *mysql, struct hf__ticket **tickets,
-                      size_t n, hf_error *err)
-{
-    struct hf__mysql_call *call = hf__mysql_call_new(on_renewed, err);
-
-    if (!call)
-        return HF_ENOMEM;
-    call->n = n;
-    call->tickets = hf__malloc(n * sizeof(call->tickets[0]));
-    if (!call->tickets) {
-        hf__mysql_call_free(call);
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct hf__mysql_values values = {.ticket = tickets[i]};
-
-        call->tickets[i] = tickets[i]->id;
-        if (i > 0)
-            hf__buf_add_char(&call->sql, ';');
-        hf__mysql_statement(mysql, &call->sql,
-                            tickets[i]->mode == HF_EXCLUSIVE
-                                ? hf__mysql_renew_exclusive
-                                : hf__mysql_renew_row,
-                            &values);
-    }
-    return hf__mysql_call_send(&mysql->main, call, err);
-}
-
-static int renew(struct hf__mysql *mysql, struct hf__ticket **tickets, size_t n,
-                 hf_error *err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < n && rc == 0; i += HF__MYSQL_BATCH)
-        rc = renew_some(mysql, tickets + i,
-                        n - i < HF__MYSQL_BATCH ? n - i : HF__MYSQL_BATCH, err);
-    return rc;
+    (void)mysql;
+    return ticket->mode == HF_EXCLUSIVE ? hf__mysql_renew_exclusive
+                                        : hf__mysql_renew_row;
 }
 
 /* ---- downgrading ------------------------------------------------------- */
@@ -439,7 +274,7 @@ static void on_downgraded(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (!ticket || hf__mysql_ticket(mysql, ticket)->leaving)
         return;
     if (!reply || reply->code != 0 || !hf__mysql_row(reply, &row, &lengths)) {
-        unknown(mysql, ticket);
+        hf__mysql_row_unknown(mysql, ticket);
     } else if (hf__mysql_number(row[0]) == 1) {
         ticket->mode = HF_SHARED;
         grant.lease_ms = ticket->ttl_ms;
@@ -470,12 +305,6 @@ static void lost(struct hf__mysql *mysql)
     }
 }
 
-/* Whoever is in line looks by his own timer. */
-static void regained(struct hf__mysql *mysql)
-{
-    (void)mysql;
-}
-
 const struct hf__mysql_mode hf__mysql_table = {
     .name = "table",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
@@ -484,9 +313,10 @@ const struct hf__mysql_mode hf__mysql_table = {
             HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
     .acquire = acquire,
     .leave = leave,
-    .renew = renew,
+    .renew = hf__mysql_row_renew,
+    .renewal = renewal,
     .downgrade = downgrade,
     .attend = poll_line,
     .lost = lost,
-    .regained = regained,
+    .regained = hf__mysql_row_regained,
 };

@@ -45,6 +45,8 @@ static const struct {
     {"42501", HF_EAUTH, "the role lacks a right; holdfast(7) lists them"},
     {"3D000", HF_ECONFIG, "there is no such database"},
     {"42P01", HF_ECONFIG, "the tables of holdfast(7) are missing"},
+    {"42703", HF_ECONFIG,
+     "the table is of another make; Spring's is that of 7.0 or later"},
     {"25006", HF_EUNAVAILABLE, "it is read-only: a standby, or set so"},
     {"40P01", HF_EDEADLK, "the server found a deadlock"},
     {"53100", HF_ENOSPACE, "its disk is full"},
@@ -297,9 +299,9 @@ int hf__session_add(struct hf__session *session,
         return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected",
                         session->engine->peer);
     if ((session->prepared >> statement & 1) == 0) {
-        if (!hf__pq.PQsendPrepare(
-                session->conn, name,
-                hf__pg_statement(statement, session->engine->fenced), 0, NULL))
+        if (!hf__pq.PQsendPrepare(session->conn, name,
+                                  hf__pg_statement(session->engine, statement),
+                                  0, NULL))
             return give_up(session, err);
         session->prepared |= UINT64_C(1) << statement;
         next->prepares |= UINT64_C(1) << statement;
@@ -470,7 +472,7 @@ static bool know_tables(struct hf__session *session, const PGresult *result)
     postgres->tables = is_set(result, 4);
     if (!(postgres->fenced && postgres->tables) && session->making == 0) {
         session->making = 1;
-        send_text(session, hf__pg_schema());
+        send_text(session, hf__pg_schema(postgres));
         return false;
     }
     if (postgres->tables || !postgres->mode->tables)
@@ -492,7 +494,7 @@ static bool begins_to_listen(struct hf__session *session)
         return false;
     session->listening = true;
     hf__buf_printf(&text, "LISTEN hf_%s; %s", postgres->identity,
-                   hf__pg_greeting());
+                   hf__pg_greeting(postgres));
     if (hf__buf_failed(&text))
         refuse(session, HF_ENOMEM, "out of memory");
     else
@@ -555,7 +557,7 @@ static void read_greeting(struct hf__session *session)
             if (session->making == 1) { /* they could not be made */
                 session->making = 2;
                 clear_answer(session);
-                send_text(session, hf__pg_greeting());
+                send_text(session, hf__pg_greeting(session->engine));
                 continue;
             }
             (void)hf__session_explain(session, answer->error, &err);
@@ -663,7 +665,7 @@ static void greet(struct hf__session *session)
     if (hf__pq.PQsetnonblocking(session->conn, 1) != 0)
         connecting_failed(session);
     else
-        send_text(session, hf__pg_greeting());
+        send_text(session, hf__pg_greeting(session->engine));
 }
 
 static void connecting_ready(struct hf__io *io, uint32_t events)

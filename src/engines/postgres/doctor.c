@@ -16,6 +16,12 @@ enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN };
 /* The columns of DOCTOR. */
 enum { VERSION, SYNC, REPLICAS, MOST, USED, KEEPALIVE, CLOCK, LIMITS, FSYNC };
 
+/* Is a lock a row, which outlives sessions? */
+static bool is_row(const struct hf__postgres *postgres)
+{
+    return postgres->mode == &hf__postgres_table || postgres->dialect;
+}
+
 static void check_trip(struct hf__postgres *postgres, struct hf__query *query,
                        int64_t trip_ns)
 {
@@ -90,7 +96,7 @@ static void check_keepalive(struct hf__postgres *postgres,
 {
     (void)hf__query_add_finding(
         query, OK, "lease", "",
-        postgres->mode == &hf__postgres_table ? "the end of it is in the row"
+        is_row(postgres) ? "the end of it is in the row"
         : postgres->mode == &hf__postgres_for_update
             ? "idle_in_transaction_session_timeout ends a silent transaction"
             : "idle_session_timeout ends a silent session; keepalives are not "
@@ -101,21 +107,24 @@ static void finish(struct hf__postgres *postgres, struct hf__query *query,
                    const struct hf__session_answer *answer)
 {
     const PGresult *row = answer->results[0];
-    bool table = postgres->mode == &hf__postgres_table;
+    bool table = is_row(postgres);
     const char *text = hf__session_text(row, 0, VERSION);
     size_t product = strcspn(text, " ");
 
     (void)hf__query_add_finding(
-        query, OK, "server", "", "%.*s, mode=%s",
+        query, OK, "server", "", "%.*s, %s=%s",
         (int)(product +
               (text[product] ? 1 + strcspn(text + product + 1, " ,") : 0)),
-        text, postgres->mode->name);
+        text, postgres->dialect ? "dialect" : "mode",
+        postgres->dialect ? postgres->dialect->name : postgres->mode->name);
     (void)hf__query_add_finding(query, OK, "pooler", "",
                                 "none: the session is the server's own");
     check_durability(query, row, table);
     check_clock(query, row, table);
     check_limits(postgres, query, row);
     check_keepalive(postgres, query);
+    if (postgres->dialect)
+        return; /* its table is there, or there would be no connection */
     (void)hf__query_add_finding(
         query, postgres->fenced && postgres->tables ? OK : WARN, "tables",
         postgres->fenced && postgres->tables

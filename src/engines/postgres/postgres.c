@@ -125,7 +125,12 @@ static const struct hf__sql_pool_ops pool_ops = {
 static int choose_mode(struct hf__postgres *postgres, hf_error *err)
 {
     const char *mode = postgres->base.host->settings->mode;
+    int rc = hf__sql_dialect_find(&postgres->base, &postgres->dialect, err);
 
+    if (rc == 0 && postgres->dialect)
+        return hf__postgres_dialect_open(postgres, err);
+    if (rc != 0)
+        return rc;
     if (mode[0] == '\0' || strcmp(mode, "advisory") == 0)
         postgres->mode = &hf__postgres_advisory;
     else if (strcmp(mode, "table") == 0)
@@ -136,7 +141,6 @@ static int choose_mode(struct hf__postgres *postgres, hf_error *err)
         return hf__fail(
             err, HF_ECONFIG,
             "mode=%s: postgresql has advisory, table and for_update", mode);
-    postgres->base.caps = postgres->mode->caps;
     return 0;
 }
 
@@ -168,10 +172,7 @@ static int postgres_open(struct hf__engine *engine, hf_error *err)
     rc = choose_mode(postgres, err);
     if (rc != 0)
         return rc;
-    if (host->settings->dialect[0] != '\0' &&
-        strcmp(host->settings->dialect, "native") != 0)
-        return hf__fail(err, HF_ECONFIG, "dialect=%s: postgresql has native",
-                        host->settings->dialect);
+    postgres->base.caps = postgres->mode->caps;
     return hf__pq_load(err);
 }
 
@@ -218,6 +219,7 @@ static void postgres_close(struct hf__engine *engine, bool forked)
     }
     if (forked)
         return;
+    hf__postgres_dialect_close(postgres);
     for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
         while (!hf__list_empty(&postgres->known[i]))
             hf__postgres_forget(
@@ -269,6 +271,9 @@ static int postgres_renew(struct hf__engine *engine,
 
 static int unsupported(const struct hf__postgres *postgres, hf_error *err)
 {
+    if (postgres->dialect)
+        return hf__fail(err, HF_EUNSUPPORTED, "%s: dialect=%s cannot",
+                        postgres->peer, postgres->dialect->name);
     return hf__fail(err, HF_EUNSUPPORTED, "%s: mode=%s cannot; mode=table can",
                     postgres->peer, postgres->mode->name);
 }
@@ -315,7 +320,7 @@ static int postgres_break(struct hf__engine *engine, struct hf__query *query,
 const struct hf__engine_ops hf__engine_postgres = {
     .name = "postgres",
     .schemes = "postgresql postgres",
-    .dialects = "native",
+    .dialects = "native shedlock spring",
     /* What libpq knows and we do not; see its manual. */
     .keys = "host port dbname application_name options sslmode sslcompression "
             "sslcert sslkey sslpassword sslrootcert sslcrl sslcrldir sslsni "

@@ -8,6 +8,8 @@
  *   schema.c      the tables, made on demand; the statements
  *   tickets.c     which tickets the server may know
  *   advisory.h    mode=advisory, mode=for_update: locks of sessions
+ *   row.c         what locks share that are a row
+ *   dialect.c     dialect=shedlock, dialect=spring
  *   table.c       mode=table: rows, leases by the server's clock, NOTIFY
  *   inspect.c     … who holds, who waits; breaking
  *   versions.c    hf_version_*()                        doctor.c
@@ -18,6 +20,7 @@
 #include "base/buf.h"
 #include "engine.h"
 #include "engines/postgres/pq.h"
+#include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"
 
 struct hf__postgres;
@@ -73,16 +76,27 @@ enum hf__pg_statement {
     HF__PG_VERSION_READ,
     HF__PG_VERSION_COMMIT,
     HF__PG_DOCTOR,
-    HF__PG_STATEMENTS
+    HF__PG_TAKE, /* in a dialect: → 1, or no row */
+    HF__PG_WHO,  /* … has it */
+    HF__PG_KEEP, /* → 1, or no row */
+    HF__PG_GIVE, /* → 1, or no row */
+    HF__PG_STATEMENTS,
+    HF__PG_GREETING = HF__PG_STATEMENTS, /* not prepared */
+    HF__PG_SCHEMA,
+    HF__PG_TEXTS
 };
+enum { HF__PG_DIALECT_TEXTS = HF__PG_TEXTS - HF__PG_TAKE };
 
 /* The text of @statement; without tokens where there is no sequence. */
-const char *hf__pg_statement(enum hf__pg_statement statement, bool fenced);
+const char *hf__pg_statement(const struct hf__postgres *postgres,
+                             enum hf__pg_statement statement);
 const char *hf__pg_statement_name(enum hf__pg_statement statement);
 /* What a session is set to, and what we want to know of it. */
-const char *hf__pg_greeting(void);
+const char *hf__pg_greeting(const struct hf__postgres *postgres);
 /* The tables and the sequence, if they are not there. */
-const char *hf__pg_schema(void);
+const char *hf__pg_schema(const struct hf__postgres *postgres);
+/* What is said in @dialect, with '@' for its table, from HF__PG_TAKE on. */
+const char *const *hf__pg_dialect(const struct hf__sql_dialect *dialect);
 
 /* ---- connection.c ------------------------------------------------------- */
 
@@ -282,10 +296,13 @@ struct hf__postgres_mode {
 extern const struct hf__postgres_mode hf__postgres_advisory;
 extern const struct hf__postgres_mode hf__postgres_for_update;
 extern const struct hf__postgres_mode hf__postgres_table;
+extern const struct hf__postgres_mode hf__postgres_in_dialect;
 
 struct hf__postgres {
     struct hf__engine base;
     const struct hf__postgres_mode *mode;
+    const struct hf__sql_dialect *dialect; /* NULL: our own */
+    char *dialect_texts[HF__PG_DIALECT_TEXTS];
     struct hf__session main;
     struct hf__sql_pool pool;    /* for waits, other leases, transactions */
     struct hf__session *opening; /* is being begun by the pool */
@@ -348,6 +365,31 @@ void hf__postgres_wake(struct hf__postgres *postgres, int64_t due_ns);
 void hf__postgres_connected(struct hf__postgres *postgres);
 /* … or has ended. */
 void hf__postgres_down(struct hf__postgres *postgres, const hf_error *err);
+
+/* row.c: what became of an acquire; leaving; the main session. */
+void hf__postgres_row_granted(struct hf__postgres_ticket *mine, uint64_t token,
+                              int64_t sent_ns);
+void hf__postgres_row_refused(struct hf__postgres_ticket *mine,
+                              const PGresult *error);
+int hf__postgres_row_acquire(struct hf__postgres *postgres,
+                             struct hf__ticket *ticket,
+                             int (*send)(struct hf__postgres_ticket *mine,
+                                         hf_error *err),
+                             hf_error *err);
+/* False: there is nothing to leave, and that is told. */
+bool hf__postgres_row_leaves(struct hf__postgres *postgres,
+                             struct hf__ticket *ticket, bool releasing);
+/* Result @at has a number that is not 0 if it was held. */
+void hf__postgres_row_left(struct hf__session *session,
+                           const struct hf__session_call *call,
+                           const struct hf__session_answer *answer, int at);
+void hf__postgres_row_lose(struct hf__postgres_ticket *mine, int reason);
+void hf__postgres_row_up(struct hf__session *session);
+void hf__postgres_row_down(struct hf__session *session, const hf_error *err);
+
+/* dialect.c */
+int hf__postgres_dialect_open(struct hf__postgres *postgres, hf_error *err);
+void hf__postgres_dialect_close(struct hf__postgres *postgres);
 
 /* table.c, inspect.c */
 int hf__postgres_row_lock(struct hf__postgres *postgres, int64_t key,

@@ -231,11 +231,18 @@ static const struct {
          "pg_roles WHERE rolname = current_user))), "
          "current_setting('fsync')",
          NULL},
+    [HF__PG_TAKE] = {"hf_take", NULL, NULL}, /* by the dialect: below */
+    [HF__PG_WHO] = {"hf_who", NULL, NULL},
+    [HF__PG_KEEP] = {"hf_keep", NULL, NULL},
+    [HF__PG_GIVE] = {"hf_give", NULL, NULL},
 };
 
-const char *hf__pg_statement(enum hf__pg_statement statement, bool fenced)
+const char *hf__pg_statement(const struct hf__postgres *postgres,
+                             enum hf__pg_statement statement)
 {
-    return fenced || !statements[statement].unfenced
+    if (statement >= HF__PG_TAKE)
+        return postgres->dialect_texts[statement - HF__PG_TAKE];
+    return postgres->fenced || !statements[statement].unfenced
                ? statements[statement].text
                : statements[statement].unfenced;
 }
@@ -248,42 +255,104 @@ const char *hf__pg_statement_name(enum hf__pg_statement statement)
 /* Limits that a role or database may set would end a wait as if it had failed.
  * A waiter whose process was killed leaves the server's queue when the server
  * looks at the connection. */
+#define WITH(tokens, tables)                                                   \
+    "SELECT pg_backend_pid(), backend_start, pg_is_in_recovery(), " tokens     \
+    ", " tables " FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 #define WHO                                                                    \
-    "SELECT pg_backend_pid(), backend_start, pg_is_in_recovery(), "            \
-    "coalesce(has_sequence_privilege(to_regclass('holdfast_token'), "          \
-    "'USAGE'), false), "                                                       \
-    "coalesce(has_table_privilege(to_regclass('holdfast_place'), "             \
-    "'SELECT, INSERT, UPDATE, DELETE') AND "                                   \
-    "has_table_privilege(to_regclass('holdfast_row'), "                        \
-    "'SELECT, INSERT, DELETE'), false) "                                       \
-    "FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+    WITH("coalesce(has_sequence_privilege(to_regclass('holdfast_token'), "     \
+         "'USAGE'), false)",                                                   \
+         "coalesce(has_table_privilege(to_regclass('holdfast_place'), "        \
+         "'SELECT, INSERT, UPDATE, DELETE') AND "                              \
+         "has_table_privilege(to_regclass('holdfast_row'), "                   \
+         "'SELECT, INSERT, DELETE'), false)")
+#define SET                                                                    \
+    "SET lock_timeout = 0; SET statement_timeout = 0; "                        \
+    "SET idle_session_timeout = 0; "                                           \
+    "SET idle_in_transaction_session_timeout = 0; "                            \
+    "SET client_connection_check_interval = 250; "                             \
+    "SET default_transaction_isolation = 'read committed'; "
 
-const char *hf__pg_greeting(void)
+const char *hf__pg_greeting(const struct hf__postgres *postgres)
 {
-    return "SET lock_timeout = 0; SET statement_timeout = 0; "
-           "SET idle_session_timeout = 0; "
-           "SET idle_in_transaction_session_timeout = 0; "
-           "SET client_connection_check_interval = 250; "
-           "SET default_transaction_isolation = 'read committed'; " WHO;
+    return postgres->dialect ? hf__pg_statement(postgres, HF__PG_GREETING)
+                             : SET WHO;
 }
 
 /* One at a time: CREATE … IF NOT EXISTS fails when two do it at once. */
-const char *hf__pg_schema(void)
+#define ALONE "SELECT pg_advisory_xact_lock(7524410947216830836); "
+
+const char *hf__pg_schema(const struct hf__postgres *postgres)
 {
-    return "SELECT pg_advisory_xact_lock(7524410947216830836); "
-           "CREATE SEQUENCE IF NOT EXISTS holdfast_token; "
-           "CREATE UNLOGGED TABLE IF NOT EXISTS holdfast_row ("
-           "name text COLLATE \"C\" PRIMARY KEY); "
-           "CREATE TABLE IF NOT EXISTS holdfast_place ("
-           "name text COLLATE \"C\" NOT NULL, "
-           "place bigint GENERATED ALWAYS AS IDENTITY, "
-           "client text COLLATE \"C\" NOT NULL, ticket bigint NOT NULL, "
-           "mode int NOT NULL, slots int NOT NULL, ttl_ms bigint NOT NULL, "
-           "token bigint, until timestamptz NOT NULL, "
-           "since timestamptz NOT NULL, host text NOT NULL, "
-           "pid bigint NOT NULL, owner text NOT NULL, note text NOT NULL, "
-           "PRIMARY KEY (name, place), UNIQUE (client, ticket)); "
-           "CREATE TABLE IF NOT EXISTS holdfast_version ("
-           "name text COLLATE \"C\" PRIMARY KEY, "
-           "version bigint NOT NULL); " WHO;
+    if (postgres->dialect)
+        return hf__pg_statement(postgres, HF__PG_SCHEMA);
+    return ALONE
+        "CREATE SEQUENCE IF NOT EXISTS holdfast_token; "
+        "CREATE UNLOGGED TABLE IF NOT EXISTS holdfast_row ("
+        "name text COLLATE \"C\" PRIMARY KEY); "
+        "CREATE TABLE IF NOT EXISTS holdfast_place ("
+        "name text COLLATE \"C\" NOT NULL, "
+        "place bigint GENERATED ALWAYS AS IDENTITY, "
+        "client text COLLATE \"C\" NOT NULL, ticket bigint NOT NULL, "
+        "mode int NOT NULL, slots int NOT NULL, ttl_ms bigint NOT NULL, "
+        "token bigint, until timestamptz NOT NULL, "
+        "since timestamptz NOT NULL, host text NOT NULL, "
+        "pid bigint NOT NULL, owner text NOT NULL, note text NOT NULL, "
+        "PRIMARY KEY (name, place), UNIQUE (client, ticket)); "
+        "CREATE TABLE IF NOT EXISTS holdfast_version ("
+        "name text COLLATE \"C\" PRIMARY KEY, "
+        "version bigint NOT NULL); " WHO;
+}
+
+/* ---- the tables of others ------------------------------------------------- */
+
+/* Parameters are the key, its region where it has one, the holder, and how long
+ * in ms. Instants are of the server's clock, in UTC and without a zone. A
+ * column without fractions loses up to a second. */
+#define UTC "timezone('utc', clock_timestamp())"
+#define UNTIL(ms) UTC " + (" ms "::bigint + 1000) * interval '1 ms'"
+#define IS_THERE "to_regclass('@') IS NOT NULL"
+
+#define SHEDLOCK "name = $1 AND locked_by = $2 AND lock_until > " UTC
+static const char *const shedlock[HF__PG_DIALECT_TEXTS] = {
+    "INSERT INTO @ AS l (name, lock_until, locked_at, locked_by) "
+    "VALUES ($1, " UNTIL(
+        "$3") ", " UTC ", $2) ON CONFLICT (name) DO UPDATE "
+              "SET lock_until = excluded.lock_until, locked_at = "
+              "excluded.locked_at, "
+              "locked_by = excluded.locked_by WHERE l.lock_until <= "
+              "excluded.locked_at "
+              "OR l.locked_by = excluded.locked_by RETURNING 1",
+    "SELECT locked_by FROM @ WHERE name = $1 AND lock_until > " UTC,
+    "UPDATE @ SET lock_until = " UNTIL("$3") " WHERE " SHEDLOCK " RETURNING 1",
+    "UPDATE @ SET lock_until = " UTC " WHERE " SHEDLOCK " RETURNING 1",
+    SET WITH(IS_THERE, IS_THERE),
+    ALONE "CREATE TABLE IF NOT EXISTS @ (name VARCHAR(64) NOT NULL, "
+          "lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL, "
+          "locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name)); " WITH(
+              IS_THERE, IS_THERE),
+};
+
+#define SPRING "LOCK_KEY = $1 AND REGION = $2 AND CLIENT_ID = $3"
+static const char *const spring[HF__PG_DIALECT_TEXTS] = {
+    "INSERT INTO @ AS l (LOCK_KEY, REGION, CLIENT_ID, CREATED_DATE, "
+    "EXPIRED_AFTER) VALUES ($1, $2, $3, " UTC
+    ", " UNTIL("$4") ") "
+                     "ON CONFLICT (LOCK_KEY, REGION) DO UPDATE SET "
+                     "CLIENT_ID = excluded.CLIENT_ID, EXPIRED_AFTER = "
+                     "excluded.EXPIRED_AFTER "
+                     "WHERE l.EXPIRED_AFTER < excluded.CREATED_DATE "
+                     "OR l.CLIENT_ID = excluded.CLIENT_ID RETURNING 1",
+    "SELECT CLIENT_ID FROM @ WHERE LOCK_KEY = $1 AND REGION = $2",
+    "UPDATE @ SET EXPIRED_AFTER = " UNTIL("$4") " WHERE " SPRING " RETURNING 1",
+    "DELETE FROM @ WHERE " SPRING " RETURNING 1",
+    SET WITH(IS_THERE, IS_THERE),
+    ALONE "CREATE TABLE IF NOT EXISTS @ (LOCK_KEY CHAR(36) NOT NULL, "
+          "REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36), "
+          "CREATED_DATE TIMESTAMP NOT NULL, EXPIRED_AFTER TIMESTAMP NOT NULL, "
+          "PRIMARY KEY (LOCK_KEY, REGION)); " WITH(IS_THERE, IS_THERE),
+};
+
+const char *const *hf__pg_dialect(const struct hf__sql_dialect *dialect)
+{
+    return dialect->has_region ? spring : shedlock;
 }

@@ -16,9 +16,7 @@
  * A grant that is pushed counts from when the last answered request of its
  * ticket was sent.
  *
- * Failure: an error undoes the whole transaction. After a lost connection its
- * backend is ended, and has gone, before anything is asked on the new one: a
- * request still on its way would otherwise come after its withdrawal.
+ * Failure: an error undoes the whole transaction; row.c has the rest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,32 +54,7 @@ int hf__postgres_row_lock(struct hf__postgres *postgres, int64_t key,
     return hf__session_add(&postgres->main, HF__PG_ROW_LOCK, values, 1, err);
 }
 
-/* A deadlock or a conflict of transactions: another try may do. */
-static bool is_passing(const PGresult *error)
-{
-    return hf__session_is(error, "40") || hf__session_is(error, "57") ||
-           hf__session_is(error, "55P03");
-}
-
 /* ---- asking -------------------------------------------------------------- */
-
-static void granted(struct hf__postgres_ticket *mine, uint64_t token,
-                    int64_t sent_ns)
-{
-    struct hf__grant grant = {
-        .token = token,
-        .tokens = 1,
-        .lease_ms = mine->ticket->ttl_ms,
-        .sent_ns = sent_ns,
-    };
-
-    mine->asking = false;
-    mine->waiting = false;
-    mine->unsure = false;
-    mine->watch_ns = 0;
-    mine->confirmed_ns = sent_ns;
-    hf__up_granted(&mine->engine->base, mine->ticket, &grant);
-}
 
 static void set_watch(struct hf__postgres_ticket *mine, int64_t ms)
 {
@@ -90,17 +63,6 @@ static void set_watch(struct hf__postgres_ticket *mine, int64_t ms)
         return;
     mine->watch_ns = hf__now() + (ms + 1) * HF_MS;
     hf__postgres_wake(mine->engine, mine->watch_ns);
-}
-
-static void refused(struct hf__postgres_ticket *mine, const PGresult *error)
-{
-    hf_error err;
-
-    (void)hf__session_explain(&mine->engine->main, error, &err);
-    if (mine->unsure || is_passing(error))
-        hf__postgres_unknown(mine->engine, mine, &err);
-    else
-        hf__postgres_failed(mine->engine, mine, &err);
 }
 
 /* The row of ROW_LOOK: token, is there one, when to look, who holds it. */
@@ -113,7 +75,7 @@ static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
     int64_t token = hf__session_number(row, 0, 0, 0);
 
     if (token != 0) {
-        granted(mine, (uint64_t)token, sent_ns);
+        hf__postgres_row_granted(mine, (uint64_t)token, sent_ns);
     } else if (hf__session_text(row, 0, 1)[0] == 't') {
         mine->asking = false;
         mine->waiting = true;
@@ -144,7 +106,7 @@ static void on_asked(struct hf__session *session,
     } else if (!mine->asking) {
         return; /* a look of our own; beats go on */
     } else if (answer) {
-        refused(mine, answer->error);
+        hf__postgres_row_refused(mine, answer->error);
     } else {
         mine->unsure = true;
         hf__session_explain_lost(session, &err);
@@ -202,23 +164,7 @@ static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
 static int acquire(struct hf__postgres *postgres, struct hf__ticket *ticket,
                    hf_error *err)
 {
-    struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
-    bool known = mine->known;
-    int rc;
-
-    hf__postgres_know(postgres, ticket);
-    mine->unsure |= known;
-    mine->asking = true;
-    mine->waiting = false;
-    rc = send_ask(mine, err);
-    if (rc == 0)
-        return 0;
-    mine->asking = false;
-    if (known) /* the server may know it of an earlier attempt */
-        hf__up_unknown(&postgres->base, ticket, err);
-    else
-        hf__postgres_forget(mine);
-    return known ? 0 : rc;
+    return hf__postgres_row_acquire(postgres, ticket, send_ask, err);
 }
 
 /* ---- leaving ------------------------------------------------------------- */
@@ -227,25 +173,7 @@ static void on_left(struct hf__session *session,
                     const struct hf__session_call *call,
                     const struct hf__session_answer *answer)
 {
-    struct hf__postgres *postgres = session->engine;
-    struct hf__postgres_ticket *mine =
-        hf__postgres_find(postgres, call->ticket);
-    struct hf__ticket *ticket;
-    bool lost;
-    hf_error err;
-
-    if (!mine || !mine->leaving)
-        return;
-    if (!answer || answer->error) {
-        hf__session_explain_lost(session, &err);
-        hf__postgres_unknown(postgres, mine, &err); /* the core tries again */
-        return;
-    }
-    ticket = mine->ticket;
-    lost =
-        mine->releasing && hf__session_number(answer->results[1], 0, 0, 0) == 0;
-    hf__postgres_forget(mine);
-    hf__up_left(&postgres->base, ticket, lost ? HF_ELOST : 0);
+    hf__postgres_row_left(session, call, answer, /* at= */ 1);
 }
 
 static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
@@ -257,15 +185,8 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
     struct words words;
     int rc;
 
-    if (!mine->known) {
-        hf__up_left(&postgres->base, ticket, releasing ? HF_ELOST : 0);
+    if (!hf__postgres_row_leaves(postgres, ticket, releasing))
         return 0;
-    }
-    mine->asking = false;
-    mine->waiting = false;
-    mine->watch_ns = 0;
-    mine->leaving = true;
-    mine->releasing = releasing;
     begin(&words, mine);
     rc = hf__postgres_row_lock(postgres, mine->key, err);
     if (rc == 0)
@@ -278,15 +199,6 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
 }
 
 /* ---- beats --------------------------------------------------------------- */
-
-static void lose(struct hf__postgres_ticket *mine, int reason)
-{
-    struct hf__postgres *postgres = mine->engine;
-    struct hf__ticket *ticket = mine->ticket;
-
-    hf__postgres_forget(mine);
-    hf__up_lost(&postgres->base, ticket, reason);
-}
 
 /* A row of ROW_BEAT: ticket, token, when to look. */
 static void beaten(struct hf__postgres *postgres, const PGresult *result,
@@ -303,7 +215,7 @@ static void beaten(struct hf__postgres *postgres, const PGresult *result,
     if (mine->asking || mine->leaving)
         return;
     if (token != 0 && mine->waiting) {
-        granted(mine, (uint64_t)token, sent_ns);
+        hf__postgres_row_granted(mine, (uint64_t)token, sent_ns);
         return;
     }
     mine->confirmed_ns = sent_ns;
@@ -332,7 +244,7 @@ static void on_beaten(struct hf__session *session,
                 continue;
             mine->beat = 0; /* there is no such row any more */
             if (!mine->asking && !mine->leaving)
-                lose(mine, HF__LOST_TAKEN);
+                hf__postgres_row_lose(mine, HF__LOST_TAKEN);
         }
     }
 }
@@ -408,7 +320,7 @@ static void on_downgraded(struct hf__session *session,
         hf__session_explain_lost(session, &err);
         hf__up_unknown(&postgres->base, mine->ticket, &err);
     } else if (hf__pq.PQntuples(answer->results[1]) == 0) {
-        lose(mine, HF__LOST_TAKEN);
+        hf__postgres_row_lose(mine, HF__LOST_TAKEN);
     } else {
         mine->ticket->mode = HF_SHARED;
         grant.lease_ms = mine->ticket->ttl_ms;
@@ -454,43 +366,9 @@ static void notified(struct hf__postgres *postgres, const char *text)
     if (!mine || mine->asking || mine->leaving)
         return;
     if (text[0] == 'g' && mine->waiting && token != 0)
-        granted(mine, token, mine->confirmed_ns);
+        hf__postgres_row_granted(mine, token, mine->confirmed_ns);
     else if (text[0] == 'b' && !mine->waiting)
-        lose(mine, HF__LOST_BROKEN);
-}
-
-static void on_ended(struct hf__session *session,
-                     const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
-{
-    (void)call;
-    if (answer)
-        hf__postgres_connected(session->engine);
-}
-
-static void up(struct hf__session *session)
-{
-    struct hf__postgres *postgres = session->engine;
-    struct hf__ghost *ghost = &postgres->ghosts[0];
-    struct hf__session_call call = {.done = on_ended};
-    char pid[24];
-    const char *values[] = {pid, ghost->started};
-
-    (void)snprintf(pid, sizeof(pid), "%d", ghost->pid);
-    if (ghost->pid != 0 &&
-        hf__session_add(session, HF__PG_END_WAIT, values, 2, NULL) == 0 &&
-        hf__session_send(session, &call, NULL) == 0)
-        ghost->pid = 0;
-    else
-        hf__postgres_connected(postgres);
-}
-
-static void down(struct hf__session *session, const hf_error *err)
-{
-    struct hf__postgres *postgres = session->engine;
-
-    hf__session_ghost(session, &postgres->ghosts[0]);
-    hf__postgres_down(postgres, err);
+        hf__postgres_row_lose(mine, HF__LOST_BROKEN);
 }
 
 const struct hf__postgres_mode hf__postgres_table = {
@@ -505,8 +383,8 @@ const struct hf__postgres_mode hf__postgres_table = {
     .leave = leave,
     .renew = renew,
     .downgrade = downgrade,
-    .up = up,
-    .down = down,
+    .up = hf__postgres_row_up,
+    .down = hf__postgres_row_down,
     .tick = tick,
     .notified = notified,
     .list = hf__postgres_row_list,

@@ -54,7 +54,7 @@ static int send_version(struct hf__engine *engine, struct hf__query *query,
     const char *values[] = {whole, expected};
     int rc;
 
-    if (!postgres->tables)
+    if (!postgres->tables || postgres->dialect)
         return hf__fail(err, HF_EUNSUPPORTED,
                         "%s: versions need the tables of holdfast(7)",
                         postgres->peer);

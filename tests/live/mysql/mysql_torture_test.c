@@ -19,7 +19,20 @@ static bool clean(void *port)
                         "WHERE USER='locker')")) == 0;
 }
 
-static void torture_with(const char *query)
+/* No row is held, in a table that was used, and nobody is in a session. */
+static bool shedlock_clean(void *port)
+{
+    return strcmp(
+               mysql_do(*(int *)port,
+                        "SELECT (SELECT COUNT(*)>0 FROM shedlock),"
+                        "(SELECT COUNT(*) FROM shedlock WHERE "
+                        "lock_until>UTC_TIMESTAMP(3)),"
+                        "(SELECT COUNT(*) FROM information_schema.processlist "
+                        "WHERE USER='locker')"),
+               "1\t0\t0\n") == 0;
+}
+
+static void torture_until(const char *query, bool (*is_clean)(void *port))
 {
     int port = mysql_fresh();
     char url[512];
@@ -30,12 +43,19 @@ static void torture_with(const char *query)
     heap_install();
     (void)snprintf(url, sizeof(url), "%s", mysql_url(port, query));
     /* The tables are made, and what is kept for good is loaded. */
-    ASSERT_OK(hf_open(mysql_url(port, NULL), NULL, &first, &err), &err);
+    ASSERT_OK(hf_open(is_clean == clean ? mysql_url(port, NULL) : url, NULL,
+                      &first, &err),
+              &err);
     hold = client_acquire(first, "first");
     ASSERT_OK(hf_release(hold, &err), &err);
     hf_close(first);
     torture(&(struct torture){
-        .url = url, .clean = clean, .ctx = &port, .every = 1000});
+        .url = url, .clean = is_clean, .ctx = &port, .every = 1000});
+}
+
+static void torture_with(const char *query)
+{
+    torture_until(query, clean);
 }
 
 TEST_FORKED(torture, table)
@@ -51,4 +71,9 @@ TEST_FORKED(torture, get_lock)
 TEST_FORKED(torture, for_update)
 {
     torture_with(QUICK "&mode=for_update");
+}
+
+TEST_FORKED(torture, shedlock)
+{
+    torture_until(QUICK "&dialect=shedlock", shedlock_clean);
 }

@@ -11,7 +11,16 @@ static bool clean(void *server)
     return postgres_leftovers(server) == 0;
 }
 
-static void torture_with(const char *query)
+/* No row is held, in a table that was used. */
+static bool shedlock_clean(void *server)
+{
+    return strcmp(postgres_do(server, "SELECT count(*) > 0, count(*) FILTER "
+                                      "(WHERE lock_until > timezone('utc', "
+                                      "clock_timestamp())) FROM shedlock"),
+                  "t|0\n") == 0;
+}
+
+static void torture_until(const char *query, bool (*is_clean)(void *server))
 {
     struct server *server;
     hf_client *first;
@@ -26,7 +35,12 @@ static void torture_with(const char *query)
     ASSERT_OK(hf_open(url, NULL, &first, &err), &err);
     hf_close(first);
     torture(&(struct torture){
-        .url = url, .clean = clean, .ctx = server, .every = 1000});
+        .url = url, .clean = is_clean, .ctx = server, .every = 1000});
+}
+
+static void torture_with(const char *query)
+{
+    torture_until(query, clean);
 }
 
 TEST_FORKED(torture, advisory)
@@ -42,4 +56,9 @@ TEST_FORKED(torture, table)
 TEST_FORKED(torture, for_update)
 {
     torture_with(QUICK "&mode=for_update");
+}
+
+TEST_FORKED(torture, shedlock)
+{
+    torture_until(QUICK "&dialect=shedlock", shedlock_clean);
 }

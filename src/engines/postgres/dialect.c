@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dialect.c - dialect=shedlock, dialect=spring: the tables of others.
+ *
+ * A row of theirs is a name, who has it, and until when; dialect.h of sql says
+ * what stands for name and holder, schema.c has the statements. Nobody stands
+ * in line, nobody is woken, there is no token: while a caller waits, the core
+ * asks again by its retry policy. One statement takes a row that is missing or
+ * has expired, by the server's clock in UTC; one frees it, if it is ours.
+ * ShedLock's rows are never deleted: its clients remember that a row is there,
+ * and only update it.
+ *
+ * Failure: row.c.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engines/postgres/postgres.h"
+
+/* The parameters: key, region where there is one, holder, lease. */
+struct words {
+    char key[HF__SQL_KEY];
+    char holder[HF__SQL_HOLDER];
+    char lease_ms[24];
+    const char *values[4];
+    int key_n; /* how many of them are the key */
+};
+
+static int begin(struct words *words, const struct hf__postgres *postgres,
+                 const struct hf__ticket *ticket, hf_error *err)
+{
+    const struct hf__engine_host *host = postgres->base.host;
+    int n = 0;
+
+    postgres->dialect->put_holder(host, ticket->id, words->holder);
+    (void)snprintf(words->lease_ms, sizeof(words->lease_ms), "%" PRId64,
+                   ticket->ttl_ms + host->settings->lock_delay_ms);
+    words->values[n++] = words->key;
+    if (postgres->dialect->has_region)
+        words->values[n++] = host->settings->region;
+    words->key_n = n;
+    words->values[n++] = words->holder;
+    words->values[n] = words->lease_ms;
+    return hf__sql_dialect_key(postgres->dialect, host->settings, ticket->name,
+                               words->key, err);
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+/* The results of TAKE and WHO. */
+static void on_taken(struct hf__session *session,
+                     const struct hf__session_call *call,
+                     const struct hf__session_answer *answer)
+{
+    struct hf__postgres *postgres = session->engine;
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(postgres, call->ticket);
+    struct hf__ticket *ticket;
+    hf_error err;
+
+    if (!mine || !mine->asking)
+        return;
+    ticket = mine->ticket;
+    if (!answer) {
+        mine->unsure = true;
+        hf__session_explain_lost(session, &err);
+        hf__postgres_unknown(postgres, mine, &err);
+    } else if (answer->error) {
+        hf__postgres_row_refused(mine, answer->error);
+    } else if (hf__pq.PQntuples(answer->results[0]) == 1) {
+        hf__postgres_row_granted(mine, /* token= */ 0, call->sent_ns);
+    } else {
+        const char *holder = hf__session_text(answer->last, 0, 0);
+
+        mine->asking = false;
+        hf__postgres_forget(mine);
+        hf__up_busy(&postgres->base, ticket, /* again_ns= */ 0,
+                    holder[0] ? holder : NULL);
+    }
+}
+
+static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__session *main = &mine->engine->main;
+    struct hf__session_call call = {
+        .done = on_taken, .ticket = mine->ticket->id, .sent_ns = hf__now()};
+    struct words words;
+    int rc = begin(&words, mine->engine, mine->ticket, err);
+
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_TAKE, words.values, words.key_n + 2,
+                             err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_WHO, words.values, words.key_n, err);
+    return rc == 0 ? hf__session_send(main, &call, err) : rc;
+}
+
+static int acquire(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                   hf_error *err)
+{
+    return hf__postgres_row_acquire(postgres, ticket, send_take, err);
+}
+
+/* ---- leaving ------------------------------------------------------------- */
+
+static void on_given(struct hf__session *session,
+                     const struct hf__session_call *call,
+                     const struct hf__session_answer *answer)
+{
+    hf__postgres_row_left(session, call, answer, /* at= */ 0);
+}
+
+static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
+                 bool releasing, hf_error *err)
+{
+    struct hf__session_call call = {.done = on_given, .ticket = ticket->id};
+    struct words words;
+    int rc;
+
+    if (!hf__postgres_row_leaves(postgres, ticket, releasing))
+        return 0;
+    rc = begin(&words, postgres, ticket, err);
+    if (rc == 0)
+        rc = hf__session_add(&postgres->main, HF__PG_GIVE, words.values,
+                             words.key_n + 1, err);
+    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+}
+
+/* ---- renewing ------------------------------------------------------------ */
+
+static void on_kept(struct hf__session *session,
+                    const struct hf__session_call *call,
+                    const struct hf__session_answer *answer)
+{
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(session->engine, call->ticket);
+    struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
+
+    if (!answer || answer->error)
+        return; /* silence: the core counts the time */
+    if (!mine || mine->asking || mine->leaving)
+        return;
+    if (hf__pq.PQntuples(answer->last) == 0) {
+        hf__postgres_row_lose(mine, HF__LOST_TAKEN);
+        return;
+    }
+    grant.lease_ms = mine->ticket->ttl_ms;
+    hf__up_renewed(&session->engine->base, mine->ticket, &grant);
+}
+
+/* One call for each, all of them under way at once. */
+static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
+                 size_t n, hf_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct hf__session_call call = {.done = on_kept,
+                                        .ticket = tickets[i]->id};
+        struct words words;
+
+        rc = begin(&words, postgres, tickets[i], err);
+        if (rc == 0)
+            rc = hf__session_add(&postgres->main, HF__PG_KEEP, words.values,
+                                 words.key_n + 2, err);
+        if (rc == 0)
+            rc = hf__session_send(&postgres->main, &call, err);
+    }
+    return rc;
+}
+
+static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
+{
+    (void)postgres;
+    (void)now_ns;
+    return HF_NEVER; /* nobody stands in line */
+}
+
+const struct hf__postgres_mode hf__postgres_in_dialect = {
+    .name = "table",
+    .caps = HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART | HF_CAP_DISTRIBUTED |
+            HF_CAP_LOCK_DELAY,
+    .tables = true,
+    .acquire = acquire,
+    .leave = leave,
+    .renew = renew,
+    .up = hf__postgres_row_up,
+    .down = hf__postgres_row_down,
+    .tick = tick,
+};
+
+/* ---- opening ------------------------------------------------------------- */
+
+int hf__postgres_dialect_open(struct hf__postgres *postgres, hf_error *err)
+{
+    const char *const *texts = hf__pg_dialect(postgres->dialect);
+
+    postgres->mode = &hf__postgres_in_dialect;
+    return hf__sql_dialect_texts(&postgres->base, postgres->dialect, texts,
+                                 HF__PG_DIALECT_TEXTS, postgres->dialect_texts,
+                                 err);
+}
+
+void hf__postgres_dialect_close(struct hf__postgres *postgres)
+{
+    for (size_t i = 0; i < HF__PG_DIALECT_TEXTS; i++)
+        hf__free(postgres->dialect_texts[i]);
+}
