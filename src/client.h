@@ -69,6 +69,7 @@ struct hf_client {
     bool polling;              /* the driver is outside, waiting */
     bool woke;                 /* waiters were served since it last yielded */
     int64_t gather_from_ns;    /* yielding was too dear before this */
+    int64_t gather_pause_ns;   /* and if it is again, is so for this long */
     int64_t listened_ns;       /* when a driver last came back */
     uint32_t asked;            /* tickets ASKING or QUEUED */
     uint32_t owed;             /* tickets LEAVING or renewing */

@@ -45,9 +45,11 @@
 #define OWED_NS (50 * HF_MS)
 
 /* Beside a busy process a yield gives away a time slice. If one took longer
- * than this, none is tried for a while. */
+ * than this, none is tried for a while: the longer the more often it happens,
+ * so that a processor that is only disturbed now and then loses little. */
 #define YIELD_NS (300 * HF_MS / 1000)
-#define YIELD_PAUSE_NS (100 * HF_MS)
+#define YIELD_PAUSE_MIN_NS (2 * HF_MS)
+#define YIELD_PAUSE_MAX_NS (100 * HF_MS)
 
 struct hf__log_line {
     struct hf__log_line *next;
@@ -302,6 +304,21 @@ void hf__monitor_look(hf_client *client)
     look(client, &batch);
 }
 
+static void judge_yield(hf_client *client, int64_t took_ns)
+{
+    int64_t pause_ns = client->gather_pause_ns;
+
+    if (pause_ns < YIELD_PAUSE_MIN_NS)
+        pause_ns = YIELD_PAUSE_MIN_NS;
+    if (took_ns <= YIELD_NS) {
+        client->gather_pause_ns = pause_ns / 2;
+        return;
+    }
+    client->gather_from_ns = client->now_ns + pause_ns;
+    client->gather_pause_ns =
+        2 * pause_ns < YIELD_PAUSE_MAX_NS ? 2 * pause_ns : YIELD_PAUSE_MAX_NS;
+}
+
 /* Let those who were just served come back with what they want next. */
 static void gather(hf_client *client)
 {
@@ -314,8 +331,7 @@ static void gather(hf_client *client)
     hf__world->yield();
     (void)pthread_mutex_lock(&client->monitor);
     hf__monitor_turn(client);
-    if (client->now_ns - before_ns > YIELD_NS)
-        client->gather_from_ns = client->now_ns + YIELD_PAUSE_NS;
+    judge_yield(client, client->now_ns - before_ns);
 }
 
 static void drive(hf_client *client, int64_t until_ns)

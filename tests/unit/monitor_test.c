@@ -34,7 +34,7 @@ static void call_in_vain(hf_client *client, bool served)
     hf_error err;
 
     client->woke = served;
-    opts.wait_ms = 5;
+    opts.wait_ms = 1;
     ASSERT_RC(hf_acquire(client, "mine", &opts, &hold, &err), HF_EUNAVAILABLE,
               &err);
 }
@@ -62,16 +62,37 @@ TEST(monitor, a_lone_caller_never_yields)
     ASSERT_EQ(yields, 0);
 }
 
-TEST(monitor, after_a_dear_yield_nobody_yields_for_a_while)
+/* A dear yield begins a pause; 1 ms before its end there is none yet. */
+static void assert_pause(hf_client *client, int pause_ms)
 {
-    hf_client *client = core_open("");
-
     yields = 0;
     core_others(a_slice_is_gone);
     call_in_vain(client, /* served= */ true);
+    ASSERT_EQ(yields, 1);
+    core_advance_ms(pause_ms - 1);
     call_in_vain(client, /* served= */ true);
     ASSERT_EQ(yields, 1);
-    core_advance_ms(100);
-    call_in_vain(client, /* served= */ true);
-    ASSERT_EQ(yields, 2);
+}
+
+TEST(monitor, after_a_dear_yield_nobody_yields_for_a_while_that_doubles)
+{
+    hf_client *client = core_open("");
+
+    for (int pause_ms = 2; pause_ms < 100; pause_ms *= 2)
+        assert_pause(client, pause_ms);
+    assert_pause(client, 100);
+    assert_pause(client, 100);
+}
+
+TEST(monitor, cheap_yields_make_the_pause_after_a_dear_one_short_again)
+{
+    hf_client *client = core_open("");
+
+    assert_pause(client, 2);
+    assert_pause(client, 4);
+    core_others(nobody_asks);
+    for (int i = 0; i < 2; i++)
+        call_in_vain(client, /* served= */ true);
+    ASSERT_EQ(yields, 3);
+    assert_pause(client, 2);
 }
