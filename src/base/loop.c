@@ -14,7 +14,9 @@
 #include "base/loop.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -314,6 +316,31 @@ void hf__fd_signal(int event_fd)
         errno = before;
 }
 
+/* Of kernels before 5.11, and where a filter knows no newer call, the wait is
+ * counted in milliseconds: rather too long than a loop that does not sleep. */
+static int wait_for_events(int epoll_fd, struct epoll_event *events,
+                           const struct timespec *timeout)
+{
+    static _Atomic bool is_coarse;
+    int ms = -1;
+
+    if (!is_coarse) {
+        int n = (int)syscall(SYS_epoll_pwait2, epoll_fd, events, HF__LOOP_BATCH,
+                             timeout, NULL, 0);
+
+        if (n >= 0 || (errno != ENOSYS && errno != EPERM))
+            return n;
+        is_coarse = true;
+    }
+    if (timeout != NULL) {
+        int64_t left_ns = timeout->tv_sec * HF_SECOND + timeout->tv_nsec;
+        int64_t left_ms = left_ns / HF_MS + (left_ns % HF_MS != 0);
+
+        ms = left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+    }
+    return epoll_wait(epoll_fd, events, HF__LOOP_BATCH, ms);
+}
+
 int hf__loop_real_poll(struct hf__loop *loop, struct hf__loop_batch *batch,
                        int64_t until_ns)
 {
@@ -329,8 +356,7 @@ int hf__loop_real_poll(struct hf__loop *loop, struct hf__loop_batch *batch,
         left.tv_nsec = left_ns % HF_SECOND;
         timeout = &left;
     }
-    batch->n = (int)syscall(SYS_epoll_pwait2, loop->epoll_fd, batch->events,
-                            HF__LOOP_BATCH, timeout, NULL, 0);
+    batch->n = wait_for_events(loop->epoll_fd, batch->events, timeout);
     if (batch->n < 0)
         batch->n = 0; /* EINTR is no event */
     return batch->n;

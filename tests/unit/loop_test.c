@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/loop.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -188,6 +194,46 @@ TEST(loop, an_application_sees_a_due_timer_on_the_descriptor)
     ASSERT_EQ(hf__loop_poll(&loop, &batch, HF_NEVER), 1);
     hf__loop_handle(&loop, &batch);
     ASSERT_EQ(hf__loop_run_timers(&loop, hf__now()), 1);
+}
+
+/* From here on the kernel answers epoll_pwait2 with @error. */
+static void refuse_epoll_pwait2(int error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]),
+                                 .filter = filter};
+
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void poll_on_an_old_kernel(int error)
+{
+    struct hf__loop_batch batch;
+    int64_t until_ns;
+
+    begin();
+    refuse_epoll_pwait2(error);
+    ASSERT_EQ(hf__loop_poll(&loop, &batch, 0), 0);
+    until_ns = hf__now() + HF_MS / 2;
+    ASSERT_EQ(hf__loop_poll(&loop, &batch, until_ns), 0);
+    ASSERT_GE(hf__now(), until_ns);
+    hf__loop_kick(&loop);
+    ASSERT_EQ(hf__loop_poll(&loop, &batch, HF_NEVER), 1);
+}
+
+TEST_FORKED(loop, sleeps_and_hears_on_a_kernel_without_epoll_pwait2)
+{
+    poll_on_an_old_kernel(ENOSYS);
+}
+
+TEST_FORKED(loop, sleeps_and_hears_where_a_filter_refuses_epoll_pwait2)
+{
+    poll_on_an_old_kernel(EPERM);
 }
 
 TEST(alarm, rings_before_its_time_and_wakes_at_its_time)
