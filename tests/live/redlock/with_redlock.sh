@@ -5,6 +5,7 @@
 # forget nothing, run COMMAND with HOLDFAST_TEST_URL set to them (and
 # "?QUERY"), stop them.
 
+in_memory=yes
 . "$(dirname "$0")/../../lib/server.sh"
 
 n=$1
