@@ -7,13 +7,14 @@
  * A shared one waits for the last key before it that is not shared. A slot
  * waits for any key of the queue, since whoever leaves may make room.
  *
- * A watch begins one revision after what was looked at, so nothing is missed
- * between. But etcd tells what happened before the watch was made only up to
- * 100 ms later (syncWatchersLoop): if the store has moved on meanwhile, we look
- * at once. It is one HTTP answer that does not end: the gateway reads all of a
- * request before it answers, so a stream cannot take further watches in. After
- * any event, an end of the stream, or a compaction that has overtaken it, we
- * look again; the look decides, never the event. There are at most
+ * A watch begins when it is made, and says so ("created", with the store's
+ * revision): if the store has moved on since we looked, we look again, so
+ * nothing is missed between. Were it to begin at the revision that we looked
+ * at, a store that has moved on would serve it ten times a second only
+ * (syncWatchersLoop). It is one HTTP answer that does not end: the gateway
+ * reads all of a request before it answers, so a stream cannot take further
+ * watches in. After any event or an end of the stream we look again; the look
+ * decides, never the event. There are at most
  * HF__ETCD_STREAMS; who gets none looks twice a second. Every beat looks too,
  * so a stream that has died silently costs a third of a lease, not a lock.
  *
@@ -194,7 +195,7 @@ static bool watches(const struct hf__etcd_call *call,
            strncmp(key, entry->key.text, entry->key.len) == 0;
 }
 
-/* From @revision of the store on; @entry NULL: the whole queue. */
+/* @entry NULL: the whole queue. What it is was seen at @revision. */
 static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
                   const struct hf__etcd_entry *entry, uint64_t revision)
 {
@@ -225,8 +226,7 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
         hf__etcd_add_key(etcd, &call->http.body, /* range= */ true);
     }
-    hf__buf_printf(&call->http.body, ",\"start_revision\":\"%" PRIu64 "\"}}",
-                   revision + 1);
+    hf__buf_add(&call->http.body, "}}");
     if (hf__etcd_call_send(call, /* err= */ NULL) != 0) {
         look_later(etcd, ticket);
         return;
