@@ -31,8 +31,8 @@ node)
     (cd "$to" && npm ci --silent --no-audit --no-fund)
     ;;
 python)
-    python3 -m pip install --quiet --upgrade --target "$to/lib" \
-        -r "$from/requirements.txt"
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --upgrade \
+        --target "$to/lib" -r "$from/requirements.txt"
     cp "$from/peer.py" "$to"
     ;;
 esac

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// peer.go - the lock of redsync, as it comes, for ./dev bench --peers.
+// peer.go - the locks of redsync and of etcd's own client, as they come, for
+// ./dev bench --peers.
 //
-//	peer PORT
+//	peer redsync|etcd PORT
 //
 // "pair SECONDS" and "handover SECONDS" are answered by "SCENARIO rate p50_us
 // p99_us". A hand-over is between two goroutines, each with a client of its own.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sort"
@@ -18,21 +20,51 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	client "github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-type lock struct{ sync *redsync.Redsync }
+// A lock; acquire returns what releases it.
+type lock interface{ acquire() func() }
 
-func (l lock) acquire() *redsync.Mutex {
+type redsyncLock struct{ sync *redsync.Redsync }
+
+func newRedsync(port string) lock {
+	return redsyncLock{redsync.New(goredis.NewPool(client.NewClient(
+		&client.Options{Addr: "127.0.0.1:" + port})))}
+}
+
+func (l redsyncLock) acquire() func() {
 	for { // it gives up after 32 tries
 		mutex := l.sync.NewMutex("bench")
 		if mutex.Lock() == nil {
-			return mutex
+			return func() {
+				if good, err := mutex.Unlock(); !good || err != nil {
+					panic(err)
+				}
+			}
 		}
 	}
 }
 
-func release(mutex *redsync.Mutex) {
-	if good, err := mutex.Unlock(); !good || err != nil {
+type etcdLock struct{ mutex *concurrency.Mutex }
+
+func newEtcd(port string) lock {
+	etcd, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"127.0.0.1:" + port}})
+	must(err)
+	session, err := concurrency.NewSession(etcd)
+	must(err)
+	return etcdLock{concurrency.NewMutex(session, "bench-go/")}
+}
+
+func (l etcdLock) acquire() func() {
+	must(l.mutex.Lock(context.Background()))
+	return func() { must(l.mutex.Unlock(context.Background())) }
+}
+
+func must(err error) {
+	if err != nil {
 		panic(err)
 	}
 }
@@ -54,7 +86,7 @@ func pair(l lock, seconds float64) {
 	end := time.Now().Add(time.Duration(seconds * 1e9))
 	for now := time.Now(); now.Before(end); {
 		before := now
-		release(l.acquire())
+		l.acquire()()
 		now = time.Now()
 		samples = append(samples, now.Sub(before))
 	}
@@ -71,7 +103,7 @@ type turns struct {
 func (t *turns) take(l lock, me int, end time.Time) {
 	for time.Now().Before(end) {
 		t.door <- true
-		mutex := l.acquire()
+		release := l.acquire()
 		now := time.Now()
 		<-t.door
 		if t.last == 1-me {
@@ -84,7 +116,7 @@ func (t *turns) take(l lock, me int, end time.Time) {
 		case <-time.After(time.Until(end)):
 		}
 		t.released = time.Now()
-		release(mutex)
+		release()
 	}
 }
 
@@ -105,10 +137,11 @@ func handover(locks [2]lock, seconds float64) {
 
 func main() {
 	var locks [2]lock
+	open := map[string]func(string) lock{"redsync": newRedsync,
+		"etcd": newEtcd}[os.Args[1]]
 	for i := range locks {
-		locks[i] = lock{redsync.New(goredis.NewPool(client.NewClient(
-			&client.Options{Addr: "127.0.0.1:" + os.Args[1]})))}
-		release(locks[i].acquire())
+		locks[i] = open(os.Args[2])
+		locks[i].acquire()()
 	}
 	fmt.Println("ready")
 	for {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""peer.py - the locks of redis-py and kazoo, as they come.
+"""peer.py - the locks of redis-py, kazoo and tooz, as they come.
 
-    peer.py redis|kazoo PORT
+    peer.py redis|kazoo|tooz PORT
 
 "pair SECONDS" and "handover SECONDS" are answered by "SCENARIO rate p50_us
 p99_us". A hand-over is between two threads, each with a client of its own.
@@ -10,6 +10,8 @@ p99_us". A hand-over is between two threads, each with a client of its own.
 import sys
 import threading
 import time
+
+members = []  # of tooz; each is a client of its own
 
 
 def redis_lock(port):
@@ -22,6 +24,15 @@ def kazoo_lock(port):
     client = KazooClient(f"127.0.0.1:{port}")
     client.start()
     return client.Lock("/bench-kazoo")
+
+
+def tooz_lock(port):
+    from tooz import coordination
+    member = f"bench-{len(members)}".encode()
+    members.append(coordination.get_coordinator(
+        f"memcached://127.0.0.1:{port}", member))
+    members[-1].start(start_heart=True)
+    return members[-1].get_lock(b"bench")
 
 
 def say(scenario, seconds, samples):
@@ -80,7 +91,7 @@ def handover(locks, seconds):
 
 
 def main(kind, port):
-    make = {"redis": redis_lock, "kazoo": kazoo_lock}[kind]
+    make = {"redis": redis_lock, "kazoo": kazoo_lock, "tooz": tooz_lock}[kind]
     locks = [make(int(port)), make(int(port))]
     pair(locks[0], 0.5)
     print("ready", flush=True)
