@@ -19,6 +19,7 @@ BUILD = os.environ.get("BENCH_BUILD", os.path.join(ROOT, "build"))
 HOLDFAST = os.path.join(BUILD, "holdfast")
 PATIENCE_S = 120  # for one program
 REAL_TIME = 10  # the priority of --steady
+PLACES = ("pinned", "unpinned")
 
 # Pinned programs go before all others, so that these do not disturb.
 steady = False
@@ -171,41 +172,63 @@ def processors():
     return set(cpus), int(os.environ.get("BENCH_CPU", cpus[-1]))
 
 
-def interleave(engine, contenders, rounds, seconds, progress):
-    """All contenders in turns, pinned and not: {place: {name: [figures]}}."""
-    everywhere, one_cpu = processors()
-    results = {"pinned": {}, "unpinned": {}}
-    peers = {id(one.peer): one.peer for one in contenders if one.peer}
-    with server(engine.server) as server_:
-        for contender in contenders:
-            if contender.warm:
-                run(contender.command(server_, contender.warm), contender.warm)
-        for peer in peers.values():
-            peer.start(server_)
+class Stage:
+    """A fresh server, and whoever is measured on it in turns.
+
+    results is {place: {name: [figures]}}; what was measured in the same round
+    has the same "turn".
+    """
+
+    def __init__(self, engine, contenders, seconds, progress):
+        self.engine, self.contenders = engine, contenders
+        self.seconds, self.progress = seconds, progress
+        self.results = {place: {} for place in PLACES}
+        self.server = None
+        self.turn = 0
+
+    @contextlib.contextmanager
+    def opened(self):
+        peers = {id(one.peer): one.peer for one in self.contenders if one.peer}
+        with server(self.engine.server) as self.server:
+            for one in self.contenders:
+                if one.warm:
+                    run(one.command(self.server, one.warm), one.warm)
+            for peer in peers.values():
+                peer.start(self.server)
+            yield self
+            for peer in peers.values():
+                peer.stop()
+
+    def play(self, rounds, places=PLACES, names=None):
+        """@rounds more of all contenders, or only of those in @names."""
         for turn in range(rounds):
-            for place in results:
-                server_.place({one_cpu} if place == "pinned" else everywhere)
-                for one in contenders:
-                    if one.once and (turn or place == "pinned"):
-                        continue
-                    progress(f"{engine.name}: round {turn + 1} of {rounds}, "
-                             f"{place}: {one.name}")
-                    results[place].setdefault(one.name, []).append(
-                        measure(one, server_, one.seconds or seconds,
-                                one_cpu if place == "pinned" else None))
-        for peer in peers.values():
-            peer.stop()
-    return results
+            for place in places:
+                for one in self.contenders:
+                    if names is None or one.name in names:
+                        self.progress(f"{self.engine.name}: round {turn + 1} of "
+                                      f"{rounds}, {place}: {one.name}")
+                        self.measure(one, place)
+            self.turn += 1
+
+    def measure(self, one, place):
+        if one.once and (self.turn or place == "pinned"):
+            return
+        everywhere, one_cpu = processors()
+        self.server.place({one_cpu} if place == "pinned" else everywhere)
+        figures = measure(one, self.server, one.seconds or self.seconds,
+                          one_cpu if place == "pinned" else None)
+        self.results[place].setdefault(one.name, []).append(
+            {"turn": self.turn, **figures})
 
 
-def instructions():
-    """Instructions of one acquire and release of local:, by callgrind."""
+def instructions(script):
+    """Our instructions of one acquire and release, by callgrind."""
     collected = {}
-    for pairs in (5000, 10000):
-        with server(None) as store:
+    for pairs in (1000, 6000):
+        with server(script) as there:
             said = subprocess.run(
                 ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                 os.path.join(BUILD, "bench", "pairs"), str(pairs), store.url],
+                 os.path.join(BUILD, "bench", "pairs"), str(pairs), there.url],
                 stderr=subprocess.PIPE, text=True, check=True).stderr
         collected[pairs] = int(re.search(r"Collected : (\d+)", said).group(1))
-    return (collected[10000] - collected[5000]) / 5000
+    return (collected[6000] - collected[1000]) / 5000

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What came out: ratios with their spread, as tables, and what has changed."""
+"""What came out: ratios with their spread, as tables."""
 
 import statistics
-
-LOSS = 1.25  # more than this is one
 
 COSTS = (("µs of client", "cpu_s"), ("µs of server", "server_cpu_s"))
 
@@ -12,12 +10,15 @@ def median(figures, key):
     return statistics.median(one[key] for one in figures)
 
 
+def rounds(row, results):
+    """[(ours, beside)] of the rounds in which both were measured."""
+    beside = {one["turn"]: one for one in results.get(row.beside, ())}
+    return [(one[row.figure], beside[one["turn"]][row.figure])
+            for one in results.get(row.ours, ()) if one["turn"] in beside]
+
+
 def ratios(row, results):
-    """One ratio per round; None if somebody was not there."""
-    if row.ours not in results or row.beside not in results:
-        return None
-    return sorted(mine[row.figure] / theirs[row.figure] for mine, theirs in
-                  zip(results[row.ours], results[row.beside]))
+    return sorted(mine / theirs for mine, theirs in rounds(row, results))
 
 
 def judge(row, ratio):
@@ -113,25 +114,9 @@ def print_held(engine, results):
 
 
 def print_all(engine, rows, results):
-    for place in results:
+    measured = [place for place in results if results[place]]
+    for place in measured:
         print_ratios(engine, rows, place, results[place])
-    for place in results:
+    for place in measured:
         print_costs(engine, place, results[place])
     print_held(engine, results["unpinned"])
-
-
-def summary(engine, results):
-    """Our own pinned ratios, for the baseline: {row: ratio}."""
-    found = {row.name: ratios(row, results["pinned"]) for row in engine.rows}
-    return {name: round(statistics.median(values), 3)
-            for name, values in found.items() if values}
-
-
-def losses(engine, before, now):
-    """What is worse than the baseline by more than can be noise."""
-    for row in engine.rows:
-        if row.name not in before or row.name not in now:
-            continue
-        old, new = before[row.name], now[row.name]
-        if (new / old if row.figure == "p50" else old / new) > LOSS:
-            yield f"{engine.name}: {row.name}: {new:.2f}, was {old:.2f}"
