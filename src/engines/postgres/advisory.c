@@ -237,8 +237,7 @@ void hf__advisory_queued(struct hf__postgres_ticket *mine)
 void hf__advisory_rest(struct hf__postgres_ticket *mine)
 {
     mine->state = HF__PG_RESTING;
-    mine->watch_ns = hf__now() + REST_NS;
-    hf__postgres_wake(mine->engine, mine->watch_ns);
+    hf__advisory_watch(mine, REST_NS);
 }
 
 static void no_session(struct hf__postgres_ticket *mine, const hf_error *err)
@@ -269,10 +268,8 @@ static void got_session(struct hf__sql_want *want, struct hf__sql_link *link,
         hf__advisory_cut(mine);
         return;
     }
-    if (wait && !mine->queued) {
-        mine->watch_ns = hf__now() + LOOK_NS;
-        hf__postgres_wake(mine->engine, mine->watch_ns);
-    }
+    if (wait)
+        hf__advisory_watch(mine, LOOK_NS);
 }
 
 void hf__advisory_want_session(struct hf__postgres_ticket *mine, bool refused)

@@ -31,6 +31,8 @@ enum {
     HF__PG_GHOSTLY /* its session was lost */
 };
 
+/* No other name was seen with a key: that counts for so long. */
+#define HF__PG_CHECKED_NS (3 * HF_SECOND)
 /* Who holds a lock for so long wants to hear when its session ends. */
 #define HF__PG_LISTEN_NS (20 * HF_MS)
 
@@ -78,6 +80,12 @@ void hf__advisory_drop_mark(struct hf__postgres_ticket *mine);
 /* Somebody has the key: under our name? Then the ticket goes on. */
 void hf__advisory_check(struct hf__postgres_ticket *mine);
 void hf__advisory_collide(struct hf__postgres_ticket *mine, const char *by);
+bool hf__advisory_is_checked(struct hf__postgres_ticket *mine);
+/* Add the question to a call of the main session; its answer: a row if somebody
+ * else has it. Who waits and hears so gives up, and will be told by whom. */
+int hf__advisory_add_check(struct hf__postgres_ticket *mine, hf_error *err);
+void hf__advisory_add_checked(struct hf__postgres_ticket *mine,
+                              const PGresult *answer, int64_t sent_ns);
 /* When the next session without locks is tidied up; what is due is done. */
 int64_t hf__advisory_relax(struct hf__postgres *postgres, int64_t now_ns);
 
@@ -93,6 +101,8 @@ int hf__advisory_leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
                        bool releasing, hf_error *err);
 
 /* keep.c */
+/* A wait is looked at after a pause. */
+void hf__advisory_watch(struct hf__postgres_ticket *mine, int64_t pause_ns);
 int hf__advisory_renew(struct hf__postgres *postgres,
                        struct hf__ticket **tickets, size_t n, hf_error *err);
 int hf__advisory_downgrade(struct hf__postgres *postgres,

@@ -10,6 +10,12 @@
 
 /* ---- in line ------------------------------------------------------------- */
 
+void hf__advisory_watch(struct hf__postgres_ticket *mine, int64_t pause_ns)
+{
+    mine->watch_ns = hf__now() + pause_ns;
+    hf__postgres_wake(mine->engine, mine->watch_ns);
+}
+
 static void on_looked(struct hf__session *session,
                       const struct hf__session_call *call,
                       const struct hf__session_answer *answer)
@@ -17,10 +23,15 @@ static void on_looked(struct hf__session *session,
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
 
-    if (!mine || mine->state != HF__PG_WAITING || !answer || answer->error ||
-        hf__pq.PQntuples(answer->last) == 0)
+    if (!mine || mine->state != HF__PG_WAITING || mine->leaving || !answer ||
+        answer->error)
         return;
-    hf__advisory_queued(mine);
+    if (hf__pq.PQntuples(answer->results[0]) > 0)
+        hf__advisory_queued(mine);
+    if (!hf__advisory_transacts(mine->engine))
+        hf__advisory_watch(mine, HF__PG_CHECKED_NS);
+    if (answer->n > 1)
+        hf__advisory_add_checked(mine, answer->last, call->sent_ns);
 }
 
 static void look(struct hf__postgres_ticket *mine)
@@ -43,7 +54,10 @@ static void look(struct hf__postgres_ticket *mine)
     }
     (void)hf__advisory_number(mine->session->pid, pid);
     if (hf__session_add(hf__advisory_main(mine), HF__PG_IS_WAITING, values, 1,
-                        NULL) == 0)
+                        NULL) == 0 &&
+        (hf__advisory_transacts(mine->engine) ||
+         hf__advisory_is_checked(mine) ||
+         hf__advisory_add_check(mine, NULL) == 0))
         (void)hf__session_send(hf__advisory_main(mine), &call, NULL);
 }
 

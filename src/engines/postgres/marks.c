@@ -7,8 +7,8 @@
  * a lock: a shared lock, among keys of the other kind, on 64 bits of a second
  * hash. It is had before the lock and given back after it. Hence whoever has
  * the key in a snapshot of pg_locks, and not the mark, has it under another
- * name; who finds a lock taken looks there. Nothing is written, and nothing
- * stays when the session ends.
+ * name; who finds a lock taken looks there, and who waits looks again and again
+ * (keep.c). Nothing is written, and nothing stays when the session ends.
  *
  * The mark of the name that a session used last stays for a second, so that
  * taking a lock again and again costs no more than the lock. More of them would
@@ -16,8 +16,6 @@
  */
 #include "engines/postgres/advisory.h"
 
-/* What was found in order is not looked at again for so long. */
-#define CHECKED_NS (10 * HF_SECOND)
 /* A session that has been silent for so long gives its mark back. */
 #define QUIET_NS HF_SECOND
 
@@ -91,6 +89,44 @@ void hf__advisory_collide(struct hf__postgres_ticket *mine, const char *by)
     hf__postgres_failed(mine->engine, mine, &err);
 }
 
+static void set_checked(struct hf__postgres_ticket *mine, int64_t when_ns)
+{
+    struct hf__postgres_name *name = hf__postgres_name(mine->engine, mine->key);
+
+    name->mark = mine->mark;
+    name->checked_ns = when_ns;
+}
+
+bool hf__advisory_is_checked(struct hf__postgres_ticket *mine)
+{
+    const struct hf__postgres_name *name =
+        hf__postgres_name(mine->engine, mine->key);
+
+    return name->checked_ns != 0 && name->mark == mine->mark &&
+           hf__now() - name->checked_ns < HF__PG_CHECKED_NS;
+}
+
+int hf__advisory_add_check(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    char key[24];
+    char mark[24];
+    const char *values[] = {hf__advisory_number(mine->key, key),
+                            hf__advisory_number(mine->mark, mark)};
+
+    return hf__session_add(hf__advisory_main(mine), HF__PG_STRANGER, values, 2,
+                           err);
+}
+
+void hf__advisory_add_checked(struct hf__postgres_ticket *mine,
+                              const PGresult *answer, int64_t sent_ns)
+{
+    bool other = hf__pq.PQntuples(answer) > 0;
+
+    set_checked(mine, other ? 0 : sent_ns);
+    if (other)
+        (void)hf__advisory_cancel(mine, NULL);
+}
+
 static void on_checked(struct hf__session *session,
                        const struct hf__session_call *call,
                        const struct hf__session_answer *answer)
@@ -115,7 +151,7 @@ static void on_checked(struct hf__session *session,
         hf__advisory_collide(mine, by);
         return;
     }
-    hf__postgres_name(postgres, mine->key)->checked_ns = call->sent_ns;
+    set_checked(mine, call->sent_ns);
     hf__advisory_checked(mine);
 }
 
@@ -124,18 +160,13 @@ void hf__advisory_check(struct hf__postgres_ticket *mine)
     struct hf__session *main = hf__advisory_main(mine);
     struct hf__session_call call = {.done = on_checked,
                                     .ticket = mine->ticket->id};
-    int64_t checked_ns = hf__postgres_name(mine->engine, mine->key)->checked_ns;
-    char key[24];
-    char mark[24];
-    const char *values[] = {hf__advisory_number(mine->key, key),
-                            hf__advisory_number(mine->mark, mark)};
 
-    if (checked_ns != 0 && hf__now() - checked_ns < CHECKED_NS) {
+    if (hf__advisory_is_checked(mine)) {
         hf__advisory_checked(mine);
         return;
     }
     mine->state = HF__PG_CHECKING;
-    if (hf__session_add(main, HF__PG_STRANGER, values, 2, NULL) != 0 ||
+    if (hf__advisory_add_check(mine, NULL) != 0 ||
         hf__session_send(main, &call, NULL) != 0)
         hf__advisory_cut(mine);
 }

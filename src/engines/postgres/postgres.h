@@ -66,6 +66,8 @@ enum hf__pg_statement {
     HF__PG_ROW_LOCK, /* table: one at a time per name */
     HF__PG_ROW_PURGE,
     HF__PG_ROW_ASK,
+    HF__PG_ROW_TAKE, /* a quiet name: → token, or no row */
+    HF__PG_ROW_FREE, /* … → token, or no row */
     HF__PG_ROW_GRANT,
     HF__PG_ROW_LOOK,
     HF__PG_ROW_LEAVE,
@@ -241,6 +243,7 @@ struct hf__postgres_ticket {
     bool waiting;           /* table: in line */
     bool leaving;           /* withdraw() or release() was called */
     bool releasing;         /* it was release() */
+    bool alone;             /* table: its row is the only one, or was */
     bool unsure;            /* something of an earlier attempt may be there */
     bool refused;           /* advisory: another has it */
     bool marked;            /* … and its session has its mark */
@@ -261,6 +264,7 @@ static inline struct hf__postgres_ticket *hf__postgres_ticket(
 /* What this client knows about a name. */
 struct hf__postgres_name {
     int64_t key;
+    int64_t mark;       /* of the name that has been checked */
     int64_t checked_ns; /* no other name was seen with the key then */
     uint32_t contended; /* grants at once until it counts as quiet again */
 };
@@ -379,7 +383,7 @@ int hf__postgres_row_acquire(struct hf__postgres *postgres,
 /* False: there is nothing to leave, and that is told. */
 bool hf__postgres_row_leaves(struct hf__postgres *postgres,
                              struct hf__ticket *ticket, bool releasing);
-/* Result @at has a number that is not 0 if it was held. */
+/* A row of result @at has a number that is not 0 if it was held. */
 void hf__postgres_row_left(struct hf__session *session,
                            const struct hf__session_call *call,
                            const struct hf__session_answer *answer, int at);

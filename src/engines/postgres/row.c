@@ -94,6 +94,16 @@ bool hf__postgres_row_leaves(struct hf__postgres *postgres,
     return true;
 }
 
+/* Of the rows that were deleted one may be ours: it has a number. */
+static bool has_number(const PGresult *rows)
+{
+    for (int row = 0; row < hf__pq.PQntuples(rows); row++) {
+        if (hf__session_number(rows, row, 0, 0) != 0)
+            return true;
+    }
+    return false;
+}
+
 void hf__postgres_row_left(struct hf__session *session,
                            const struct hf__session_call *call,
                            const struct hf__session_answer *answer, int at)
@@ -113,8 +123,7 @@ void hf__postgres_row_left(struct hf__session *session,
         return;
     }
     ticket = mine->ticket;
-    lost = mine->releasing &&
-           hf__session_number(answer->results[at], 0, 0, 0) == 0;
+    lost = mine->releasing && !has_number(answer->results[at]);
     hf__postgres_forget(mine);
     hf__up_left(&postgres->base, ticket, lost ? HF_ELOST : 0);
 }

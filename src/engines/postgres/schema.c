@@ -14,6 +14,17 @@
  * In mode=table a change of a name's rows is one transaction that begins with
  * ROW_LOCK, so they happen one after the other; each statement after it sees
  * what the one before has committed. There is no row that stays behind.
+ *
+ * A quiet name is taken by one statement and freed by another. That rests on
+ * two rules, which hold whenever a transaction ends:
+ *
+ *   place 0    if a name has rows, the first of them has place 0. So TAKE, which
+ *              inserts at place 0 or not at all, needs no look at the others:
+ *              the index of places does it, and sees what TAKE cannot see yet.
+ *              GRANT moves up who is first.
+ *   alone      a row that TAKE has made, until ASK adds another. FREE deletes
+ *              no other row; if ASK is quicker, it finds none and the release
+ *              is done the long way, with a grant to the next.
  */
 #include "engines/postgres/postgres.h"
 
@@ -25,6 +36,14 @@
 #define BEFORE                                                                 \
     "r.name = $1 AND r.place <> p.place AND "                                  \
     "(r.token IS NOT NULL OR r.place < p.place)"
+
+/* A row, in three parts; between the last two stands its token. */
+#define PLACE                                                                  \
+    "INSERT INTO holdfast_place (name, place, alone, client, ticket, mode, "   \
+    "slots, ttl_ms, token, until, since, host, pid, owner, note) "
+#define CLAIM "$2, $3::bigint, $4::int, $5::int, $6::bigint, "
+#define DETAILS                                                                \
+    ENDS("$6::bigint") ", clock_timestamp(), $7, $8::bigint, $9, $10 "
 
 static const struct {
     const char *name;
@@ -130,30 +149,50 @@ static const struct {
         {"hf_row_ask",
          "WITH way AS (SELECT count(*) FILTER (WHERE NOT (mode = $4::int "
          "AND $4::int <> 0 AND token IS NOT NULL)) = 0 "
-         "AND ($4::int <> 2 OR count(*) < $5::int) AS free "
-         "FROM holdfast_place WHERE name = $1) "
-         "INSERT INTO holdfast_place (name, client, ticket, mode, slots, "
-         "ttl_ms, token, until, since, host, pid, owner, note) "
-         "SELECT $1, $2, $3::bigint, $4::int, $5::int, $6::bigint, "
-         "CASE WHEN free THEN nextval('holdfast_token') END, " ENDS(
-             "$6::bigint") ", clock_timestamp(), $7, $8::bigint, $9, $10 "
-                           "FROM way WHERE (free OR $11::boolean) "
-                           "AND NOT EXISTS (SELECT FROM holdfast_place "
-                           "WHERE " ME ")",
+         "AND ($4::int <> 2 OR count(*) < $5::int) AS free, "
+         "coalesce(max(place) + 1, 0) AS next "
+         "FROM holdfast_place WHERE name = $1), "
+         "crowd AS (UPDATE holdfast_place SET alone = false "
+         "WHERE name = $1 AND alone) " PLACE "SELECT $1, next, false, " CLAIM
+         "CASE WHEN free THEN nextval('holdfast_token') END, " DETAILS
+         "FROM way WHERE (free OR $11::boolean) "
+         "AND NOT EXISTS (SELECT FROM holdfast_place WHERE " ME ")",
          NULL},
+    /* The lock is had before the number is taken. */
+    [HF__PG_ROW_TAKE] =
+        {"hf_row_take",
+         PLACE "VALUES ($1, 0, true, " CLAIM
+               "CASE WHEN pg_advisory_xact_lock($11::bigint) IS NOT NULL "
+               "THEN nextval('holdfast_token') END, " DETAILS
+               ") ON CONFLICT (name, place) DO NOTHING RETURNING token",
+         NULL},
+    [HF__PG_ROW_FREE] = {"hf_row_free",
+                         "DELETE FROM holdfast_place WHERE " ME
+                         " AND place = 0 AND alone RETURNING token",
+                         NULL},
     [HF__PG_ROW_GRANT] =
         {"hf_row_grant",
-         "WITH w AS (SELECT p.place FROM holdfast_place p WHERE p.name = $1 "
-         "AND p.token IS NULL AND NOT EXISTS (SELECT FROM holdfast_place r "
+         "WITH w AS (SELECT p.place, p.place = (SELECT min(place) "
+         "FROM holdfast_place WHERE name = $1) AS first, "
+         "p.token IS NULL AND NOT EXISTS (SELECT FROM holdfast_place r "
          "WHERE " BEFORE " AND NOT (r.mode = p.mode AND p.mode <> 0)) "
          "AND (p.mode <> 2 OR (SELECT count(*) FROM holdfast_place r "
-         "WHERE " BEFORE ") < p.slots)) "
-         "UPDATE holdfast_place p SET token = nextval('holdfast_token'), "
-         "until = " ENDS("p.ttl_ms") ", since = clock_timestamp() "
-                                     "FROM w WHERE p.name = $1 "
-                                     "AND p.place = w.place RETURNING "
-                                     "pg_notify('hf_' || p.client, "
-                                     "'g ' || p.ticket || ' ' || p.token)",
+         "WHERE " BEFORE ") < p.slots) AS now "
+         "FROM holdfast_place p WHERE p.name = $1) "
+         "UPDATE holdfast_place p "
+         "SET place = CASE WHEN first THEN 0 ELSE p.place END, "
+         "token = CASE WHEN now THEN nextval('holdfast_token') "
+         "ELSE p.token END, "
+         "until = CASE WHEN now THEN " ENDS(
+             "p.ttl_ms") " ELSE p.until END, "
+                         "since = CASE WHEN now THEN clock_timestamp() ELSE "
+                         "p.since END "
+                         "FROM w WHERE p.name = $1 AND p.place = w.place "
+                         "AND (now OR first AND p.place <> 0) RETURNING CASE "
+                         "WHEN now THEN "
+                         "pg_notify('hf_' || p.client, 'g ' || p.ticket || ' ' "
+                         "|| p.token) "
+                         "END",
          NULL},
     [HF__PG_ROW_LOOK] =
         {"hf_row_look",
@@ -168,8 +207,9 @@ static const struct {
                              "holdfast_place p ON " ME,
          NULL},
     [HF__PG_ROW_LEAVE] = {"hf_row_leave",
-                          "DELETE FROM holdfast_place WHERE " ME
-                          " RETURNING token",
+                          "DELETE FROM holdfast_place WHERE name = $1 AND "
+                          "(" ME " OR until < clock_timestamp()) "
+                          "RETURNING CASE WHEN " ME " THEN token END",
                           NULL},
     [HF__PG_ROW_BEAT] =
         {"hf_row_beat",
@@ -291,7 +331,7 @@ const char *hf__pg_schema(const struct hf__postgres *postgres)
         "name text COLLATE \"C\" PRIMARY KEY); "
         "CREATE TABLE IF NOT EXISTS holdfast_place ("
         "name text COLLATE \"C\" NOT NULL, "
-        "place bigint GENERATED ALWAYS AS IDENTITY, "
+        "place bigint NOT NULL, alone boolean NOT NULL, "
         "client text COLLATE \"C\" NOT NULL, ticket bigint NOT NULL, "
         "mode int NOT NULL, slots int NOT NULL, ttl_ms bigint NOT NULL, "
         "token bigint, until timestamptz NOT NULL, "

@@ -7,7 +7,8 @@
  * (schema.c): take out what has expired, do its own, and grant to the first in
  * line, which is told by NOTIFY on its client's channel. So nobody polls, and
  * the cost of a hand-over does not grow with the line. Everything of a client
- * goes over one session.
+ * goes over one session. A name that nobody else wants is taken by one
+ * statement and freed by another.
  *
  * A waiter beats as a holder does: that proves its life, and finds a grant
  * whose notification was lost. It also looks when the lease of a row before it
@@ -23,12 +24,14 @@
 
 #include "engines/postgres/postgres.h"
 
+/* After so many grants at once, nobody seems to contend any more. */
+enum { QUIET = 8 };
+
 /* The parameters that most statements begin with. */
 struct words {
     char whole[HF__PG_WHOLE];
     char ticket[24];
-    char key[24];
-    const char *values[12];
+    const char *values[11];
 };
 
 static void begin(struct words *words, const struct hf__postgres_ticket *mine)
@@ -43,14 +46,19 @@ static void begin(struct words *words, const struct hf__postgres_ticket *mine)
     words->values[2] = words->ticket;
 }
 
+/* Not the key of mode=advisory, which is held for long. */
+static const char *key_of_rows(int64_t key, char to[24])
+{
+    (void)snprintf(to, 24, "%lld", (long long)~key);
+    return to;
+}
+
 int hf__postgres_row_lock(struct hf__postgres *postgres, int64_t key,
                           hf_error *err)
 {
     char text[24];
-    const char *values[] = {text};
+    const char *values[] = {key_of_rows(key, text)};
 
-    /* Not the key of mode=advisory, which is held for long. */
-    (void)snprintf(text, sizeof(text), "%lld", (long long)~key);
     return hf__session_add(&postgres->main, HF__PG_ROW_LOCK, values, 1, err);
 }
 
@@ -65,18 +73,30 @@ static void set_watch(struct hf__postgres_ticket *mine, int64_t ms)
     hf__postgres_wake(mine->engine, mine->watch_ns);
 }
 
+/* Others want it, too: it is not tried the short way for a while. */
+static void set_contended(struct hf__postgres_ticket *mine)
+{
+    hf__postgres_name(mine->engine, mine->key)->contended = QUIET;
+}
+
 /* The row of ROW_LOOK: token, is there one, when to look, who holds it. */
 static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
                    int64_t sent_ns)
 {
     struct hf__postgres *postgres = mine->engine;
     struct hf__ticket *ticket = mine->ticket;
+    struct hf__postgres_name *name = hf__postgres_name(postgres, mine->key);
     const char *holder = hf__session_text(row, 0, 3);
     int64_t token = hf__session_number(row, 0, 0, 0);
 
     if (token != 0) {
+        if (mine->asking && name->contended > 0)
+            name->contended--;
         hf__postgres_row_granted(mine, (uint64_t)token, sent_ns);
-    } else if (hf__session_text(row, 0, 1)[0] == 't') {
+        return;
+    }
+    set_contended(mine);
+    if (hf__session_text(row, 0, 1)[0] == 't') {
         mine->asking = false;
         mine->waiting = true;
         mine->unsure = false;
@@ -114,8 +134,10 @@ static void on_asked(struct hf__session *session,
     }
 }
 
-static int add_ask(struct hf__postgres_ticket *mine, struct words *words,
-                   hf_error *err)
+/* ROW_ASK or ROW_TAKE: a row with all that is to be known of a ticket. */
+static int add_row(struct hf__postgres_ticket *mine,
+                   enum hf__pg_statement statement, const char *last,
+                   struct words *words, hf_error *err)
 {
     const struct hf__ticket *ticket = mine->ticket;
     const struct hf__engine_host *host = mine->engine->base.host;
@@ -136,9 +158,9 @@ static int add_ask(struct hf__postgres_ticket *mine, struct words *words,
     words->values[7] = pid;
     words->values[8] = ticket->owner;
     words->values[9] = ticket->note;
-    words->values[10] = ticket->nowait ? "f" : "t";
-    return hf__session_add(&mine->engine->main, HF__PG_ROW_ASK, words->values,
-                           11, err);
+    words->values[10] = last;
+    return hf__session_add(&mine->engine->main, statement, words->values, 11,
+                           err);
 }
 
 static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
@@ -153,7 +175,8 @@ static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_PURGE, words.values, 1, err);
     if (rc == 0)
-        rc = add_ask(mine, &words, err);
+        rc = add_row(mine, HF__PG_ROW_ASK, mine->ticket->nowait ? "f" : "t",
+                     &words, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
     if (rc == 0)
@@ -161,10 +184,56 @@ static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
     return rc == 0 ? hf__session_send(main, &call, err) : rc;
 }
 
+/* No row: the name is not quiet, and it is done the long way. */
+static void on_taken(struct hf__session *session,
+                     const struct hf__session_call *call,
+                     const struct hf__session_answer *answer)
+{
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(session->engine, call->ticket);
+    uint64_t token = 0;
+
+    if (!mine || mine->leaving || !mine->asking)
+        return; /* not wanted any more */
+    if (!answer || answer->error) {
+        on_asked(session, call, answer);
+        return;
+    }
+    token = (uint64_t)hf__session_number(answer->last, 0, 0, 0);
+    mine->alone = token != 0;
+    if (mine->alone)
+        hf__postgres_row_granted(mine, token, call->sent_ns);
+    else if (send_ask(mine, /* err= */ NULL) != 0)
+        on_asked(session, call, /* answer= */ NULL);
+}
+
+static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__session_call call = {
+        .done = on_taken, .ticket = mine->ticket->id, .sent_ns = hf__now()};
+    char key[24];
+    struct words words;
+    int rc;
+
+    begin(&words, mine);
+    rc = add_row(mine, HF__PG_ROW_TAKE, key_of_rows(mine->key, key), &words,
+                 err);
+    return rc == 0 ? hf__session_send(&mine->engine->main, &call, err) : rc;
+}
+
+static int send_first(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    bool quiet = !mine->unsure && mine->ticket->mode == HF_EXCLUSIVE &&
+                 hf__postgres_name(mine->engine, mine->key)->contended == 0;
+
+    mine->alone = false;
+    return quiet ? send_take(mine, err) : send_ask(mine, err);
+}
+
 static int acquire(struct hf__postgres *postgres, struct hf__ticket *ticket,
                    hf_error *err)
 {
-    return hf__postgres_row_acquire(postgres, ticket, send_ask, err);
+    return hf__postgres_row_acquire(postgres, ticket, send_first, err);
 }
 
 /* ---- leaving ------------------------------------------------------------- */
@@ -176,26 +245,63 @@ static void on_left(struct hf__session *session,
     hf__postgres_row_left(session, call, answer, /* at= */ 1);
 }
 
+static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__session_call call = {.done = on_left,
+                                    .ticket = mine->ticket->id};
+    struct hf__session *main = &mine->engine->main;
+    struct words words;
+    int rc = hf__postgres_row_lock(mine->engine, mine->key, err);
+
+    begin(&words, mine);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_LEAVE, words.values, 3, err);
+    if (rc == 0)
+        rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
+    return rc == 0 ? hf__session_send(main, &call, err) : rc;
+}
+
+/* No row: somebody waits for it, or it is not ours any more. */
+static void on_freed(struct hf__session *session,
+                     const struct hf__session_call *call,
+                     const struct hf__session_answer *answer)
+{
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(session->engine, call->ticket);
+
+    if (!mine || !mine->leaving)
+        return;
+    mine->alone = false;
+    if (answer && !answer->error && hf__pq.PQntuples(answer->last) == 0) {
+        set_contended(mine);
+        if (send_leave(mine, /* err= */ NULL) == 0)
+            return;
+        answer = NULL;
+    }
+    hf__postgres_row_left(session, call, answer, /* at= */ 0);
+}
+
+static int send_free(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__session_call call = {.done = on_freed,
+                                    .ticket = mine->ticket->id};
+    struct words words;
+    int rc;
+
+    begin(&words, mine);
+    rc = hf__session_add(&mine->engine->main, HF__PG_ROW_FREE, words.values, 3,
+                         err);
+    return rc == 0 ? hf__session_send(&mine->engine->main, &call, err) : rc;
+}
+
 static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
                  bool releasing, hf_error *err)
 {
     struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
-    struct hf__session_call call = {.done = on_left, .ticket = ticket->id};
-    struct hf__session *main = &postgres->main;
-    struct words words;
-    int rc;
 
     if (!hf__postgres_row_leaves(postgres, ticket, releasing))
         return 0;
-    begin(&words, mine);
-    rc = hf__postgres_row_lock(postgres, mine->key, err);
-    if (rc == 0)
-        rc = hf__session_add(main, HF__PG_ROW_LEAVE, words.values, 3, err);
-    if (rc == 0)
-        rc = hf__session_add(main, HF__PG_ROW_PURGE, words.values, 1, err);
-    if (rc == 0)
-        rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
-    return rc == 0 ? hf__session_send(main, &call, err) : rc;
+    return mine->alone ? send_free(mine, err) : send_leave(mine, err);
 }
 
 /* ---- beats --------------------------------------------------------------- */

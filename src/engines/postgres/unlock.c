@@ -158,8 +158,7 @@ int hf__advisory_cancel(struct hf__postgres_ticket *mine, hf_error *err)
         mine->cancelling = true;
         mine->engine->cancelling++;
     }
-    mine->watch_ns = hf__now() + AGAIN_NS;
-    hf__postgres_wake(mine->engine, mine->watch_ns);
+    hf__advisory_watch(mine, AGAIN_NS);
     return rc;
 }
 

@@ -133,7 +133,8 @@ FILE *postgres_begin(struct server *server, const char *format, ...)
     EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM "
                                           "pg_stat_activity WHERE "
                                           "application_name = 'psql' AND "
-                                          "wait_event = 'PgSleep'"),
+                                          "wait_event IN "
+                                          "('PgSleep', 'advisory')"),
                       "1\n") == 0);
     return from;
 }

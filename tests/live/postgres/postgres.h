@@ -19,7 +19,8 @@ void postgres_crash(struct server *server);
 /* Run one statement; what it prints, valid until the next call. */
 const char *postgres_do(struct server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Start one statement that does not end by itself; end it. */
+/* Start one statement that does not end by itself: it sleeps, or waits for an
+ * advisory lock. End it while it sleeps. */
 FILE *postgres_begin(struct server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void postgres_end(struct server *server, FILE *psql);

@@ -303,6 +303,12 @@ static int64_t key_of(struct server *server, hf_client *client,
     return key;
 }
 
+static int waiting_for_locks(struct server *server)
+{
+    return atoi(
+        postgres_do(server, "SELECT count(*) FROM pg_locks WHERE NOT granted"));
+}
+
 /* Who has the key without being us could as well be another name with it. */
 TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
 {
@@ -322,6 +328,31 @@ TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
     ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_ECONFIG, &err);
     postgres_end(server, twin);
     ASSERT_RC(client_try(client, "jobs", &err), 0, &err);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+/* The other name stands in line before us, and gets the lock when we have found
+ * everything in order. */
+TEST(names, a_wait_that_comes_to_be_behind_another_name_is_an_error)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), QUICK);
+    hf_client *waiter = postgres_open(server_port(server), QUICK);
+    int64_t key = key_of(server, client, "jobs");
+    hf_hold *hold = client_acquire(client, "jobs");
+    hf_request *request;
+    hf_error err;
+    FILE *twin;
+
+    twin = postgres_begin(
+        server, "SELECT pg_advisory_lock(%lld), pg_sleep(600)", (long long)key);
+    request = start(waiter, "jobs");
+    EVENTUALLY(waiting_for_locks(server) == 2);
+    release(hold);
+    ASSERT_RC(hf_request_wait(request, 30000, &hold, &err), HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "another name");
+    hf_request_free(request);
+    postgres_end(server, twin);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 

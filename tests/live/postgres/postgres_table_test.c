@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * postgres_table_test.c - mode=table: a quiet name is one row, taken by one
+ * statement and freed by another. What happens when it does not stay quiet.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "postgres.h"
+
+#define TABLE "retry.base=1ms&retry.max_interval=20ms&mode=table"
+
+enum { CLIENTS = 4, ROUNDS = 60 };
+
+static hf_hold *acquire(hf_client *client, int mode)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.mode = mode;
+    opts.wait_ms = HF_FOREVER;
+    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    return hold;
+}
+
+static void release(hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* Rows of the name, and how many of them stand where a lock is taken. */
+static void assert_rows(struct server *server, const char *rows)
+{
+    ASSERT_STREQ(postgres_do(server,
+                             "SELECT count(*), count(*) FILTER (WHERE place = "
+                             "0), count(*) FILTER (WHERE alone) "
+                             "FROM holdfast_place WHERE name = 'jobs'"),
+                 rows);
+}
+
+TEST(quiet, a_name_is_one_row_until_somebody_else_wants_it)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), TABLE);
+    hf_client *rival = postgres_open(server_port(server), TABLE);
+    hf_hold *hold = acquire(client, HF_EXCLUSIVE);
+    hf_request *request;
+    hf_error err;
+
+    assert_rows(server, "1|1|1\n");
+    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
+              &err);
+    EVENTUALLY(
+        atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
+    assert_rows(server, "2|1|0\n");
+    release(hold);
+    ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
+    hf_request_free(request);
+    assert_rows(server, "1|1|0\n");
+    release(hold);
+    assert_rows(server, "0|0|0\n");
+}
+
+/* Who made the first row leaves; the place that others look at is the next
+ * holder's then. */
+TEST(quiet, a_reader_who_joined_keeps_writers_out_when_the_first_has_left)
+{
+    struct server *server = postgres_start();
+    hf_client *first = postgres_open(server_port(server), TABLE);
+    hf_client *second = postgres_open(server_port(server), TABLE);
+    hf_client *writer = postgres_open(server_port(server), TABLE);
+    hf_hold *hold = acquire(first, HF_EXCLUSIVE);
+    hf_hold *joined;
+    hf_error err;
+
+    ASSERT_OK(hf_downgrade(hold, &err), &err);
+    joined = acquire(second, HF_SHARED);
+    release(hold);
+    assert_rows(server, "1|1|0\n");
+    ASSERT_RC(client_try(writer, "jobs", &err), HF_EBUSY, &err);
+    release(joined);
+    ASSERT_RC(client_try(writer, "jobs", &err), 0, &err);
+    assert_rows(server, "0|0|0\n");
+}
+
+struct crowd {
+    hf_client *client;
+    unsigned seed;
+};
+
+static atomic_int writers;
+static atomic_int readers;
+static atomic_uint_fast64_t highest;
+
+/* Tokens grow from writer to writer. */
+static void check_alone(hf_hold *hold, int mode)
+{
+    uint64_t token = hf_token(hold);
+
+    if (mode == HF_SHARED) {
+        atomic_fetch_add(&readers, 1);
+        ASSERT_EQ(atomic_load(&writers), 0);
+        atomic_fetch_sub(&readers, 1);
+        return;
+    }
+    ASSERT_EQ(atomic_fetch_add(&writers, 1), 0);
+    ASSERT_EQ(atomic_load(&readers), 0);
+    ASSERT_GT(token, atomic_exchange(&highest, token));
+    atomic_fetch_sub(&writers, 1);
+}
+
+static void *contend(void *arg)
+{
+    struct crowd *crowd = arg;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        int mode = rand_r(&crowd->seed) % 4 == 0 ? HF_SHARED : HF_EXCLUSIVE;
+        hf_hold *hold = acquire(crowd->client, mode);
+
+        check_alone(hold, mode);
+        release(hold);
+        if (rand_r(&crowd->seed) % 4 == 0) /* quiet for a moment */
+            (void)sched_yield();
+    }
+    return NULL;
+}
+
+TEST(quiet, and_contended_take_turns_and_nobody_gets_in_between)
+{
+    struct server *server = postgres_start();
+    struct crowd crowd[CLIENTS];
+    pthread_t threads[CLIENTS];
+
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        crowd[i].client = postgres_open(server_port(server), TABLE);
+        crowd[i].seed = i;
+        ASSERT_EQ(pthread_create(&threads[i], NULL, contend, &crowd[i]), 0);
+    }
+    for (unsigned i = 0; i < CLIENTS; i++)
+        ASSERT_EQ(pthread_join(threads[i], NULL), 0);
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
