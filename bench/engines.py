@@ -236,27 +236,38 @@ MYSQL = plain_engine(
     "mysql", ["mysql/with_mysql.sh", ""],
     [Row("pair, mode=get_lock", "get_lock", "raw get_lock", "p50", 1.25),
      Row("pair, mode=table", "table", "raw table", "p50", 1.3),
-     Row("handover, mode=get_lock", "handover", "raw handover", "p50", 1.3)],
+     Row("handover, mode=get_lock", "handover", "raw handover", "p50", 1.3),
+     Row("handover, mode=for_update", "handover, rows", "raw for_update",
+         "p50", 1.3)],
     [limit("mysql", "get_lock"),
      ours("get_lock", "--scenario", "pair", query="?mode=get_lock"),
      limit("mysql", "table"),
      ours("table", "--scenario", "pair", query="?mode=table"),
      limit("mysql", "handover"),
-     ours("handover", "--scenario", "handover", query="?mode=get_lock")])
+     ours("handover", "--scenario", "handover", query="?mode=get_lock"),
+     limit("mysql", "for_update"),
+     ours("handover, rows", "--scenario", "handover",
+          query="?mode=for_update")])
 
 POSTGRES = plain_engine(
     "postgres", ["postgres/with_postgres.sh", ""],
     [Row("pair, mode=advisory", "advisory", "raw pair", "p50", 1.25),
      Row("pair, mode=table", "table", "raw rows", "p50", 1.3),
      Row("handover, mode=advisory", "handover", "raw handover", "p50", 1.3),
-     Row("handover, mode=table", "notify", "raw handover", "rate")],
+     Row("handover, mode=table", "notify", "raw notify", "p50", 1.3),
+     Row("handover, mode=for_update", "handover, rows", "raw for_update",
+         "p50", 1.3)],
     [limit("postgres", "pair"),
      ours("advisory", "--scenario", "pair", query="?mode=advisory"),
      limit("postgres", "rows"),
      ours("table", "--scenario", "pair", query="?mode=table"),
      limit("postgres", "handover"),
      ours("handover", "--scenario", "handover", query="?mode=advisory"),
-     ours("notify", "--scenario", "handover", query="?mode=table")])
+     limit("postgres", "notify"),
+     ours("notify", "--scenario", "handover", query="?mode=table"),
+     limit("postgres", "for_update"),
+     ours("handover, rows", "--scenario", "handover",
+          query="?mode=for_update")])
 
 MEMCACHED = plain_engine(
     "memcached", ["memcached/with_memcached.sh", "tcp", ""],

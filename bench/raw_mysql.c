@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raw_mysql.c get_lock|table|handover SECONDS PORT - what the server can do,
- * with libmariadb and nothing of ours: prepared pairs of GET_LOCK and
- * RELEASE_LOCK, of INSERT and DELETE; and GET_LOCK handed back and forth
- * between two processes that wait inside the server.
+ * raw_mysql.c - what one MariaDB server can do at most, for ./dev bench mysql.
+ *
+ *     raw_mysql SCENARIO SECONDS PORT
+ *
+ *   get_lock    GET_LOCK and RELEASE_LOCK, prepared
+ *   table       INSERT and DELETE of one row, prepared, two commits
+ *   handover    two processes pass a turn by GET_LOCK, waiting in the server
+ *   for_update  … by SELECT … FOR UPDATE and COMMIT
+ *
+ * libmariadb's blocking calls.
  */
 #include <mysql.h>
-#include <signal.h>
-#include <sys/wait.h>
 
-#include "raw.h"
+#include "raw_handover.h"
 
 static struct samples *samples;
 
@@ -64,37 +68,78 @@ static void pairs(const char *name, MYSQL_STMT *take, MYSQL_STMT *free_it,
     print(name, (double)samples->n / seconds, samples);
 }
 
-/* Two processes want one lock all the time, and wait for it in the server. */
-static void handover(const char *port, double seconds)
+/* ---- hand-over ---------------------------------------------------------- */
+
+struct session {
+    MYSQL *mysql;
+    MYSQL_STMT *take;
+    MYSQL_STMT *give;
+};
+
+static struct session *new_session(const char *port)
 {
-    pid_t other = fork();
-    MYSQL *mysql = dial(port);
-    MYSQL_STMT *take = prepare(mysql, "SELECT GET_LOCK('raw',60)");
-    MYSQL_STMT *free_it = prepare(mysql, "SELECT RELEASE_LOCK('raw')");
-    uint64_t end = end_of(seconds);
+    struct session *session = calloc(1, sizeof(*session));
 
-    while (other == 0 || now_ns() < end) {
-        uint64_t before = now_ns();
+    if (!session)
+        die("calloc");
+    session->mysql = dial(port);
+    return session;
+}
 
-        execute(take);
-        if (other != 0)
-            sample(samples, now_ns() - before);
-        execute(free_it);
-    }
-    (void)kill(other, SIGKILL);
-    (void)waitpid(other, NULL, 0);
-    print("handover", 2 * (double)samples->n / seconds, samples);
+static void *dial_get_lock(const char *port, int me)
+{
+    struct session *session = new_session(port);
+
+    (void)me;
+    session->take = prepare(session->mysql, "SELECT GET_LOCK('raw',60)");
+    session->give = prepare(session->mysql, "SELECT RELEASE_LOCK('raw')");
+    return session;
+}
+
+static void *dial_row(const char *port, int me)
+{
+    struct session *session = new_session(port);
+
+    (void)me;
+    if (mysql_query(session->mysql,
+                    "CREATE TABLE IF NOT EXISTS raw_row(name VARBINARY(64) "
+                    "PRIMARY KEY) ENGINE=InnoDB") != 0 ||
+        mysql_query(session->mysql,
+                    "INSERT IGNORE INTO raw_row VALUES('jobs')") != 0 ||
+        mysql_query(session->mysql, "SET autocommit=0") != 0)
+        fail(mysql_error(session->mysql));
+    session->take = prepare(
+        session->mysql, "SELECT 1 FROM raw_row WHERE name='jobs' FOR UPDATE");
+    session->give = prepare(session->mysql, "COMMIT");
+    return session;
+}
+
+static void take_it(void *session)
+{
+    execute(((struct session *)session)->take);
+}
+
+static void give_it(void *session)
+{
+    execute(((struct session *)session)->give);
 }
 
 int main(int argc, char **argv)
 {
     MYSQL *mysql;
 
+    const struct player get_lock = {dial_get_lock, take_it, give_it};
+    const struct player for_update = {dial_row, take_it, give_it};
+
     samples = samples_new();
     if (argc != 4)
-        fail("get_lock|table|handover SECONDS PORT");
+        fail("get_lock|table|handover|for_update SECONDS PORT");
     if (strcmp(argv[1], "handover") == 0) {
-        handover(argv[3], atof(argv[2]));
+        handover(argv[1], &get_lock, argv[3], atof(argv[2]));
+        return 0;
+    }
+    if (strcmp(argv[1], "for_update") == 0) {
+        handover(argv[1], &for_update, argv[3], atof(argv[2]));
         return 0;
     }
     mysql = dial(argv[3]);

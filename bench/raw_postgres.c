@@ -5,16 +5,18 @@
  *
  *     raw_postgres SCENARIO SECONDS URL
  *
- *   pair      pg_try_advisory_lock and pg_advisory_unlock, prepared, blocking
- *   rows      INSERT and DELETE of one row, prepared, two commits
- *   handover  two processes pass a turn by pg_advisory_lock
+ *   pair        pg_try_advisory_lock and pg_advisory_unlock, prepared, blocking
+ *   rows        INSERT and DELETE of one row, prepared, two commits
+ *   handover    two processes pass a turn by pg_advisory_lock
+ *   for_update  … by SELECT … FOR UPDATE and COMMIT
+ *   notify      … by NOTIFY: who is told inserts the row; who gives deletes it
  *
  * libpq's blocking calls.
  */
 #include <libpq-fe.h>
-#include <sys/wait.h>
+#include <poll.h>
 
-#include "raw.h"
+#include "raw_handover.h"
 
 static struct samples *samples;
 
@@ -65,56 +67,119 @@ static void pairs(const char *scenario, PGconn *conn, double seconds)
     print(scenario, (double)samples->n / seconds, samples);
 }
 
-/* Each waits for the lock that the other has; the time between a release
- * there and the grant here is what is measured. */
-struct turn {
-    volatile uint64_t released_ns;
-    volatile int stop;
-    volatile uint64_t passed;
-};
+/* ---- hand-over ---------------------------------------------------------- */
 
-static void pass_turns(PGconn *conn, struct turn *turn)
+static void *dial_advisory(const char *url, int me)
 {
-    while (!turn->stop) {
-        uint64_t released;
-
-        run(conn, "wait");
-        released = turn->released_ns;
-        if (released != 0)
-            sample(samples, now_ns() - released);
-        turn->passed++;
-        turn->released_ns = now_ns();
-        run(conn, "give");
-    }
-}
-
-static void handover(const char *url, double seconds)
-{
-    struct turn *turn = shared_page(sizeof(*turn));
-    struct timespec pause = {
-        .tv_sec = (time_t)seconds,
-        .tv_nsec = (long)((seconds - (double)(long)seconds) * 1e9)};
-    pid_t child = fork();
-    pid_t clock;
     PGconn *conn = dial(url);
 
-    prepare(conn, "wait", "SELECT pg_advisory_lock(42)");
+    (void)me;
+    prepare(conn, "take", "SELECT pg_advisory_lock(42)");
     prepare(conn, "give", "SELECT pg_advisory_unlock(42)");
-    if (child == 0) {
-        pass_turns(conn, turn);
-        _exit(0);
-    }
-    clock = fork();
-    if (clock == 0) {
-        nanosleep(&pause, NULL);
-        turn->stop = 1;
-        _exit(0);
-    }
-    pass_turns(conn, turn);
-    waitpid(child, NULL, 0);
-    waitpid(clock, NULL, 0);
-    print("handover", (double)turn->passed / seconds, samples);
+    return conn;
 }
+
+static void take_it(void *conn)
+{
+    run(conn, "take");
+}
+
+static void give_it(void *conn)
+{
+    run(conn, "give");
+}
+
+/* Without a word of what is there already. */
+static void make_table(PGconn *conn)
+{
+    check(conn, PQexec(conn, "SET client_min_messages = warning"));
+    check(conn, PQexec(conn, "SELECT pg_advisory_lock(43)"));
+    check(conn, PQexec(conn, "CREATE TABLE IF NOT EXISTS raw_lock (name "
+                             "text PRIMARY KEY, owner text)"));
+    check(conn, PQexec(conn, "SELECT pg_advisory_unlock(43)"));
+}
+
+static void *dial_row(const char *url, int me)
+{
+    PGconn *conn = dial(url);
+
+    (void)me;
+    make_table(conn);
+    check(conn, PQexec(conn, "INSERT INTO raw_lock VALUES ('row', 'me') "
+                             "ON CONFLICT DO NOTHING"));
+    prepare(conn, "take",
+            "SELECT 1 FROM raw_lock WHERE name = 'row' FOR UPDATE");
+    return conn;
+}
+
+static void take_row(void *conn)
+{
+    check(conn, PQexec(conn, "BEGIN"));
+    run(conn, "take");
+}
+
+static void give_row(void *conn)
+{
+    check(conn, PQexec(conn, "COMMIT"));
+}
+
+struct listener {
+    PGconn *conn;
+    int told;
+};
+
+/* The first turn is number 0's. */
+static void *dial_notify(const char *url, int me)
+{
+    struct listener *listener = calloc(1, sizeof(*listener));
+    PGconn *conn = dial(url);
+
+    if (!listener)
+        die("calloc");
+    make_table(conn);
+    listener->conn = conn;
+    listener->told = me == 0;
+    check(conn, PQexec(conn, me == 0 ? "LISTEN raw_0" : "LISTEN raw_1"));
+    prepare(conn, "take", "INSERT INTO raw_lock VALUES ('turn', 'me')");
+    prepare(conn, "give",
+            me == 0 ? "WITH gone AS (DELETE FROM raw_lock WHERE name = 'turn') "
+                      "SELECT pg_notify('raw_1', '')"
+                    : "WITH gone AS (DELETE FROM raw_lock WHERE name = 'turn') "
+                      "SELECT pg_notify('raw_0', '')");
+    return listener;
+}
+
+static void take_told(void *arg)
+{
+    struct listener *listener = arg;
+    struct pollfd fd = {PQsocket(listener->conn), POLLIN, 0};
+    PGnotify *notify;
+
+    while (!listener->told) {
+        while ((notify = PQnotifies(listener->conn)) != NULL) {
+            listener->told = 1;
+            PQfreemem(notify);
+        }
+        if (!listener->told) {
+            (void)poll(&fd, 1, -1);
+            PQconsumeInput(listener->conn);
+        }
+    }
+    listener->told = 0;
+    run(listener->conn, "take");
+}
+
+static void give_told(void *arg)
+{
+    run(((struct listener *)arg)->conn, "give");
+}
+
+static const struct {
+    const char *scenario;
+    struct player player;
+} players[] = {{"handover", {dial_advisory, take_it, give_it}},
+               {"for_update", {dial_row, take_row, give_row}},
+               {"notify", {dial_notify, take_told, give_told}}};
 
 int main(int argc, char **argv)
 {
@@ -123,12 +188,15 @@ int main(int argc, char **argv)
     PGconn *conn;
 
     samples = samples_new();
-    if (strcmp(scenario, "handover") == 0) {
-        handover(argv[3], seconds);
+    for (size_t i = 0; i < sizeof(players) / sizeof(players[0]); i++) {
+        if (strcmp(scenario, players[i].scenario) != 0)
+            continue;
+        handover(scenario, &players[i].player, argv[3], seconds);
         return 0;
     }
     if (strcmp(scenario, "pair") != 0 && strcmp(scenario, "rows") != 0) {
-        (void)fprintf(stderr, "raw_postgres pair|rows|handover SECONDS URL\n");
+        (void)fprintf(stderr, "raw_postgres pair|rows|handover|for_update|"
+                              "notify SECONDS URL\n");
         return 2;
     }
     conn = dial(argv[3]);
@@ -136,8 +204,7 @@ int main(int argc, char **argv)
         prepare(conn, "take", "SELECT pg_try_advisory_lock(42)");
         prepare(conn, "give", "SELECT pg_advisory_unlock(42)");
     } else {
-        check(conn, PQexec(conn, "CREATE TABLE IF NOT EXISTS raw_lock (name "
-                                 "text PRIMARY KEY, owner text)"));
+        make_table(conn);
         prepare(conn, "take", "INSERT INTO raw_lock VALUES ('jobs', 'me')");
         prepare(conn, "give", "DELETE FROM raw_lock WHERE name = 'jobs'");
     }
