@@ -3,7 +3,7 @@
 #
 # prepare.sh java|go|node|python FROM TO - build the peer in FROM, with the
 # libraries that it names, into the directory TO. Does nothing if that is done
-# and FROM has not changed since.
+# and FROM has not changed since; two at once are one after the other.
 
 set -euo pipefail
 
@@ -11,6 +11,8 @@ tool=$1
 from=$2
 to=$3
 mkdir -p "$to"
+exec 9>"$to/lock"
+flock 9
 sum=$(cat "$from"/* | sha256sum)
 if [ "$(cat "$to/done" 2>/dev/null)" = "$sum" ]; then
     exit 0

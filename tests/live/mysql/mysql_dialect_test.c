@@ -1,39 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mysql_dialect_test.c - the tables of others on MariaDB. */
-#include <stdarg.h>
-
-#include "live/sql/dialect.h"
-#include "mysql.h"
-
-static int port;
-
-const char database_utc[] = "UTC_TIMESTAMP(3)";
-
-void database_fresh(void)
-{
-    port = mysql_fresh();
-}
-
-const char *database_do(const char *format, ...)
-{
-    char statements[2048];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(statements, sizeof(statements), format, args);
-    va_end(args);
-    return mysql_do(port, "%s", statements);
-}
-
-const char *database_url(const char *query)
-{
-    return mysql_url(port, query);
-}
-
-void database_forbid_tables(void)
-{
-    (void)mysql_do(port, "REVOKE CREATE ON locks.* FROM locker@127.0.0.1");
-}
+#include "live/sql/database.h"
 
 /* As ShedLock's manual has it: the collation is the server's standard. */
 #define THEIR_TABLE                                                            \
@@ -53,7 +20,7 @@ TEST(shedlock, two_names_of_one_row_are_an_error_and_not_one_lock)
 
     database_fresh();
     (void)database_do(THEIR_TABLE "COLLATE utf8mb4_unicode_ci");
-    client = mysql_open(port, "dialect=shedlock");
+    client = client_open(database_url("dialect=shedlock"));
     hold = client_acquire(client, "jobs");
     for (int i = 0; i < 3; i++) {
         ASSERT_EQ(client_try(client, others[i], &err), HF_EINVAL);
@@ -77,14 +44,15 @@ TEST(shedlock, the_row_of_another_is_not_looked_at)
         (void)database_do("DROP TABLE IF EXISTS shedlock;" THEIR_TABLE
                           "CHARSET=%s",
                           charsets[i]);
-        client = mysql_open(port, "dialect=shedlock&prefix=gr\xc3\xb6\xc3\x9f"
-                                  "e/");
+        client = client_open(
+            database_url("dialect=shedlock&prefix=gr\xc3\xb6\xc3\x9f"
+                         "e/"));
         hold = client_acquire(client, "jobs");
-        ASSERT_HAS(mysql_do(port,
-                            "EXPLAIN UPDATE shedlock SET lock_until=NOW() "
-                            "WHERE name=_utf8mb4 x'6772c3b6c39f652f6a6f6273' "
-                            "AND locked_by=_utf8mb4 x'61'"),
-                   "PRIMARY");
+        ASSERT_HAS(
+            database_do("EXPLAIN UPDATE shedlock SET lock_until=NOW() "
+                        "WHERE name=_utf8mb4 x'6772c3b6c39f652f6a6f6273' "
+                        "AND locked_by=_utf8mb4 x'61'"),
+            "PRIMARY");
         ASSERT_OK(hf_verify(hold, &err), &err);
         ASSERT_OK(hf_release(hold, &err), &err);
     }
@@ -99,7 +67,7 @@ TEST(shedlock, the_zone_of_the_server_is_the_one_of_the_row)
 
     database_fresh();
     (void)database_do("SET GLOBAL time_zone='+05:00'");
-    client = mysql_open(port, "dialect=shedlock&ttl=60s");
+    client = client_open(database_url("dialect=shedlock&ttl=60s"));
     hold = client_acquire(client, "jobs");
     ASSERT_STREQ(database_do("SELECT COUNT(*) FROM shedlock WHERE lock_until "
                              "BETWEEN UTC_TIMESTAMP()+INTERVAL 30 SECOND AND "

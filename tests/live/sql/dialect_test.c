@@ -5,7 +5,7 @@
  * What the others would read and write stands here as SQL; tests/interop has
  * the libraries themselves.
  */
-#include "live/sql/dialect.h"
+#include "live/sql/database.h"
 
 #include <stdlib.h>
 

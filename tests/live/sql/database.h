@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * dialect.h - the tables of others, on either database: what the tests of both
- * need of one.
- */
-#ifndef HF_LIVE_SQL_DIALECT_H
-#define HF_LIVE_SQL_DIALECT_H
+/* database.h - what tests need that run on either database. */
+#ifndef HF_LIVE_SQL_DATABASE_H
+#define HF_LIVE_SQL_DATABASE_H
 
 #include "test.h"
 #include "test_client.h"
@@ -17,8 +14,11 @@ const char *database_do(const char *format, ...)
 /* A URL of the user of the tests, with "?QUERY"; valid until the next but
  * three. */
 const char *database_url(const char *query);
-/* Now, in UTC and without a zone. */
+/* … and as Java's drivers have it. */
+const char *database_jdbc(void);
+/* Now, in UTC and without a zone; the type of that. */
 extern const char database_utc[];
+extern const char database_instant[];
 /* That user may not make tables any more; it may use them. */
 void database_forbid_tables(void);
 
