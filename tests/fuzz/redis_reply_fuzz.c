@@ -3,9 +3,10 @@
  * redis_reply_fuzz.c - a Redis server that says anything.
  *
  * The engine is real, and so are its calls; the bytes that a server would send
- * are the fuzzer's. The core is redis_core.c.
+ * are the fuzzer's. The core is fuzz_core.c.
  */
-#include "redis_core.h"
+#include "engines/redis/redis.h"
+#include "fuzz_core.h"
 
 static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
 {
@@ -17,10 +18,10 @@ static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
     redis->stream.state = HF__STREAM_OPEN;
     redis->stream.io.fd = -1;
     redis->stream.opened(&redis->stream);
-    redis_core_feed(&redis->stream, hello, sizeof(hello) - 1);
-    redis_core_ask(engine);
-    redis_core_feed(&redis->stream, data, size / 2);
-    redis_core_feed(&redis->stream, data + size / 2, size - size / 2);
+    fuzz_core_feed(&redis->stream, hello, sizeof(hello) - 1);
+    fuzz_core_ask(engine);
+    fuzz_core_feed(&redis->stream, data, size / 2);
+    fuzz_core_feed(&redis->stream, data + size / 2, size - size / 2);
     if (redis->stream.state == HF__STREAM_OPEN) {
         hf_error err;
 
@@ -35,18 +36,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const modes[] = {"lock", "fenced",  "fair",
                                         "rw",   "permits", "semaphore"};
-    struct redis_core core;
+    struct fuzz_core core;
     bool redisson;
 
     if (size == 0)
         return 0;
     redisson = (data[0] & 129) == 128;
-    redis_core_open(&core, &hf__engine_redis, "redis+unix:///nowhere/at/all",
-                    data[0] & 1 ? "plain"
-                    : redisson  ? "redisson"
-                                : "",
-                    redisson ? modes[(data[0] >> 1) % HF_COUNT_OF(modes)] : "");
+    fuzz_core_open(&core, &hf__engine_redis, "redis+unix:///nowhere/at/all",
+                   data[0] & 1 ? "plain"
+                   : redisson  ? "redisson"
+                               : "",
+                   redisson ? modes[(data[0] >> 1) % HF_COUNT_OF(modes)] : "");
     run(core.engine, data + 1, size - 1);
-    redis_core_close(&core);
+    fuzz_core_close(&core);
     return 0;
 }

@@ -8,7 +8,8 @@
  * each with a letter that says whose it is, up to the byte 1. "!" ends the
  * connection of the letter behind it, "~" lets time pass.
  */
-#include "redis_core.h"
+#include "engines/redis/redis.h"
+#include "fuzz_core.h"
 
 enum { STREAMS = 64 };
 
@@ -96,11 +97,11 @@ static void piece(const uint8_t *bytes, size_t len)
     size_t i = (size_t)(bytes[0] - 'a');
 
     if (bytes[0] == '~')
-        redis_core_fire();
+        fuzz_core_fire();
     else if (bytes[0] == '!' && len > 1)
         end((size_t)(bytes[1] - 'a'));
     else if (i < n_streams && streams[i])
-        redis_core_feed(streams[i], bytes + 1, len - 1);
+        fuzz_core_feed(streams[i], bytes + 1, len - 1);
 }
 
 static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
@@ -115,9 +116,9 @@ static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
         open_all();
         if (len > 0)
             piece(data, len);
-        if (redis_core_connected() && !asked) {
+        if (fuzz_core_connected() && !asked) {
             asked = true;
-            redis_core_ask(engine);
+            fuzz_core_ask(engine);
         }
         len += stop != NULL;
         data += len;
@@ -132,16 +133,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const dialects[] = {"", "plain", "redisson"};
     static const char sentinel[] = "redis-sentinel://a,b,c/m1";
     static const char cluster[] = "redis-cluster://a,b";
-    struct redis_core core;
+    struct fuzz_core core;
 
     if (size < 2)
         return 0;
     n_streams = 0;
-    redis_core_open(
+    fuzz_core_open(
         &core, data[0] == 's' ? &hf__engine_redis : &hf__engine_redis_cluster,
         data[0] == 's' ? sentinel : cluster,
         dialects[data[1] % HF_COUNT_OF(dialects)], "");
     run(core.engine, data + 2, size - 2);
-    redis_core_close(&core);
+    fuzz_core_close(&core);
     return 0;
 }

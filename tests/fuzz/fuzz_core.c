@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* redis_core.c - the core, played for the fuzz targets of the Redis engines. */
-#include "redis_core.h"
+/* fuzz_core.c - the core, played for the fuzz targets of whole engines. */
+#include "fuzz_core.h"
 
 enum { TICKETS = 5, QUERIES = 5, TIMERS = 512 };
 
@@ -11,6 +11,7 @@ static bool leaving[TICKETS];
 static bool connected;
 static struct hf__timer *timers[TIMERS];
 static size_t n_timers;
+static bool (*keeps)(struct hf__engine *engine, struct hf__ticket *ticket);
 
 static int place_of(const struct hf__ticket *ticket)
 {
@@ -48,7 +49,7 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
 {
     struct hf__engine *engine = owner;
 
-    CHECK(grant->tokens >= 1 && grant->lease_ms == ticket->ttl_ms);
+    CHECK(grant->tokens >= 1 && grant->lease_ms <= ticket->ttl_ms);
     CHECK(!leaving[place_of(ticket)]);
     ticket->token = grant->token;
     leaving[place_of(ticket)] = true;
@@ -94,14 +95,20 @@ static void on_renewed(void *owner, struct hf__ticket *ticket,
 {
     (void)owner;
     (void)place_of(ticket);
-    CHECK(grant->lease_ms == ticket->ttl_ms);
+    CHECK(grant->lease_ms <= ticket->ttl_ms);
 }
 
 static void on_lost(void *owner, struct hf__ticket *ticket, int reason)
 {
-    (void)owner;
+    struct hf__engine *engine = owner;
+
     CHECK(reason >= 0 && reason < HF__LOST_REASONS);
-    gone(ticket);
+    if (keeps && keeps(engine, ticket)) {
+        leaving[place_of(ticket)] = true; /* lost its place: not wanted */
+        (void)engine->ops->withdraw(engine, ticket, NULL);
+    } else {
+        gone(ticket);
+    }
 }
 
 static void on_left(void *owner, struct hf__ticket *ticket, int rc)
@@ -150,12 +157,18 @@ static void timer(const struct hf__engine_host *host, struct hf__timer *which,
     timers[n_timers++] = which;
 }
 
-bool redis_core_connected(void)
+void fuzz_core_keeps(bool (*fn)(struct hf__engine *engine,
+                                struct hf__ticket *ticket))
+{
+    keeps = fn;
+}
+
+bool fuzz_core_connected(void)
 {
     return connected;
 }
 
-void redis_core_fire(void)
+void fuzz_core_fire(void)
 {
     for (size_t i = 0; i < n_timers; i++)
         timers[i]->fire(timers[i]);
@@ -183,7 +196,7 @@ static void ask(struct hf__engine *engine, int i)
         gone(ticket);
 }
 
-void redis_core_ask(struct hf__engine *engine)
+void fuzz_core_ask(struct hf__engine *engine)
 {
     const struct hf__engine_ops *ops = engine->ops;
     hf__engine_query_fn *const asks[QUERIES] = {ops->list, ops->check_token,
@@ -204,8 +217,8 @@ void redis_core_ask(struct hf__engine *engine)
 
 /* ---- coming and going ------------------------------------------------------ */
 
-void redis_core_open(struct redis_core *core, const struct hf__engine_ops *ops,
-                     const char *url, const char *dialect, const char *mode)
+void fuzz_core_open(struct fuzz_core *core, const struct hf__engine_ops *ops,
+                    const char *url, const char *dialect, const char *mode)
 {
     struct hf__engine *engine = calloc(1, ops->size);
 
@@ -240,7 +253,7 @@ void redis_core_open(struct redis_core *core, const struct hf__engine_ops *ops,
     CHECK(ops->open(engine, NULL) == 0);
 }
 
-void redis_core_close(struct redis_core *core)
+void fuzz_core_close(struct fuzz_core *core)
 {
     for (int i = 0; i < QUERIES; i++)
         CHECK(answered[i]);
@@ -255,7 +268,7 @@ void redis_core_close(struct redis_core *core)
     hf_config_free(core->config);
 }
 
-void redis_core_feed(struct hf__stream *stream, const void *bytes, size_t len)
+void fuzz_core_feed(struct hf__stream *stream, const void *bytes, size_t len)
 {
     if (stream->state != HF__STREAM_OPEN || len == 0)
         return;

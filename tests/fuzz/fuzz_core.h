@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_core.h - the core, played for the fuzz targets of whole engines.
+ *
+ * It asks for a few locks and puts a few questions, checks what it is told, and
+ * gives tickets back as soon as their end is reported, so that a stale use of
+ * one is seen.
+ */
+#ifndef HF_TESTS_FUZZ_CORE_H
+#define HF_TESTS_FUZZ_CORE_H
+
+#include "config.h"
+#include "engine.h"
+#include "fuzz.h"
+#include "net/stream.h"
+
+struct fuzz_core {
+    struct hf__engine *engine;
+    struct hf__loop loop;
+    struct hf__settings settings;
+    struct hf__engine_host host;
+    struct hf__url *url;
+    hf_config *config;
+};
+
+void fuzz_core_open(struct fuzz_core *core, const struct hf__engine_ops *ops,
+                    const char *url, const char *dialect, const char *mode);
+/* All that was asked must have been answered. */
+void fuzz_core_close(struct fuzz_core *core);
+void fuzz_core_ask(struct hf__engine *engine);
+/* Has the engine said so? */
+bool fuzz_core_connected(void);
+/* Time passes: all timers that were ever started. */
+void fuzz_core_fire(void);
+/* What the engine has of a ticket that it reported as lost is withdrawn, if this
+ * says that there is something; without it, nothing is. */
+void fuzz_core_keeps(bool (*keeps)(struct hf__engine *engine,
+                                   struct hf__ticket *ticket));
+/* Bytes came. */
+void fuzz_core_feed(struct hf__stream *stream, const void *bytes, size_t len);
+
+#endif
