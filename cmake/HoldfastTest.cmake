@@ -5,9 +5,30 @@
 #                   [TIMEOUT seconds] [BUSY])
 #
 # A program that links the library's private parts and tests/lib, and a ctest
-# of the same name that runs it. Most tests wait for servers and leases, so
+# of the same name that runs it. What is not called …_test.c is a fixture. Most tests wait for servers and leases, so
 # ./dev runs four for each processor; BUSY is for one that computes.
 set(HOLDFAST_TESTS_PER_PROCESSOR 4)
+
+# What links a test, or a fixture of tests.
+function(holdfast_use_test_libraries target)
+    if(TARGET holdfast_test)
+        target_link_libraries(${target} PRIVATE holdfast_test)
+    endif()
+    target_link_libraries(${target} PRIVATE holdfast_internal)
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+endfunction()
+
+# The object of a fixture: compiled once, whoever names it.
+function(holdfast_fixture source ret_object)
+    get_filename_component(path "${source}" ABSOLUTE)
+    file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${path}")
+    string(MAKE_C_IDENTIFIER "${name}" name)
+    if(NOT TARGET ${name})
+        add_library(${name} OBJECT "${path}")
+        holdfast_use_test_libraries(${name})
+    endif()
+    set(${ret_object} $<TARGET_OBJECTS:${name}> PARENT_SCOPE)
+endfunction()
 
 function(holdfast_add_test)
     cmake_parse_arguments(
@@ -20,14 +41,15 @@ function(holdfast_add_test)
         set(test_TIMEOUT 600)
     endif()
 
-    add_executable(${test_NAME} ${test_SOURCES})
+    add_executable(${test_NAME})
+    foreach(source IN LISTS test_SOURCES)
+        if(NOT source MATCHES "_test[.]c$")
+            holdfast_fixture("${source}" source)
+        endif()
+        target_sources(${test_NAME} PRIVATE "${source}")
+    endforeach()
     target_link_libraries(${test_NAME} PRIVATE ${test_LIBRARIES})
-    if(TARGET holdfast_test)
-        target_link_libraries(${test_NAME} PRIVATE holdfast_test)
-    endif()
-    target_link_libraries(${test_NAME} PRIVATE holdfast_internal)
-    target_include_directories(${test_NAME}
-                               PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    holdfast_use_test_libraries(${test_NAME})
 
     if(HOLDFAST_COVERAGE)
         target_sources(${test_NAME}

@@ -227,6 +227,7 @@ void fuzz_core_open(struct fuzz_core *core, const struct hf__engine_ops *ops,
     for (int i = 0; i < QUERIES; i++)
         answered[i] = true;
     memset(core, 0, sizeof(*core));
+    core->loop.epoll_fd = core->loop.event_fd = core->loop.timer_fd = -1;
     core->config = hf_config_new();
     CHECK(engine && core->config &&
           hf__config_resolve(core->config, &core->settings, NULL) == 0);
@@ -263,6 +264,7 @@ void fuzz_core_close(struct fuzz_core *core)
         free(tickets[i]);
         tickets[i] = NULL;
     }
+    hf__loop_release(&core->loop);
     hf__url_free(core->url);
     hf__settings_release(&core->settings);
     hf_config_free(core->config);
