@@ -338,7 +338,9 @@ static int wait_for_events(int epoll_fd, struct epoll_event *events,
 
         ms = left_ms < INT_MAX ? (int)left_ms : INT_MAX;
     }
-    return epoll_wait(epoll_fd, events, HF__LOOP_BATCH, ms);
+    /* By syscall(): epoll_wait() is a point of cancellation. */
+    return (int)syscall(SYS_epoll_pwait, epoll_fd, events, HF__LOOP_BATCH, ms,
+                        NULL, 0);
 }
 
 int hf__loop_real_poll(struct hf__loop *loop, struct hf__loop_batch *batch,
