@@ -39,12 +39,10 @@ class Row:
     figure: str = "p50"
     floor: float = 0  # 0: nothing was promised
     goal: float = 0
+    checked: bool = True  # has a place in the baseline
 
     def better(self, one, other):
         return one < other if self.figure == "p50" else one > other
-
-    def is_ours(self):
-        return not self.ours.startswith("raw ")
 
 
 @dataclasses.dataclass
@@ -56,8 +54,8 @@ class Engine:
     alias: str = ""
     counted: bool = False  # quick enough for callgrind
 
-    def ours(self):
-        return [row for row in self.rows if row.is_ours()]
+    def checked(self):
+        return [row for row in self.rows if row.checked]
 
 
 def ours(name, *arguments, query="", **keys):
@@ -118,19 +116,27 @@ THREADS = (2, 8, 32)
 HELD = (1000, 10000, 100000)
 
 
+def long_enough(n):
+    """A hundred processes need a while until each had its turn."""
+    return {"seconds": 1} if n > 10 else {}
+
+
 def handovers(counters=None):
     return [ours(f"handover {n}", "--scenario", "handover", "--processes", n,
-                 counters=counters) for n in PROCESSES]
+                 counters=counters, **long_enough(n)) for n in PROCESSES]
 
 
 def handovers_beside_raw(engine, counters=None):
     return [one for n, two in zip(PROCESSES, handovers(counters)) for one in (
-        limit(engine, "handover", n, name=f"raw handover {n}"), two)]
+        limit(engine, "handover", n, name=f"raw handover {n}",
+              **long_enough(n)), two)]
 
 
 GROWTH = Row("handover, 100 waiting of 2 waiting", "handover 101", "handover 3")
-RAW_GROWTH = Row("raw handover, 100 waiting of 2 waiting", "raw handover 101",
-                 "raw handover 3")
+# Beside raw, the rows of raw are checked: the growth depends on other programs.
+GROWTHS = [dataclasses.replace(GROWTH, checked=False),
+           Row("raw handover, 100 waiting of 2 waiting", "raw handover 101",
+               "raw handover 3", checked=False)]
 
 
 def threads(scenario, numbers=THREADS):
@@ -166,7 +172,7 @@ LOCAL = Engine(
      Row("handover, 2 processes", "handover 2", "raw handover 2", "p50", 2.5),
      Row("handover, 10 processes", "handover 10", "raw handover 10"),
      Row("handover, 101 processes", "handover 101", "raw handover 101"),
-     GROWTH, RAW_GROWTH,
+     *GROWTHS,
      Row("one name, 8 threads", SHARED, "raw shared-name", "rate", 0.5),
      Row("async, 100 under way, of pair", "async 100", "pair", "rate"),
      Row("holdfast run x -- true", "run", "flock(1)", "p50", 1.5, 1.2)],
@@ -191,7 +197,7 @@ REDIS = Engine(
          1.5),
      Row("handover, 10 processes", "handover 10", "raw handover 10"),
      Row("handover, 101 processes", "handover 101", "raw handover 101"),
-     GROWTH, RAW_GROWTH,
+     *GROWTHS,
      Row("8 threads, of pipelining", "pair, 8 threads", "raw pipeline 8",
          "rate", 0.4),
      Row("8 threads posting, of pipelining", "posted, 8 threads",

@@ -16,6 +16,8 @@
  * not survive a fork.
  */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,6 +26,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,6 +97,20 @@ static void nap(void)
     clock_nanosleep(CLOCK_MONOTONIC, 0, &ms, NULL);
 }
 
+/* A hundred that look every millisecond would leave no time to those who are
+ * still connecting. */
+static void await_go(struct page *page)
+{
+    while (atomic_load(&page->go) == 0)
+        (void)syscall(SYS_futex, &page->go, FUTEX_WAIT, 0, NULL, NULL, 0);
+}
+
+static void tell_go(struct page *page)
+{
+    atomic_store(&page->go, 1);
+    (void)syscall(SYS_futex, &page->go, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static int be_process(struct page *page, int me)
 {
     hf_client *client = NULL;
@@ -103,8 +120,7 @@ static int be_process(struct page *page, int me)
         return rc;
     bench_describe(&page->parts[me].figures, client);
     atomic_fetch_add(&page->ready, 1);
-    while (atomic_load(&page->go) == 0)
-        nap();
+    await_go(page);
     take_turns(page, me, client);
     hf_close(client);
     return 0;
@@ -173,7 +189,7 @@ static int measure(const struct bench *bench, struct page *page, pid_t *pids,
     uint64_t began = bench_now_ns();
 
     if (rc == 0) {
-        atomic_store(&page->go, 1);
+        tell_go(page);
         bench_wait(bench, began, began + (uint64_t)(bench->seconds * 1e9));
         figures->seconds = (double)(bench_now_ns() - began) / 1e9;
     }
