@@ -27,8 +27,9 @@ class Contender:
     peer: typing.Any = None  # a process that stays
 
     def is_slow(self):
-        """Nothing for --quick: held locks, and a hundred processes."""
-        return self.once or self.name.endswith("handover 101")
+        """Nothing for --quick: what is held, a hundred processes, or ten
+        thousand requests."""
+        return self.once or self.name.endswith((" 101", " 10000"))
 
 
 @dataclasses.dataclass
@@ -116,20 +117,20 @@ THREADS = (2, 8, 32)
 HELD = (1000, 10000, 100000)
 
 
-def long_enough(n):
-    """A hundred processes need a while until each had its turn."""
-    return {"seconds": 1} if n > 10 else {}
+def long_enough(n, many):
+    """With @many of them it takes a while until each had its turn."""
+    return {"seconds": 1} if n >= many else {}
 
 
 def handovers(counters=None):
     return [ours(f"handover {n}", "--scenario", "handover", "--processes", n,
-                 counters=counters, **long_enough(n)) for n in PROCESSES]
+                 counters=counters, **long_enough(n, 100)) for n in PROCESSES]
 
 
 def handovers_beside_raw(engine, counters=None):
     return [one for n, two in zip(PROCESSES, handovers(counters)) for one in (
         limit(engine, "handover", n, name=f"raw handover {n}",
-              **long_enough(n)), two)]
+              **long_enough(n, 100)), two)]
 
 
 GROWTH = Row("handover, 100 waiting of 2 waiting", "handover 101", "handover 3")
@@ -145,8 +146,8 @@ def threads(scenario, numbers=THREADS):
 
 
 def flights():
-    return [ours(f"async {n}", "--scenario", "async", "--locks", n)
-            for n in IN_FLIGHT]
+    return [ours(f"async {n}", "--scenario", "async", "--locks", n,
+                 **long_enough(n, 10000)) for n in IN_FLIGHT]
 
 
 def held(numbers, seconds, counters=None):
@@ -189,7 +190,8 @@ REDIS = Engine(
      limit("redis", "blocking", 8),
      limit("hiredis", "blocking", 8, name="hiredis")] + threads("shared-name") +
     [one for n, two in zip(IN_FLIGHT, flights()) for one in (limit(
-        "redis", "pipeline", n, name=f"raw pipeline {n}"), two)] +
+        "redis", "pipeline", n, name=f"raw pipeline {n}",
+        **long_enough(n, 10000)), two)] +
     held(HELD, 12, redis_counters),
     [Row("pair", "pair", "raw pair", "p50", 1.25, 1.1),
      Row("try, refused", "try", "raw try"),
