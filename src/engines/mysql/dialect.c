@@ -146,6 +146,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     if (rc != 0)
         return rc;
     hf__mysql_ticket_know(mysql, ticket);
+    mine->unsure |= known;
     mine->asking = true;
     rc = hf__mysql_ask(&mysql->main, ticket,
                        mysql->dialect_texts[HF__MYSQL_TAKE], on_taken, 0, err);

@@ -168,7 +168,8 @@ struct hf__mysql_ticket {
     bool trying;     /* the first question has not been answered */
     bool held;       /* a session or transaction holds it */
     bool lent;       /* the caller has had the transaction */
-    bool unsure;     /* a commit of the caller's was not answered */
+    bool unsure;     /* a commit of the caller's was not answered; of a row: an
+                        acquire before this one */
     bool exorcising; /* the ghost is being ended */
     struct hf__mysql_session ghost;  /* lost, and may hold it or wait */
     struct hf__mysql_connection *on; /* the session; NULL: none */
@@ -400,8 +401,7 @@ void hf__mysql_ticket_forget(struct hf__mysql *mysql,
 /* If the tables were not there: make them, and ask again. True: it is done. */
 bool hf__mysql_remake(struct hf__mysql_call *call,
                       const struct hf__mysql_reply *reply);
-/* What became of an acquire. Not granted: an error, so nothing of it is
- * there. */
+/* What became of an acquire. Not granted: an error, so it did nothing. */
 void hf__mysql_row_granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
                            uint64_t token, int64_t sent_ns);
 void hf__mysql_row_busy(struct hf__mysql *mysql, struct hf__ticket *ticket,

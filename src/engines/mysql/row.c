@@ -65,6 +65,7 @@ void hf__mysql_row_granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
     mine->asking = false;
     mine->waiting = false;
+    mine->unsure = false;
     mine->poll_ns = 0;
     mine->in_row = ticket->mode != HF_EXCLUSIVE;
     hf__up_granted(&mysql->base, ticket, &grant);
@@ -95,16 +96,20 @@ void hf__mysql_row_not_granted(struct hf__mysql *mysql,
                                struct hf__ticket *ticket,
                                const struct hf__mysql_reply *reply)
 {
+    bool unsure = hf__mysql_ticket(mysql, ticket)->unsure;
     hf_error err;
 
-    if (hf__mysql_is_collision(reply)) {
-        hf__mysql_ticket_forget(mysql, ticket);
-        hf__up_busy(&mysql->base, ticket, hf__now() + collision_pause_ns, NULL);
+    (void)hf__mysql_explain(mysql, reply, &err);
+    if (unsure) { /* what was asked before may have been granted */
+        hf__mysql_ticket(mysql, ticket)->asking = false;
+        hf__up_unknown(&mysql->base, ticket, &err);
         return;
     }
-    (void)hf__mysql_explain(mysql, reply, &err);
     hf__mysql_ticket_forget(mysql, ticket);
-    hf__up_failed(&mysql->base, ticket, &err);
+    if (hf__mysql_is_collision(reply))
+        hf__up_busy(&mysql->base, ticket, hf__now() + collision_pause_ns, NULL);
+    else
+        hf__up_failed(&mysql->base, ticket, &err);
 }
 
 void hf__mysql_row_busy(struct hf__mysql *mysql, struct hf__ticket *ticket,

@@ -185,6 +185,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     int rc;
 
     hf__mysql_ticket_know(mysql, ticket);
+    mine->unsure |= known;
     mine->asking = true;
     mine->waiting = false;
     mine->poll_ns = 0;

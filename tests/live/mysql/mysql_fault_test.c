@@ -441,6 +441,47 @@ TEST(network, a_lost_answer_leaves_no_transaction_behind)
     lose_the_answer(QUICK "&io_timeout=1s&mode=for_update");
 }
 
+/* … and asked again, it is refused: that says nothing of the first time. */
+static void lose_the_answer_and_be_refused(const char *query, const char *held)
+{
+    int port = mysql_fresh();
+    struct proxy *proxy = proxy_start(port);
+    hf_client *client = mysql_open(proxy_port(proxy), query);
+    hf_client *rival = mysql_open(port, query);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
+    opts.wait_ms = 1500;
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM %s", held)) == 1);
+    (void)mysql_do(port, "SET GLOBAL read_only=1");
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    ASSERT_TRUE(hf_request_wait(request, HF_FOREVER, &hold, &err) != 0);
+    hf_request_free(request);
+    (void)mysql_do(port, "SET GLOBAL read_only=0");
+    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
+}
+
+TEST(network, a_lost_answer_and_a_refusal_leave_no_row_behind)
+{
+    lose_the_answer_and_be_refused(QUICK "&ttl=1h",
+                                   "holdfast_lock WHERE ticket<>''");
+}
+
+TEST(network, a_lost_answer_and_a_refusal_leave_no_row_of_shedlock_behind)
+{
+    lose_the_answer_and_be_refused(
+        QUICK "&ttl=1h&dialect=shedlock",
+        "shedlock WHERE lock_until>UTC_TIMESTAMP(3)");
+}
+
 /* ---- the caller's own statements ----------------------------------------- */
 
 TEST(transaction, is_committed_with_the_release)
