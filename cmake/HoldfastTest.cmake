@@ -9,6 +9,10 @@
 # ./dev runs four for each processor; BUSY is for one that computes.
 set(HOLDFAST_TESTS_PER_PROCESSOR 4)
 
+# What ./dev asan and ./dev tsan build: programs with one of these labels.
+set(HOLDFAST_SANITIZED "unit|contract|sim|torture|stress")
+add_custom_target(sanitized_tests)
+
 # What links a test, or a fixture of tests.
 function(holdfast_use_test_libraries target)
     if(TARGET holdfast_test)
@@ -50,6 +54,10 @@ function(holdfast_add_test)
     endforeach()
     target_link_libraries(${test_NAME} PRIVATE ${test_LIBRARIES})
     holdfast_use_test_libraries(${test_NAME})
+
+    if(test_LABELS MATCHES "${HOLDFAST_SANITIZED}")
+        add_dependencies(sanitized_tests ${test_NAME})
+    endif()
 
     if(HOLDFAST_COVERAGE)
         target_sources(${test_NAME}
