@@ -24,7 +24,7 @@ struct turns {
     struct samples samples;
 };
 
-/* What one process needs for it: @me is 0 or 1. */
+/* What one process needs for it; me is 0 or 1. */
 struct player {
     void *(*dial)(const char *where, int me);
     void (*take)(void *connection);

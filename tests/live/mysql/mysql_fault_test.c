@@ -7,9 +7,11 @@
 #include <mysqld_error.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/dynlib.h"
 #include "base/world.h"
+#include "disk.h"
 #include "event.h"
 #include "mysql.h"
 #include <mysql.h>
@@ -295,6 +297,47 @@ TEST(administrator, who_lets_the_disk_fill_up_is_told)
     ASSERT_NE(client_try(mysql_open(port, QUICK), "jobs", NULL), 0);
     /* It is so full that not even this is sure to be written. */
     (void)hf_release(hold, NULL);
+}
+
+/* The tables are on a disk of two megabytes, and so is a file of somebody else's
+ * that grows until there is no room. */
+TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
+{
+    static const char *const quick[] = {"--innodb-flush-log-at-trx-commit=0",
+                                        NULL};
+    struct server *server;
+    hf_client *client;
+    hf_hold *hold;
+    char tables[256];
+    char filler[300];
+    char fill[400];
+    hf_error err;
+    int port;
+
+    disk_prepare();
+    server = mysql_start(quick);
+    port = server_port(server);
+    (void)snprintf(tables, sizeof(tables), "%s/data/locks", server_dir(server));
+    if (!disk_mount(tables, 2048)) {
+        test_not_tested("a disk of two megabytes cannot be mounted here");
+        return;
+    }
+    client = mysql_open(port, QUICK "&io_timeout=1s");
+    hold = client_acquire(client, "jobs");
+    (void)snprintf(filler, sizeof(filler), "%s/filler", tables);
+    (void)snprintf(fill, sizeof(fill), "cat /dev/zero >%s 2>/dev/null", filler);
+    (void)!system(fill); /* NOLINT: our own words */
+    ASSERT_RC(take_new_names(client, &err), HF_ENOSPACE, &err);
+    ASSERT_HAS(err.text, "full");
+    ASSERT_EQ(unlink(filler), 0);
+    ASSERT_RC(client_try(client, "a new one", &err), 0, &err);
+    ASSERT_RC(client_try(mysql_open(port, QUICK), "jobs", &err), HF_EBUSY,
+              &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(strcmp(mysql_do(port, "SELECT (SELECT COUNT(*) FROM "
+                                     "holdfast_lock WHERE ticket<>'') + "
+                                     "(SELECT COUNT(*) FROM holdfast_ticket)"),
+                      "0\n") == 0);
 }
 
 struct turns {

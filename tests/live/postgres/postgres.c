@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "disk.h"
 #include "event.h"
 #include "tempdir.h"
 
@@ -58,6 +59,7 @@ static struct server *share(void)
     (void)setenv("HF_PG_DIRECTORY", directory, 1);
     if (system(make) != 0) /* NOLINT: our own words */
         FAIL("initdb fails");
+    disk_prepare();
     server = server_share(words, directory);
     test_defer_late(quit, server);
     return server;

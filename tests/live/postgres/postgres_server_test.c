@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "certificates.h"
+#include "disk.h"
 #include "event.h"
 #include "postgres.h"
 #include "proc.h"
@@ -171,14 +172,14 @@ enum { NAMES = 2000 };
 static bool shrink_disk(struct server *server)
 {
     char command[1024];
+    char small[256];
 
+    (void)snprintf(small, sizeof(small), "%s/small", server_dir(server));
     (void)snprintf(command, sizeof(command),
-                   "mkdir -p %s/small && mount -t tmpfs -o size=1m none "
-                   "%s/small 2>/dev/null && chown --reference=%s/data %s/small "
-                   "&& chmod 700 %s/small",
-                   server_dir(server), server_dir(server), server_dir(server),
-                   server_dir(server), server_dir(server));
-    if (system(command) != 0) /* NOLINT: our own words */
+                   "mkdir -p %s && chown --reference=%s/data %s", small,
+                   server_dir(server), small);
+    if (system(command) != 0 || /* NOLINT: our own words */
+        !disk_mount(small, 1024))
         return false;
     (void)postgres_do(server, "CREATE TABLESPACE small LOCATION '%s/small'",
                       server_dir(server));
@@ -190,14 +191,10 @@ static bool shrink_disk(struct server *server)
 static void widen_disk(void *arg)
 {
     struct server *server = arg;
-    char command[512];
 
     (void)postgres_do(server, "DROP TABLE IF EXISTS holdfast_place, filler");
     (void)postgres_do(server, "CHECKPOINT");
     (void)postgres_do(server, "DROP TABLESPACE small");
-    (void)snprintf(command, sizeof(command), "umount -l %s/small",
-                   server_dir(server));
-    (void)!system(command); /* NOLINT: our own words */
 }
 
 /* Hold one lock after the other until there is no room for the next. */
