@@ -99,7 +99,7 @@ static void acquire_inside(int rc, hf_hold *hold, const hf_error *err,
 
     (void)err;
     outcome->hold = hold;
-    outcome->inner = contract_acquire(outcome->client, "another one");
+    outcome->inner = contract_acquire(outcome->client, "another");
     contract_release(outcome->inner);
     contract_release(hold);
     event_tell(&outcome->done, rc);
@@ -484,7 +484,7 @@ static int child_opens_its_own(const char *url, const char *name)
         return 1;
     if (hf_acquire(client, name, &opts, &hold, NULL) != HF_EBUSY)
         return 2;
-    if (hf_acquire(client, "the child's own", &opts, &hold, NULL) != 0)
+    if (hf_acquire(client, "the-child's-own", &opts, &hold, NULL) != 0)
         return 3;
     if (hf_release(hold, NULL) != 0)
         return 4;

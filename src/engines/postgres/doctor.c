@@ -6,8 +6,10 @@
  * and giving back a key of our own. The greeting has refused poolers, standbys
  * and old servers already, so they need no question.
  */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "engines/postgres/postgres.h"
 
@@ -103,6 +105,59 @@ static void check_keepalive(struct hf__postgres *postgres,
               "needed for it");
 }
 
+/* Does libpq look at the server's certificate? By itself it does not. */
+static bool verifies(PGconn *conn)
+{
+    PQconninfoOption *options = hf__pq.PQconninfo(conn);
+    bool verified = false;
+
+    for (PQconninfoOption *o = options; o && o->keyword; o++) {
+        if (strcmp(o->keyword, "sslmode") == 0 && o->val)
+            verified = strncmp(o->val, "verify-", strlen("verify-")) == 0;
+    }
+    hf__pq.PQconninfoFree(options);
+    return verified;
+}
+
+/* Is the server on this machine? */
+static bool is_here(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } peer = {.any.sa_family = AF_UNSPEC};
+    socklen_t len = sizeof(peer);
+
+    if (getpeername(fd, &peer.any, &len) != 0)
+        return false;
+    return peer.any.sa_family == AF_UNIX ||
+           (peer.any.sa_family == AF_INET &&
+            ntohl(peer.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET) ||
+           (peer.any.sa_family == AF_INET6 &&
+            IN6_IS_ADDR_LOOPBACK(&peer.in6.sin6_addr));
+}
+
+static void check_tls(struct hf__postgres *postgres, struct hf__query *query)
+{
+    PGconn *conn = postgres->main.conn;
+    bool here = is_here(hf__pq.PQsocket(conn));
+
+    if (!hf__pq.PQsslInUse(conn))
+        (void)hf__query_add_finding(
+            query, here ? OK : WARN, "encryption",
+            here ? "" : "give tls.ca: without it libpq goes on without TLS",
+            here ? "none, and none needed: the server is on this machine"
+                 : "none");
+    else if (verifies(conn))
+        (void)hf__query_add_finding(query, OK, "encryption", "",
+                                    "TLS, certificate verified");
+    else
+        (void)hf__query_add_finding(query, WARN, "encryption", "give tls.ca",
+                                    "TLS, but nobody looks at the server's "
+                                    "certificate");
+}
+
 static void finish(struct hf__postgres *postgres, struct hf__query *query,
                    const struct hf__session_answer *answer)
 {
@@ -123,6 +178,7 @@ static void finish(struct hf__postgres *postgres, struct hf__query *query,
     check_clock(query, row, table);
     check_limits(postgres, query, row);
     check_keepalive(postgres, query);
+    check_tls(postgres, query);
     if (postgres->dialect)
         return; /* its table is there, or there would be no connection */
     (void)hf__query_add_finding(

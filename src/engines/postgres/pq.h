@@ -39,7 +39,10 @@
     X(PQnfields)                                                               \
     X(PQgetvalue)                                                              \
     X(PQgetisnull)                                                             \
-    X(PQcmdTuples)
+    X(PQcmdTuples)                                                             \
+    X(PQsslInUse)                                                              \
+    X(PQconninfo)                                                              \
+    X(PQconninfoFree)
 
 struct hf__pq_library {
     HF__PQ_FUNCTIONS(HF__DYNLIB_FIELD)

@@ -81,6 +81,38 @@ TEST(tls, verifies_authority_and_name)
     ASSERT_HAS(err.text, "certificate");
 }
 
+/* What the doctor says about it. */
+static int note_encryption(const hf_finding *finding, void *ctx)
+{
+    if (strcmp(finding->check, "encryption") == 0)
+        (void)snprintf(ctx, 100, "%d %s", finding->status, finding->detail);
+    return 0;
+}
+
+static const char *ask_doctor(struct server *server, const char *query)
+{
+    static char told[100];
+    hf_client *client = postgres_open(server_port(server), query);
+    hf_error err;
+
+    told[0] = '\0';
+    ASSERT_OK(hf_doctor(client, note_encryption, told, &err), &err);
+    return told;
+}
+
+/* libpq's own sslmode is prefer: TLS if it is there, and no look at whose. */
+TEST(tls, that_nobody_verifies_is_told_by_the_doctor)
+{
+    struct server *server = start_with_certificate("IP:127.0.0.1");
+    char verified[512];
+
+    (void)snprintf(verified, sizeof(verified), "tls.ca=%s/good.crt", dir);
+    ASSERT_HAS(ask_doctor(server, verified), "certificate verified");
+    ASSERT_HAS(ask_doctor(server, "connect=wait"), "nobody looks");
+    ASSERT_EQ(atoi(ask_doctor(server, "connect=wait")), HF_FINDING_WARN);
+    ASSERT_HAS(ask_doctor(server, "sslmode=disable"), "on this machine");
+}
+
 /* ---- several hosts ------------------------------------------------------- */
 
 TEST(hosts, the_first_that_serves_is_used)
