@@ -72,11 +72,43 @@ static void take_out(struct hf__mysql_connection *connection,
     connection->mysql->base.under_way--;
 }
 
+/* Empty: what is not looked at then may stay. */
+static void reset_reply(struct hf__mysql_reply *reply)
+{
+    reply->code = 0;
+    reply->text[0] = '\0';
+    reply->rows = NULL;
+    reply->n = 0;
+    reply->fields = 0;
+}
+
 static void drop_reply(struct hf__mysql_reply *reply)
 {
     if (reply->rows)
         hf__mariadb.mysql_free_result(reply->rows);
-    memset(reply, 0, sizeof(*reply));
+    reset_reply(reply);
+}
+
+/* It has room for much that most answers do not need. */
+static void move_reply(struct hf__mysql_reply *to, struct hf__mysql_reply *from)
+{
+    size_t n = from->n < HF__MYSQL_BATCH ? from->n + 1 : HF__MYSQL_BATCH;
+
+    to->code = from->code;
+    hf__text_copy(to->text, sizeof(to->text), from->text);
+    to->rows = from->rows;
+    to->n = from->n;
+    memcpy(to->affected, from->affected, n * sizeof(to->affected[0]));
+    to->number = from->number;
+    to->fields = from->fields;
+    memcpy(to->lengths, from->lengths, sizeof(to->lengths));
+    memcpy(to->null, from->null, sizeof(to->null));
+    for (unsigned i = 0; i < to->fields; i++) {
+        size_t at = (size_t)i * HF__MYSQL_FIELD;
+
+        memcpy(to->room + at, from->room + at, to->lengths[i] + 1);
+    }
+    reset_reply(from);
 }
 
 void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
@@ -213,7 +245,7 @@ static int bind_values(const struct hf__mysql_prepared *prepared,
 {
     MYSQL_BIND binds[HF__MYSQL_PARAMS];
 
-    memset(binds, 0, sizeof(binds));
+    memset(binds, 0, call->n_params * sizeof(binds[0]));
     for (unsigned i = 0; i < call->n_params; i++) {
         struct hf__mysql_param *param = &call->params[i];
 
@@ -392,6 +424,7 @@ static int next_step(struct hf__mysql_connection *connection)
             return HF__MYSQL_FETCH;
         note_affected(reply,
                       hf__mariadb.mysql_stmt_affected_rows(prepared->handle));
+        reply->number = hf__mariadb.mysql_stmt_insert_id(prepared->handle);
         return HF__MYSQL_IDLE;
     case HF__MYSQL_FETCH:
         return take_row(connection, prepared) == 0 ? HF__MYSQL_IDLE
@@ -411,9 +444,9 @@ static bool start_call(struct hf__mysql_connection *connection);
 static void finish(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_call *call = hf__mysql_call_first(connection);
-    struct hf__mysql_reply reply = connection->reply;
+    struct hf__mysql_reply reply;
 
-    memset(&connection->reply, 0, sizeof(connection->reply));
+    move_reply(&reply, &connection->reply);
     take_out(connection, call);
     connection->step = HF__MYSQL_IDLE;
     if (hf__list_empty(&connection->calls))

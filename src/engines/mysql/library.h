@@ -39,6 +39,7 @@
     X(mysql_stmt_execute_cont)                                                 \
     X(mysql_stmt_field_count)                                                  \
     X(mysql_stmt_affected_rows)                                                \
+    X(mysql_stmt_insert_id)                                                    \
     X(mysql_stmt_bind_result)                                                  \
     X(mysql_stmt_store_result_start)                                           \
     X(mysql_stmt_store_result_cont)                                            \

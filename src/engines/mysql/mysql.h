@@ -13,6 +13,7 @@
  *   dialect.c     dialect=shedlock, dialect=spring
  *   session.c     mode=get_lock, mode=for_update
  *   pooled.c      the connections that these need beside the main one
+ *   listen.c      the end of a session that holds is heard
  *   inspect.c     list, check, break, versions        doctor.c
  */
 #ifndef HF_MYSQL_MYSQL_H
@@ -49,6 +50,7 @@ struct hf__mysql_reply {
     MYSQL_RES *rows; /* the first result that has rows; NULL: none */
     uint32_t n;      /* statements that were carried out */
     uint64_t affected[HF__MYSQL_BATCH];
+    uint64_t number; /* that a prepared statement gave to LAST_INSERT_ID() */
     unsigned fields; /* of a prepared statement's row; 0: there is none */
     unsigned long lengths[HF__MYSQL_FIELDS];
     char null[HF__MYSQL_FIELDS];
@@ -225,6 +227,9 @@ struct hf__mysql {
     char *dialect_texts[HF__MYSQL_DIALECT_TEXTS];
     struct hf__sql_pool pool;
     uint32_t round;      /* of the timer */
+    uint32_t held;       /* tickets that a session or transaction holds */
+    int64_t held_ns;     /* since when there is one */
+    bool listening;      /* … so long that the end of its session is heard */
     uint32_t main_users; /* tickets that ask, or hold, on the main session */
     struct hf__mysql_connection main;
     bool up;
@@ -323,6 +328,14 @@ int hf__mysql_explain_lost(const struct hf__mysql *mysql, hf_error *err);
 bool hf__mysql_is_collision(const struct hf__mysql_reply *reply);
 bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply);
 
+/* ---- listen.c ---------------------------------------------------------- */
+
+/* A session or transaction holds the ticket, or not any more. */
+void hf__mysql_set_held(struct hf__mysql *mysql, struct hf__mysql_ticket *mine,
+                        bool held);
+/* Begin to listen if it is time; when to come again. */
+int64_t hf__mysql_listen(struct hf__mysql *mysql, int64_t now_ns);
+
 /* ---- statements.c ------------------------------------------------------ */
 
 /* What is put in the place of a '$' and a letter. */
@@ -355,6 +368,7 @@ const struct hf__mysql_lock_texts *hf__mysql_lock_texts(
     const struct hf__mysql *mysql, const char *name);
 
 extern const char hf__mysql_make_tables[];
+extern const char hf__mysql_take[];
 extern const char hf__mysql_acquire_fast[];
 extern const char hf__mysql_acquire_slow[];
 extern const char hf__mysql_look[];

@@ -11,8 +11,8 @@
  *
  * The lease is wait_timeout, in whole seconds: a session that says nothing for
  * so long is ended by the server. A renewal is any word. With nobody to talk to
- * a session that holds something is listened to, so that its end is noticed
- * when it happens.
+ * a session that has held something for a moment is listened to, so that its end
+ * is noticed when it happens.
  *
  * Failure: a lost session may still be alive at the server, and hold or wait.
  * It is a ghost until the main connection has ended it by its own lock
@@ -104,7 +104,9 @@ static int64_t relax_one(struct hf__mysql_connection *connection,
 static int64_t relax(struct hf__mysql *mysql, int64_t now_ns)
 {
     int64_t due_ns = relax_one(&mysql->main, now_ns);
+    int64_t listen_ns = hf__mysql_listen(mysql, now_ns);
 
+    due_ns = listen_ns < due_ns ? listen_ns : due_ns;
     HF_LIST_EACH(&mysql->pool.idle, link) {
         int64_t next_ns = relax_one(hf__mysql_connection_of(HF_CONTAINER_OF(
                                         link, struct hf__sql_link, idle)),
@@ -116,16 +118,6 @@ static int64_t relax(struct hf__mysql *mysql, int64_t now_ns)
 }
 
 /* ---- whose session ----------------------------------------------------- */
-
-/* A session that holds is listened to. */
-static void set_held(struct hf__mysql *mysql, struct hf__mysql_ticket *mine,
-                     bool held)
-{
-    if (mine->held == held)
-        return;
-    mine->held = held;
-    mysql->base.under_way += held ? 1U : UINT32_MAX;
-}
 
 static void bind_session(struct hf__mysql_ticket *mine,
                          struct hf__mysql_connection *connection)
@@ -142,7 +134,7 @@ static void unbind(struct hf__mysql *mysql, struct hf__mysql_ticket *mine)
 {
     struct hf__mysql_connection *connection = mine->on;
 
-    set_held(mysql, mine, false);
+    hf__mysql_set_held(mysql, mine, false);
     mine->trying = false;
     mine->on = NULL;
     if (!connection)
@@ -309,7 +301,7 @@ static void granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
     mine->asking = false;
     mine->waiting = false;
-    set_held(mysql, mine, true);
+    hf__mysql_set_held(mysql, mine, true);
     hf__up_granted(&mysql->base, ticket, &grant);
 }
 
@@ -615,6 +607,13 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
+/* for_update: nobody but us has used the transaction, so it is still there. */
+static bool is_untouched(const struct hf__mysql *mysql,
+                         const struct hf__mysql_ticket *mine)
+{
+    return !is_get_lock(mysql) && !mine->lent;
+}
+
 static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
                     struct hf__mysql_reply *reply)
 {
@@ -629,8 +628,9 @@ static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
     /* get_lock: it was ours. for_update: the transaction that held it was still
      * open, and has been committed. */
     left(mysql, ticket,
-         reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
-             hf__mysql_number(row[0]) == 1);
+         reply->code == 0 && (is_untouched(mysql, mine) ||
+                              (hf__mysql_row(reply, &row, &lengths) &&
+                               hf__mysql_number(row[0]) == 1)));
 }
 
 /* The connection cannot be asked any more, or waits inside the server: it goes,
@@ -676,8 +676,10 @@ static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
         return hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave,
                                       on_left, 0, err);
     return hf__mysql_ask(mine->on, ticket,
-                         releasing ? hf__mysql_for_update_leave
-                                   : hf__mysql_for_update_undo,
+                         !releasing ? hf__mysql_for_update_undo
+                         : is_untouched(mysql, mine)
+                             ? "COMMIT"
+                             : hf__mysql_for_update_leave,
                          on_left, 0, err);
 }
 

@@ -67,8 +67,17 @@ const char hf__mysql_make_tables[] =
     "version BIGINT UNSIGNED NOT NULL"
     ") ENGINE=InnoDB CHARSET=binary";
 
-/* Assignments happen from left to right, and see those before them; VALUES()
- * is what would have been inserted: since is now. */
+/* Assignments happen from left to right, and see those before them. */
+
+/* A row that is there, and free: the name was used before. The token comes back
+ * with the number of changed rows, and no result has to be described. */
+const char hf__mysql_take[] =
+    "UPDATE holdfast_lock SET since=" NOW
+    ",token=LAST_INSERT_ID(GREATEST(token+1,since)),until=since+$L,"
+    "record=$R,ticket=$T "
+    "WHERE name=$N AND queue=0 AND (ticket='' OR until<=" NOW ")";
+
+/* VALUES() is what would have been inserted: since is now. */
 #define FREE "queue=0 AND (ticket='' OR until<=VALUES(since))"
 const char hf__mysql_acquire_fast[] =
     "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
@@ -91,7 +100,7 @@ const char hf__mysql_acquire_fast[] =
     "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
     "START TRANSACTION;"
 #define LOCK_ROW                                                               \
-    "SELECT token,ticket,until,seq,record "                                    \
+    "SELECT token,ticket,until,seq,IF(ticket='','',record) "                   \
     "INTO v_token,v_ticket,v_until,v_seq,v_record "                            \
     "FROM holdfast_lock WHERE name=$N FOR UPDATE;"                             \
     "SET v_now=" NOW_INSIDE ";"
@@ -154,10 +163,10 @@ const char hf__mysql_look[] =
     "FROM holdfast_ticket m JOIN holdfast_lock l ON l.name=m.name "
     "WHERE m.name=$N AND m.ticket=$T";
 
-/* The exclusive holder goes; whoever waits sees that it is free. */
+/* The exclusive holder goes; whoever waits sees that it is free. The record
+ * stays, and means nothing without a ticket: the next one is often the same. */
 const char hf__mysql_leave_fast[] =
-    "UPDATE holdfast_lock SET ticket='',until=0,record='' "
-    "WHERE name=$N AND ticket=$T";
+    "UPDATE holdfast_lock SET ticket='',until=0 WHERE name=$N AND ticket=$T";
 
 const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
     "SELECT role INTO v_ok FROM holdfast_ticket WHERE name=$N AND ticket=$T;"

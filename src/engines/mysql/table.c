@@ -177,6 +177,26 @@ static void on_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
         hf__mysql_row_unknown(mysql, ticket);
 }
 
+/* Nothing was changed: there is no such row yet, or somebody has it. */
+static void on_taken(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                     struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    const struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+
+    if (!mine || !mine->asking || hf__mysql_remake(call, reply))
+        return;
+    if (reply && reply->code != 0)
+        hf__mysql_row_not_granted(mysql, ticket, reply);
+    else if (reply && reply->affected[0] == 1)
+        hf__mysql_row_granted(mysql, ticket, reply->number, call->sent_ns);
+    else if (!reply || hf__mysql_ask_prepared(&mysql->main, ticket,
+                                              hf__mysql_acquire_fast, on_fast,
+                                              0, NULL) != 0)
+        hf__mysql_row_unknown(mysql, ticket);
+}
+
 static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
                    hf_error *err)
 {
@@ -190,8 +210,8 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     mine->waiting = false;
     mine->poll_ns = 0;
     if (ticket->mode == HF_EXCLUSIVE && !mine->in_row)
-        rc = hf__mysql_ask_prepared(&mysql->main, ticket,
-                                    hf__mysql_acquire_fast, on_fast, 0, err);
+        rc = hf__mysql_ask_prepared(&mysql->main, ticket, hf__mysql_take,
+                                    on_taken, 0, err);
     else
         rc = ask_slow(mysql, ticket, err);
     return rc == 0 ? 0 : hf__mysql_row_not_asked(mysql, ticket, known, rc);
