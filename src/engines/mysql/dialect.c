@@ -25,12 +25,23 @@
 /* A column without fractions loses up to a second. */
 #define ENDS NOW "+INTERVAL $L+1000000 MICROSECOND"
 
-/* Take and free it, in a transaction that is undone. */
-#define TRY_OUT(insert, update)                                                \
+/* In a transaction that is undone. */
+#define TRY_OUT(changes)                                                       \
     "BEGIN NOT ATOMIC "                                                        \
     "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
-    "START TRANSACTION;INSERT INTO @ VALUES(" insert                           \
-    ") ON DUPLICATE KEY UPDATE " update ";UPDATE @ SET " update ";"
+    "START TRANSACTION;" changes ";ROLLBACK;END"
+
+/* The columns of hf__mysql_show; the holder stands where an owner would. */
+#define LINES(who) "CONCAT(x'0A0A',CONVERT(" who " USING utf8mb4))"
+#define LEFT(until) "TIMESTAMPDIFF(MICROSECOND," NOW "," until ")"
+#define SHOW(until, since, who)                                                \
+    "SELECT $P,1,0,0,0," LEFT(until) "," since "," LINES(who) " FROM @ WHERE "
+
+/* Compare, free, and was there somebody? */
+#define BREAK(where, change)                                                   \
+    "BEGIN NOT ATOMIC DECLARE v_held INT DEFAULT 0;"                           \
+    "SELECT COUNT(*) INTO v_held FROM @ WHERE " where ";" change               \
+    ";SELECT ROW_COUNT(),v_held;END"
 
 /* ---- ShedLock ---------------------------------------------------------- */
 
@@ -39,7 +50,8 @@
 #define SAME "CAST(name AS BINARY)=CAST(VALUES(name) AS BINARY)"
 #define OURS "locked_by=VALUES(locked_by)"
 #define FREE SAME " AND (lock_until<=VALUES(locked_at) OR " OURS ")"
-#define ROW "name=" NAME " AND locked_by=" HOLDER " AND lock_until>" NOW
+#define HELD_ROW "name=" NAME " AND lock_until>" NOW
+#define ROW HELD_ROW " AND locked_by=" HOLDER
 
 static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
     [HF__MYSQL_MAKE] =
@@ -60,8 +72,18 @@ static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
         ",CAST(CONVERT(name USING utf8mb4) AS BINARY)=$N,locked_by",
     [HF__MYSQL_KEEP] = "UPDATE @ SET lock_until=" ENDS " WHERE " ROW,
     [HF__MYSQL_LEAVE] = "UPDATE @ SET lock_until=UTC_TIMESTAMP(3) WHERE " ROW,
+    [HF__MYSQL_SHOW] =
+        SHOW("lock_until",
+             "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,locked_at," NOW "))",
+             "locked_by") HELD_ROW,
+    [HF__MYSQL_BREAK] =
+        BREAK(HELD_ROW, "UPDATE @ SET lock_until=UTC_TIMESTAMP(3) "
+                        "WHERE " HELD_ROW " AND locked_by=_utf8mb4 $O"),
     [HF__MYSQL_TRY] =
-        TRY_OUT(NAME "," NOW "," NOW ",''", "locked_by=''") "ROLLBACK;END",
+        TRY_OUT("INSERT INTO @(name,lock_until,locked_at,locked_by) "
+                "VALUES(" NAME "," NOW "," NOW ",'') "
+                "ON DUPLICATE KEY UPDATE locked_by='';"
+                "UPDATE @ SET locked_by='' WHERE name=" NAME),
 };
 #undef ROW
 
@@ -69,6 +91,7 @@ static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
 
 #define KEY "LOCK_KEY=" NAME " AND REGION=_utf8mb4 $G"
 #define ROW KEY " AND CLIENT_ID=" HOLDER
+#define HELD_KEY KEY " AND EXPIRED_AFTER>=" NOW
 
 static const char *const spring[HF__MYSQL_DIALECT_TEXTS] = {
     [HF__MYSQL_MAKE] =
@@ -89,9 +112,15 @@ static const char *const spring[HF__MYSQL_DIALECT_TEXTS] = {
         "EXPIRED_AFTER) RETURNING CLIENT_ID=" HOLDER ",1,CLIENT_ID",
     [HF__MYSQL_KEEP] = "UPDATE @ SET EXPIRED_AFTER=" ENDS " WHERE " ROW,
     [HF__MYSQL_LEAVE] = "DELETE FROM @ WHERE " ROW,
-    [HF__MYSQL_TRY] =
-        TRY_OUT(NAME ",_utf8mb4 $G,''," NOW "," NOW,
-                "CLIENT_ID=''") "DELETE FROM @ WHERE " KEY ";ROLLBACK;END",
+    [HF__MYSQL_SHOW] = SHOW("EXPIRED_AFTER", "-1000", "CLIENT_ID") HELD_KEY,
+    [HF__MYSQL_BREAK] = BREAK(HELD_KEY, "DELETE FROM @ WHERE " KEY
+                                        " AND CLIENT_ID=_utf8mb4 $O"),
+    [HF__MYSQL_TRY] = TRY_OUT(
+        "INSERT INTO "
+        "@(LOCK_KEY,REGION,CLIENT_ID,CREATED_DATE,EXPIRED_AFTER) "
+        "VALUES(" NAME ",_utf8mb4 $G,''," NOW "," NOW ") "
+        "ON DUPLICATE KEY UPDATE CLIENT_ID='';"
+        "UPDATE @ SET CLIENT_ID='' WHERE " KEY ";DELETE FROM @ WHERE " KEY),
 };
 
 /* ---- asking ------------------------------------------------------------ */
@@ -194,7 +223,7 @@ static int64_t attend(struct hf__mysql *mysql, int64_t now_ns)
 const struct hf__mysql_mode hf__mysql_in_dialect = {
     .name = "table",
     .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART |
-            HF_CAP_LOCK_DELAY,
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
     .acquire = acquire,
     .leave = leave,
     .renew = hf__mysql_row_renew,

@@ -36,6 +36,21 @@ static bool answered(struct hf__mysql *mysql, struct hf__query *query,
 static hf__mysql_done_fn on_version;
 static hf__mysql_done_fn on_committed;
 
+/* Whether a dialect has an answer: it knows who has one name. */
+static int is_told(const struct hf__mysql *mysql, const struct hf__query *query,
+                   const char *text, hf_error *err)
+{
+    char key[HF__SQL_KEY];
+
+    if (text != mysql->dialect_texts[HF__MYSQL_SHOW] &&
+        text != mysql->dialect_texts[HF__MYSQL_BREAK])
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "dialect=%s cannot; it tells who has one name",
+                        mysql->dialect->name);
+    return hf__sql_dialect_key(mysql->dialect, mysql->base.host->settings,
+                               query->name, key, err);
+}
+
 static int ask(struct hf__engine *engine, struct hf__query *query,
                const char *text, hf__mysql_done_fn *done, hf_error *err)
 {
@@ -48,8 +63,7 @@ static int ask(struct hf__engine *engine, struct hf__query *query,
     int rc = hf__mysql_is_up(mysql, err);
 
     if (rc == 0 && mysql->dialect)
-        rc = hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such records",
-                      mysql->dialect->name);
+        rc = is_told(mysql, query, text, err);
     else if (rc == 0 && done != on_version && done != on_committed &&
              mysql->mode != &hf__mysql_table)
         rc = hf__fail(err, HF_EUNSUPPORTED, "mode=%s keeps no records",
@@ -130,8 +144,12 @@ static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
 int hf__mysql_list_locks(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
-    return ask(engine, query, query->name ? hf__mysql_show : hf__mysql_list,
-               on_listed, err);
+    const struct hf__mysql *mysql = (struct hf__mysql *)engine;
+    const char *show =
+        mysql->dialect ? mysql->dialect_texts[HF__MYSQL_SHOW] : hf__mysql_show;
+
+    return ask(engine, query, query->name ? show : hf__mysql_list, on_listed,
+               err);
 }
 
 /* ---- tokens ------------------------------------------------------------ */
@@ -180,7 +198,12 @@ static void on_broken(struct hf__mysql *mysql, struct hf__mysql_call *call,
 int hf__mysql_break_lock(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
-    return ask(engine, query, hf__mysql_break, on_broken, err);
+    const struct hf__mysql *mysql = (struct hf__mysql *)engine;
+
+    return ask(engine, query,
+               mysql->dialect ? mysql->dialect_texts[HF__MYSQL_BREAK]
+                              : hf__mysql_break,
+               on_broken, err);
 }
 
 /* ---- versions ---------------------------------------------------------- */

@@ -216,7 +216,9 @@ enum hf__mysql_dialect_text {
     HF__MYSQL_TAKE, /* → is it ours, is the row the name's, who has it */
     HF__MYSQL_KEEP,
     HF__MYSQL_LEAVE,
-    HF__MYSQL_TRY, /* every right that a lock needs, and nothing stays */
+    HF__MYSQL_SHOW,  /* as hf__mysql_show */
+    HF__MYSQL_BREAK, /* as hf__mysql_break */
+    HF__MYSQL_TRY,   /* every right that a lock needs, and nothing stays */
     HF__MYSQL_DIALECT_TEXTS
 };
 
@@ -343,7 +345,8 @@ struct hf__mysql_values {
     /* N name, T number, R record, L lease in µs, M mode, S slots, W may wait,
      * F how a row is locked, D what GET_LOCK calls it */
     const struct hf__ticket *ticket;
-    const char *name;  /* N, where there is no ticket; Z its length */
+    const char *name;  /* N, where there is no ticket; Z its length; P as it is
+                          in our own tables */
     const char *owner; /* O; and G is the region of the settings */
     uint64_t token;    /* K */
 };

@@ -273,21 +273,27 @@ const char hf__mysql_version_commit[] =
 
 enum kind { NUMBER, BYTES, WORDS };
 
-/* The prefix belongs to the name. Who asks in a dialect has found that the name
- * has a key there. */
+/* The prefix belongs to the name. */
 static void put_name(const struct hf__mysql *mysql, struct hf__buf *to,
                      const char *name)
 {
-    char key[HF__SQL_KEY] = "";
-
-    if (mysql->dialect) {
-        (void)hf__sql_dialect_key(mysql->dialect, mysql->base.host->settings,
-                                  name, key, /* err= */ NULL);
-        hf__buf_add(to, key);
-        return;
-    }
     hf__buf_add(to, mysql->base.host->settings->prefix);
     hf__buf_add(to, name);
+}
+
+/* Who asks in a dialect has found that the name has a key there. */
+static void put_key(const struct hf__mysql *mysql, struct hf__buf *to,
+                    const char *name)
+{
+    char key[HF__SQL_KEY] = "";
+
+    if (!mysql->dialect) {
+        put_name(mysql, to, name);
+        return;
+    }
+    (void)hf__sql_dialect_key(mysql->dialect, mysql->base.host->settings, name,
+                              key, /* err= */ NULL);
+    hf__buf_add(to, key);
 }
 
 /* 128 random bits of the client, then the number of the ticket. */
@@ -387,6 +393,9 @@ static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
 
     switch (letter) {
     case 'N':
+        put_key(mysql, to, name);
+        return BYTES;
+    case 'P':
         put_name(mysql, to, name);
         return BYTES;
     case 'D':

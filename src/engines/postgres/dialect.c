@@ -26,23 +26,31 @@ struct words {
     int key_n; /* how many of them are the key */
 };
 
+static int begin_with(struct words *words, const struct hf__postgres *postgres,
+                      const char *name, hf_error *err)
+{
+    const struct hf__settings *settings = postgres->base.host->settings;
+    int n = 0;
+
+    words->values[n++] = words->key;
+    if (postgres->dialect->has_region)
+        words->values[n++] = settings->region;
+    words->key_n = n;
+    words->values[n++] = words->holder;
+    words->values[n] = words->lease_ms;
+    return hf__sql_dialect_key(postgres->dialect, settings, name, words->key,
+                               err);
+}
+
 static int begin(struct words *words, const struct hf__postgres *postgres,
                  const struct hf__ticket *ticket, hf_error *err)
 {
     const struct hf__engine_host *host = postgres->base.host;
-    int n = 0;
 
     postgres->dialect->put_holder(host, ticket->id, words->holder);
     (void)snprintf(words->lease_ms, sizeof(words->lease_ms), "%" PRId64,
                    ticket->ttl_ms + host->settings->lock_delay_ms);
-    words->values[n++] = words->key;
-    if (postgres->dialect->has_region)
-        words->values[n++] = host->settings->region;
-    words->key_n = n;
-    words->values[n++] = words->holder;
-    words->values[n] = words->lease_ms;
-    return hf__sql_dialect_key(postgres->dialect, host->settings, ticket->name,
-                               words->key, err);
+    return begin_with(words, postgres, ticket->name, err);
 }
 
 /* ---- asking -------------------------------------------------------------- */
@@ -169,6 +177,85 @@ static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
     return rc;
 }
 
+/* ---- looking, breaking --------------------------------------------------- */
+
+/* The columns of WHO. */
+enum { HOLDER, LEASE, SINCE };
+
+static void on_shown(struct hf__session *session,
+                     const struct hf__session_call *call,
+                     const struct hf__session_answer *answer)
+{
+    hf_lock_info info = {.role = HF_HOLDER,
+                         .mode = HF_EXCLUSIVE,
+                         .name = call->query->name,
+                         .host = "",
+                         .note = "",
+                         .alive = 2};
+    int rc = 0;
+
+    if (!hf__postgres_usable(session, call->query, answer))
+        return;
+    if (hf__pq.PQntuples(answer->last) == 1) {
+        info.owner = hf__session_text(answer->last, 0, HOLDER);
+        info.lease_ms = hf__session_number(answer->last, 0, LEASE, -1);
+        info.since_ms = hf__session_number(answer->last, 0, SINCE, -1);
+        rc = hf__query_add_lock(call->query, &info);
+    }
+    hf__postgres_answer(session, call->query, rc);
+}
+
+static int show(struct hf__engine *engine, struct hf__query *query,
+                hf_error *err)
+{
+    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__session_call call = {.done = on_shown, .query = query};
+    struct words words;
+    int rc;
+
+    if (!query->name)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "dialect=%s cannot; it tells who has one name",
+                        postgres->dialect->name);
+    rc = begin_with(&words, postgres, query->name, err);
+    if (rc == 0)
+        rc = hf__session_add(&postgres->main, HF__PG_WHO, words.values,
+                             words.key_n, err);
+    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+}
+
+/* The results of GIVE and WHO. */
+static void on_broken(struct hf__session *session,
+                      const struct hf__session_call *call,
+                      const struct hf__session_answer *answer)
+{
+    if (hf__postgres_usable(session, call->query, answer))
+        hf__postgres_answer(session, call->query,
+                            hf__pq.PQntuples(answer->results[0]) == 1 ? 0
+                            : hf__pq.PQntuples(answer->last) == 1
+                                ? HF_ECONFLICT
+                                : HF_ENOTFOUND);
+}
+
+static int break_lock(struct hf__engine *engine, struct hf__query *query,
+                      hf_error *err)
+{
+    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__session_call call = {.done = on_broken, .query = query};
+    struct words words;
+    int rc = begin_with(&words, postgres, query->name, err);
+
+    hf__text_copy(words.holder, sizeof(words.holder),
+                  query->owner ? query->owner : "");
+    if (rc == 0)
+        rc = hf__session_add(&postgres->main, HF__PG_GIVE, words.values,
+                             words.key_n + 1, err);
+    if (rc == 0)
+        rc = hf__session_add(&postgres->main, HF__PG_WHO, words.values,
+                             words.key_n, err);
+    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+}
+
 static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
 {
     (void)postgres;
@@ -179,7 +266,7 @@ static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
 const struct hf__postgres_mode hf__postgres_in_dialect = {
     .name = "table",
     .caps = HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART | HF_CAP_DISTRIBUTED |
-            HF_CAP_LOCK_DELAY,
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
     .tables = true,
     .acquire = acquire,
     .leave = leave,
@@ -187,6 +274,8 @@ const struct hf__postgres_mode hf__postgres_in_dialect = {
     .up = hf__postgres_row_up,
     .down = hf__postgres_row_down,
     .tick = tick,
+    .list = show,
+    .break_lock = break_lock,
 };
 
 /* ---- opening ------------------------------------------------------------- */

@@ -55,9 +55,8 @@ static int add_rows(struct hf__postgres *postgres, struct hf__query *query,
     return rc;
 }
 
-/* True if @answer is one; else the query is answered. */
-static bool usable(struct hf__session *session, struct hf__query *query,
-                   const struct hf__session_answer *answer)
+bool hf__postgres_usable(struct hf__session *session, struct hf__query *query,
+                         const struct hf__session_answer *answer)
 {
     hf_error err;
 
@@ -75,15 +74,10 @@ static void on_listed(struct hf__session *session,
                       const struct hf__session_call *call,
                       const struct hf__session_answer *answer)
 {
-    hf_error err;
-    int rc;
-
-    if (!usable(session, call->query, answer))
+    if (!hf__postgres_usable(session, call->query, answer))
         return;
-    rc = add_rows(session->engine, call->query, answer->last);
-    if (rc != 0)
-        (void)hf__fail(&err, rc, "out of memory");
-    hf__up_answer(&session->engine->base, call->query, rc, rc ? &err : NULL);
+    hf__postgres_answer(session, call->query,
+                        add_rows(session->engine, call->query, answer->last));
 }
 
 /* The rows of query->name, or of what begins with query->prefix. */
@@ -132,15 +126,17 @@ static int compare(const struct hf__query *query, const PGresult *rows)
     return rc;
 }
 
-static void answer_with(struct hf__session *session, struct hf__query *query,
-                        int rc)
+void hf__postgres_answer(struct hf__session *session, struct hf__query *query,
+                         int rc)
 {
     hf_error err;
 
     if (rc != 0)
         (void)hf__fail(&err, rc, "%s",
                        rc == HF_ENOTFOUND ? "nobody holds it"
-                                          : "it is held under another token");
+                       : rc == HF_ENOMEM  ? "out of memory"
+                                          : "held under another token or by "
+                                            "another owner");
     hf__up_answer(&session->engine->base, query, rc, rc ? &err : NULL);
 }
 
@@ -148,8 +144,9 @@ static void on_checked(struct hf__session *session,
                        const struct hf__session_call *call,
                        const struct hf__session_answer *answer)
 {
-    if (usable(session, call->query, answer))
-        answer_with(session, call->query, compare(call->query, answer->last));
+    if (hf__postgres_usable(session, call->query, answer))
+        hf__postgres_answer(session, call->query,
+                            compare(call->query, answer->last));
 }
 
 int hf__postgres_row_check(struct hf__engine *engine, struct hf__query *query,
@@ -166,14 +163,14 @@ static void on_broken(struct hf__session *session,
     struct hf__query *query = call->query;
     int rc = 0;
 
-    if (!usable(session, query, answer))
+    if (!hf__postgres_usable(session, query, answer))
         return;
     if (hf__pq.PQntuples(answer->results[2]) == 0) {
         rc = compare(query, answer->results[1]);
         if (rc == 0) /* cannot be: they are of one transaction */
             rc = HF_ECONFLICT;
     }
-    answer_with(session, query, rc);
+    hf__postgres_answer(session, query, rc);
 }
 
 int hf__postgres_row_break(struct hf__engine *engine, struct hf__query *query,

@@ -79,7 +79,7 @@ enum hf__pg_statement {
     HF__PG_VERSION_COMMIT,
     HF__PG_DOCTOR,
     HF__PG_TAKE, /* in a dialect: → 1, or no row */
-    HF__PG_WHO,  /* … has it */
+    HF__PG_WHO,  /* … has it, for how long still, since when: ms */
     HF__PG_KEEP, /* → 1, or no row */
     HF__PG_GIVE, /* → 1, or no row */
     HF__PG_STATEMENTS,
@@ -404,6 +404,13 @@ int hf__postgres_row_check(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err);
 int hf__postgres_row_break(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err);
+
+/* True if @answer is one; else the query is answered. */
+bool hf__postgres_usable(struct hf__session *session, struct hf__query *query,
+                         const struct hf__session_answer *answer);
+/* Answer with 0, HF_ENOTFOUND, HF_ECONFLICT or HF_ENOMEM. */
+void hf__postgres_answer(struct hf__session *session, struct hf__query *query,
+                         int rc);
 
 /* lend.c, versions.c, doctor.c */
 int hf__postgres_connection(struct hf__engine *engine, struct hf__query *query,

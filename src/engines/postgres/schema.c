@@ -352,6 +352,8 @@ const char *hf__pg_schema(const struct hf__postgres *postgres)
 #define UNTIL(ms) UTC " + (" ms "::bigint + 1000) * interval '1 ms'"
 #define IS_THERE "to_regclass('@') IS NOT NULL"
 
+#define MS(from, to) "(extract(epoch FROM " to " - " from ") * 1000)::bigint"
+
 #define SHEDLOCK "name = $1 AND locked_by = $2 AND lock_until > " UTC
 static const char *const shedlock[HF__PG_DIALECT_TEXTS] = {
     "INSERT INTO @ AS l (name, lock_until, locked_at, locked_by) "
@@ -362,7 +364,8 @@ static const char *const shedlock[HF__PG_DIALECT_TEXTS] = {
               "locked_by = excluded.locked_by WHERE l.lock_until <= "
               "excluded.locked_at "
               "OR l.locked_by = excluded.locked_by RETURNING 1",
-    "SELECT locked_by FROM @ WHERE name = $1 AND lock_until > " UTC,
+    "SELECT locked_by, " MS(UTC, "lock_until") ", " MS(
+        "locked_at", UTC) " FROM @ WHERE name = $1 AND lock_until > " UTC,
     "UPDATE @ SET lock_until = " UNTIL("$3") " WHERE " SHEDLOCK " RETURNING 1",
     "UPDATE @ SET lock_until = " UTC " WHERE " SHEDLOCK " RETURNING 1",
     SET WITH(IS_THERE, IS_THERE),
@@ -382,7 +385,10 @@ static const char *const spring[HF__PG_DIALECT_TEXTS] = {
                      "excluded.EXPIRED_AFTER "
                      "WHERE l.EXPIRED_AFTER < excluded.CREATED_DATE "
                      "OR l.CLIENT_ID = excluded.CLIENT_ID RETURNING 1",
-    "SELECT CLIENT_ID FROM @ WHERE LOCK_KEY = $1 AND REGION = $2",
+    "SELECT CLIENT_ID, " MS(
+        UTC, "EXPIRED_AFTER") ", -1 "
+                              "FROM @ WHERE LOCK_KEY = $1 AND REGION = $2 AND "
+                              "EXPIRED_AFTER >= " UTC,
     "UPDATE @ SET EXPIRED_AFTER = " UNTIL("$4") " WHERE " SPRING " RETURNING 1",
     "DELETE FROM @ WHERE " SPRING " RETURNING 1",
     SET WITH(IS_THERE, IS_THERE),

@@ -278,6 +278,54 @@ TEST(dialect, names_that_are_hostile_are_names)
     ASSERT_EQ(count("shedlock", "1=1"), (int)HF_COUNT_OF(names));
 }
 
+struct seen {
+    int n;
+    char owner[64];
+    int64_t lease_ms;
+};
+
+static int see(const hf_lock_info *info, void *ctx)
+{
+    struct seen *seen = ctx;
+
+    ASSERT_STREQ(info->name, "jobs");
+    ASSERT_EQ(info->role, HF_HOLDER);
+    seen->n++;
+    seen->lease_ms = info->lease_ms;
+    (void)snprintf(seen->owner, sizeof(seen->owner), "%s", info->owner);
+    return 0;
+}
+
+/* The holder is called "theirs", however it came to the row. */
+TEST(dialect, a_holder_is_shown_and_its_lock_can_be_broken)
+{
+    static const char *const rename[] = {
+        "UPDATE shedlock SET locked_by='theirs'",
+        "UPDATE INT_LOCK SET CLIENT_ID='theirs'"};
+
+    database_fresh();
+    for (size_t i = 0; i < HF_COUNT_OF(dialects); i++) {
+        hf_client *client = open_with(dialects[i]);
+        hf_hold *hold = client_acquire(client, "jobs");
+        struct seen seen = {0};
+        hf_error err;
+
+        (void)database_do("%s", rename[i]);
+        ASSERT_OK(hf_show(client, "jobs", see, &seen, &err), &err);
+        ASSERT_EQ(seen.n, 1);
+        ASSERT_TRUE(strncmp(seen.owner, "theirs", 6) == 0);
+        ASSERT_TRUE(seen.lease_ms > 0 && seen.lease_ms <= 31000);
+        ASSERT_EQ(hf_break(client, "jobs", 0, "ours", &err), HF_ECONFLICT);
+        ASSERT_OK(hf_break(client, "jobs", 0, "theirs", &err), &err);
+        ASSERT_EQ(hf_break(client, "jobs", 0, "theirs", &err), HF_ENOTFOUND);
+        ASSERT_OK(hf_show(client, "jobs", see, &seen, &err), &err);
+        ASSERT_EQ(seen.n, 1);
+        ASSERT_EQ(hf_list(client, NULL, see, &seen, &err), HF_EUNSUPPORTED);
+        ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+        ASSERT_EQ(client_try(client, "jobs", &err), 0);
+    }
+}
+
 static int note_failure(const hf_finding *finding, void *ctx)
 {
     *(int *)ctx += finding->status == HF_FINDING_FAIL;
@@ -288,15 +336,18 @@ TEST(dialect, the_doctor_finds_nothing_wrong_and_leaves_nothing)
 {
     database_fresh();
     for (size_t i = 0; i < HF_COUNT_OF(dialects); i++) {
+        hf_client *client = open_with(dialects[i]);
+        hf_hold *hold = client_acquire(client, "jobs");
         int failures = 0;
         hf_error err;
 
-        ASSERT_OK(
-            hf_doctor(open_with(dialects[i]), note_failure, &failures, &err),
-            &err);
+        ASSERT_OK(hf_doctor(client, note_failure, &failures, &err), &err);
         ASSERT_EQ(failures, 0);
+        ASSERT_OK(hf_verify(hold, &err), &err);
+        release(hold);
     }
-    ASSERT_EQ(count("shedlock", "1=1") + count("INT_LOCK", "1=1"), 0);
+    ASSERT_EQ(count("shedlock", "1=1"), 1);
+    ASSERT_EQ(count("INT_LOCK", "1=1"), 0);
 }
 
 TEST(dialect, settings_that_mean_nothing_here_are_refused)
