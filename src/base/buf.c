@@ -75,6 +75,19 @@ void hf__buf_add_char(struct hf__buf *buf, char c)
     hf__buf_append(buf, &c, 1);
 }
 
+void hf__buf_add_number(struct hf__buf *buf, uint64_t number)
+{
+    char digits[20];
+    char *end = digits + sizeof(digits);
+    char *at = end;
+
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    hf__buf_append(buf, at, (size_t)(end - at));
+}
+
 void hf__buf_vprintf(struct hf__buf *buf, const char *format, va_list args)
 {
     va_list again;

@@ -25,6 +25,7 @@ void hf__buf_release(struct hf__buf *buf);
 void hf__buf_append(struct hf__buf *buf, const void *bytes, size_t len);
 void hf__buf_add(struct hf__buf *buf, const char *text);
 void hf__buf_add_char(struct hf__buf *buf, char c);
+void hf__buf_add_number(struct hf__buf *buf, uint64_t number);
 void hf__buf_printf(struct hf__buf *buf, const char *format, ...)
     HF_PRINTF(2, 3);
 void hf__buf_vprintf(struct hf__buf *buf, const char *format, va_list args)

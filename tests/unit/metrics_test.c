@@ -136,6 +136,19 @@ TEST(buf, grows_and_is_always_terminated)
     ASSERT_EQ(buf.size, 0);
 }
 
+TEST(buf, writes_numbers_whole)
+{
+    struct hf__buf buf = {0};
+
+    hf__buf_add_number(&buf, 0);
+    hf__buf_add_char(&buf, ' ');
+    hf__buf_add_number(&buf, 1090);
+    hf__buf_add_char(&buf, ' ');
+    hf__buf_add_number(&buf, UINT64_MAX);
+    ASSERT_STREQ(hf__buf_text(&buf), "0 1090 18446744073709551615");
+    hf__buf_release(&buf);
+}
+
 TEST(buf, an_empty_one_is_stolen_as_an_empty_text)
 {
     struct hf__buf buf = {0};

@@ -45,13 +45,23 @@ static struct hf__memcached_ticket *mine(const struct hf__memcached *memcached,
 
 /* ---- names and values ---------------------------------------------------- */
 
+/* @text to @to, as far as there is room before @end. */
+static char *put(char *to, char *end, const char *text)
+{
+    char *behind = memccpy(to, text, '\0', (size_t)(end - to));
+
+    return behind ? behind - 1 : end;
+}
+
 /* Prefix and name; its length. */
 static size_t full_name(const struct hf__memcached *memcached,
                         const struct hf__ticket *ticket, char to[NAME_MAX + 1])
 {
-    return (size_t)snprintf(to, NAME_MAX + 1, "%s%s",
-                            memcached->base.host->settings->prefix,
-                            ticket->name);
+    char *end = put(to, to + NAME_MAX, memcached->base.host->settings->prefix);
+
+    end = put(end, to + NAME_MAX, ticket->name);
+    *end = '\0';
+    return (size_t)(end - to);
 }
 
 /* As tooz has it, which does not encode anything. */
@@ -101,17 +111,20 @@ static void put_ticket(const struct hf__memcached *memcached,
 static size_t make_value(const struct hf__memcached *memcached,
                          const struct hf__ticket *ticket, char to[VALUE_MAX])
 {
-    const struct hf__engine_host *host = memcached->base.host;
+    char *end = to + VALUE_MAX;
     char name[NAME_MAX + 1];
+    char *at = to + TICKET_LEN;
 
     put_ticket(memcached, ticket, to);
     if (memcached->tooz)
         return TICKET_LEN;
     (void)full_name(memcached, ticket, name);
-    return (size_t)snprintf(to + TICKET_LEN, VALUE_MAX - TICKET_LEN,
-                            ":%s\n%" PRId64 "\n%s\n%s\n%s", host->host,
-                            host->pid, ticket->owner, ticket->note, name) +
-           TICKET_LEN;
+    at = put(at, end, memcached->origin);
+    at = put(at, end, ticket->owner);
+    at = put(at, end, "\n");
+    at = put(at, end, ticket->note);
+    at = put(at, end, "\n");
+    return (size_t)(put(at, end, name) - to);
 }
 
 static bool is_ours(const struct hf__memcached *memcached,
@@ -212,11 +225,14 @@ static int send_it(struct hf__memcached *memcached, size_t mark,
 static int send_look(struct hf__memcached *memcached, struct hf__ticket *ticket,
                      hf_error *err)
 {
-    size_t mark = memcached->stream.out.len;
+    struct hf__buf *out = &memcached->stream.out;
+    size_t mark = out->len;
     char key[KEY_MAX + 1];
 
     (void)make_key(memcached, ticket, key, /* err= */ NULL);
-    hf__buf_printf(&memcached->stream.out, "mg %s v c\r\n", key);
+    hf__buf_add(out, "mg ");
+    hf__buf_add(out, key);
+    hf__buf_add(out, " v c\r\n");
     return send_it(memcached, mark, on_looked, ticket, err);
 }
 
@@ -234,10 +250,16 @@ static int send_store(struct hf__memcached *memcached,
 
     if (rc != 0)
         return rc;
-    hf__buf_printf(out, "%s %s %d %" PRId64 " %zu", cas ? "cas" : "add", key,
-                   memcached->tooz ? 1 : 0, lease_s(memcached, ticket), len);
-    if (cas)
-        hf__buf_printf(out, " %" PRIu64, cas);
+    hf__buf_add(out, cas ? "cas " : "add ");
+    hf__buf_add(out, key);
+    hf__buf_add(out, memcached->tooz ? " 1 " : " 0 ");
+    hf__buf_add_number(out, (uint64_t)lease_s(memcached, ticket));
+    hf__buf_add_char(out, ' ');
+    hf__buf_add_number(out, len);
+    if (cas) {
+        hf__buf_add_char(out, ' ');
+        hf__buf_add_number(out, cas);
+    }
     hf__buf_add(out, "\r\n");
     hf__buf_append(out, value, len);
     hf__buf_add(out, "\r\n");
@@ -248,11 +270,16 @@ static int send_store(struct hf__memcached *memcached,
 static int send_delete(struct hf__memcached *memcached,
                        struct hf__ticket *ticket, uint64_t cas, hf_error *err)
 {
-    size_t mark = memcached->stream.out.len;
+    struct hf__buf *out = &memcached->stream.out;
+    size_t mark = out->len;
     char key[KEY_MAX + 1];
 
     (void)make_key(memcached, ticket, key, /* err= */ NULL);
-    hf__buf_printf(&memcached->stream.out, "md %s C%" PRIu64 "\r\n", key, cas);
+    hf__buf_add(out, "md ");
+    hf__buf_add(out, key);
+    hf__buf_add(out, " C");
+    hf__buf_add_number(out, cas);
+    hf__buf_add(out, "\r\n");
     return send_it(memcached, mark, on_deleted, ticket, err);
 }
 

@@ -11,6 +11,7 @@
  */
 #include "engines/memcached/memcached.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "net/tls.h"
@@ -117,6 +118,9 @@ static int memcached_open(struct hf__engine *engine, hf_error *err)
     peer->port = url->n_hosts == 1 && url->hosts[0].port != 0
                      ? url->hosts[0].port
                      : 11211;
+    (void)snprintf(memcached->origin, sizeof(memcached->origin),
+                   ":%.250s\n%" PRId64 "\n", engine->host->host,
+                   engine->host->pid);
     (void)snprintf(memcached->peer, sizeof(memcached->peer),
                    "memcached %.250s:%d", peer->host, peer->port);
     return strcmp(url->scheme, "memcacheds") == 0 ? read_tls(memcached, err)

@@ -60,7 +60,8 @@ struct hf__memcached {
     int64_t connect_ns;
     struct hf__timer timer; /* an answer is overdue */
     char version[24];
-    char peer[280]; /* for people: "memcached db1:11211" */
+    char origin[280]; /* of each value: host and process */
+    char peer[280];   /* for people: "memcached db1:11211" */
 };
 
 /* ---- memcached.c ------------------------------------------------------- */
