@@ -8,7 +8,12 @@ port=$1
 dir=$2
 shift 2
 user=$(id -un)
+# A server that starts deletes the temporary tables of all that share its place
+# for them.
+export TMPDIR="$dir/tmp"
+mkdir -p "$TMPDIR"
 if [ ! -e "$dir/init" ]; then
+    rm -rf "$dir/data"
     mariadb-install-db --no-defaults --user="$user" --datadir="$dir/data" \
         --auth-root-authentication-method=normal --skip-test-db
     cat >"$dir/init" <<'SQL'

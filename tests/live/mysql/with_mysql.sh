@@ -13,7 +13,7 @@ server=$(dirname "$(realpath "$0")")/server.sh
 start() {
     serve_as mysql "$dir/log" "$server" "$1" "$dir/mysql" \
         --innodb-flush-log-at-trx-commit=0
-    await says 'ready for connections' "$dir/log"
+    await says 'ready for connections' "$dir/log" || return 1
     url=mysql://locker:s3cret@127.0.0.1:$1/locks
 }
 

@@ -30,7 +30,7 @@ start() {
         -c unix_socket_directories="$dir/postgres" \
         -c shared_buffers=32MB -c max_connections=200 -c fsync=off
     cd - >/dev/null
-    await says 'ready to accept connections' "$dir/log"
+    await says 'ready to accept connections' "$dir/log" || return 1
     url=postgresql://postgres@127.0.0.1:$1/postgres
 }
 
