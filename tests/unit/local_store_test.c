@@ -63,13 +63,18 @@ static void restore_world(void *arg)
     hf__world = &hf__world_real;
 }
 
-static void own_the_wall(int64_t us)
+static void own_the_world(void)
 {
-    atomic_store(&wall_us, us);
     world = *hf__world;
-    world.wall_us = test_wall;
     hf__world = &world;
     test_defer(restore_world, NULL);
+}
+
+static void own_the_wall(int64_t us)
+{
+    own_the_world();
+    atomic_store(&wall_us, us);
+    world.wall_us = test_wall;
 }
 
 TEST(token, grows_while_the_clock_stands_still)
@@ -661,16 +666,30 @@ static void hold_the_lock(struct proc *self, void *arg)
     (void)proc_hear(self);
 }
 
+static int looks;
+
+static void count_look(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
+{
+    looks++;
+    hf__world_real.park(word, value, until_ns);
+}
+
 TEST(directory, that_somebody_is_opening_is_waited_for_and_not_for_ever)
 {
     static char dir[512];
     struct proc *child;
     hf_error err;
 
+    looks = 0;
+    own_the_world();
+    world.park = count_look;
+
     (void)snprintf(dir, sizeof(dir), "%s", tempdir_new());
     child = proc_start(hold_the_lock, dir);
     proc_expect(child, "locked");
     ASSERT_RC(try_open(url_of(dir), &err), HF_EUNAVAILABLE, &err);
+    ASSERT_GE(looks, 1);
+    ASSERT_LE(looks, 10); /* a hundred of us would leave it no time */
     proc_kill(child);
     (void)side_new(dir);
 }

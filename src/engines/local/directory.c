@@ -31,6 +31,10 @@
 #include "name.h"
 
 #define LOCK_WAIT_NS (100 * HF_MS)
+/* A hundred processes that come at once and look every millisecond leave the
+ * one that is inside no time to get on: they look ever less often. */
+#define LOCK_PAUSE_NS HF_MS
+#define LOCK_PAUSE_MAX_NS (16 * HF_MS)
 
 static bool fits(char *to, size_t size, const char *a, const char *b)
 {
@@ -232,6 +236,7 @@ static int open_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
 int hf__place_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
 {
     int64_t until_ns = hf__instant_add(hf__now(), LOCK_WAIT_NS);
+    int64_t pause_ns = LOCK_PAUSE_NS;
     _Atomic uint32_t nobody = 0;
 
     for (;;) {
@@ -250,7 +255,9 @@ int hf__place_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
                             "another process is opening the local store and "
                             "does not get on (%s/lock)",
                             place->path);
-        hf__world->park(&nobody, 0, hf__instant_add(hf__now(), HF_MS));
+        hf__world->park(&nobody, 0, hf__instant_add(hf__now(), pause_ns));
+        if (pause_ns < LOCK_PAUSE_MAX_NS)
+            pause_ns *= 2;
     }
 }
 
