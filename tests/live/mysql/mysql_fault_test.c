@@ -623,15 +623,15 @@ static void *lock_our_row(void *arg)
 {
     (void)mysql_do(*(int *)arg,
                    "START TRANSACTION;SELECT token FROM holdfast_lock "
-                   "FOR UPDATE;DO GET_LOCK('in',0);DO SLEEP(2);COMMIT");
+                   "FOR UPDATE;DO GET_LOCK('in',0);DO SLEEP(5);COMMIT");
     return NULL;
 }
 
-/* Longer than we let the server wait for a row. */
+/* Longer than we let the server wait for a row, half of io_timeout. */
 TEST(transaction, of_the_application_on_our_rows_is_waited_for)
 {
     int port = mysql_fresh();
-    hf_client *client = mysql_open(port, QUICK "&io_timeout=2s");
+    hf_client *client = mysql_open(port, QUICK "&io_timeout=8s");
     hf_hold *hold = client_acquire(client, "jobs");
     pthread_t thread;
     hf_error err;
