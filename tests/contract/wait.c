@@ -64,7 +64,11 @@ TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
     ASSERT_RC(acquire_within(client, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
     assert_only_the_holder(client, name);
     contract_release(hold);
-    ASSERT_RC(acquire_within(rival, name, 0, &err), 0, &err);
+    /* Where nobody can be seen in line, who gave up may be on its way out; but
+     * not for as long as a lease. */
+    ASSERT_RC(acquire_within(rival, name, contract_can(HF_CAP_LIST) ? 0 : 10000,
+                             &err),
+              0, &err);
 }
 
 TEST(wait, the_configured_wait_applies_where_none_is_given)
