@@ -12,8 +12,8 @@
 TEST(shedlock, two_names_of_one_row_are_an_error_and_not_one_lock)
 {
     static const char *const others[] = {"JOBS", "jobs ",
-                                         "j\xc3\xb6"
-                                         "bs"};
+                                         ("j\xc3\xb6"
+                                          "bs")};
     hf_client *client;
     hf_hold *hold;
     hf_error err;
