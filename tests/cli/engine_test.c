@@ -62,8 +62,7 @@ TEST(engine, runs_one_command_at_a_time)
     end(first);
     ASSERT_EQ(command_wait(second), 0);
     ASSERT_HAS(command_out(second), "next\n");
-    /* A release of RedLock ends with the majority: the others follow. */
-    FINISH(3, "run", "-w", "30s", "cli/one", "--", "sh", "-c", "exit 3");
+    FINISH(3, "run", "-n", "cli/one", "--", "sh", "-c", "exit 3");
 }
 
 TEST(engine, tells_who_holds_it)
@@ -95,9 +94,8 @@ TEST(engine, is_examined)
     use_engine();
     doctor = COMMAND("doctor");
     code = command_wait(doctor);
-    /* It is a server for tests, and may be a busy one: warnings, errors. */
-    ASSERT_GE(code, 0);
-    ASSERT_LE(code, 2);
+    if (code != 0)
+        ASSERT_EQ(code, 1); /* warnings: it is a server for tests */
     ASSERT_HAS(command_out(doctor), "✔");
 }
 

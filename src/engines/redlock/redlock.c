@@ -7,7 +7,9 @@
  * before the first of them was asked, and the core takes the drift off its end.
  *
  * For the core we are connected while a majority is. Servers come and go below
- * that without being told: each is connected again by itself (node.c).
+ * that without being told: each is connected again by itself (node.c). At the
+ * start those that are still on their way are waited for, for a moment: the
+ * first to ask would miss their votes.
  *
  * What it does not give: a token. The servers have no number in common that
  * grows with every grant, and none is claimed.
@@ -44,7 +46,9 @@ void hf__redlock_weigh(struct hf__redlock *redlock)
         coming += redlock->nodes[i].connecting;
     }
     hf__redlock_count(redlock);
-    if (!redlock->up && up >= redlock->quorum) {
+    if (!redlock->up && up >= redlock->quorum &&
+        (coming == 0 || !hf__timer_running(&redlock->late))) {
+        hf__timer_stop(redlock->base.host->loop, &redlock->late);
         redlock->up = true;
         redlock->connecting = false;
         hf__up_connected(&redlock->base);
@@ -59,6 +63,23 @@ void hf__redlock_weigh(struct hf__redlock *redlock)
 }
 
 /* ---- opening ----------------------------------------------------------- */
+
+/* Who has not come by now may come later. */
+static void on_late(struct hf__timer *timer)
+{
+    hf__redlock_weigh(HF_CONTAINER_OF(timer, struct hf__redlock, late));
+}
+
+static void await_all(struct hf__redlock *redlock)
+{
+    const struct hf__engine_host *host = redlock->base.host;
+    int64_t wait_ms = host->settings->node_timeout_ms;
+
+    if (wait_ms > host->settings->connect_timeout_ms / 2)
+        wait_ms = host->settings->connect_timeout_ms / 2;
+    redlock->late.fire = on_late;
+    host->timer(host, &redlock->late, hf__now() + hf__ms_to_ns(wait_ms));
+}
 
 static int check_hosts(const struct hf__url *url, hf_error *err)
 {
@@ -116,6 +137,7 @@ static int redlock_connect(struct hf__engine *engine, hf_error *err)
 
     (void)err;
     redlock->connecting = true;
+    await_all(redlock);
     for (uint32_t i = 0; i < redlock->n; i++)
         hf__redlock_node_connect(&redlock->nodes[i]);
     hf__redlock_weigh(redlock);
@@ -132,6 +154,7 @@ static void redlock_close(struct hf__engine *engine, bool forked)
         return;
     redlock->n = 0;
     hf__timer_stop(engine->host->loop, &redlock->patience);
+    hf__timer_stop(engine->host->loop, &redlock->late);
     hf__redlock_ballots_free(redlock);
 }
 
@@ -155,7 +178,7 @@ const struct hf__engine_ops hf__engine_redlock = {
     .flags = HF__RESERVES_TOKENS, /* none is as good as a range of them */
     .size = sizeof(struct hf__redlock),
     .ticket_size = sizeof(struct hf__redlock_ticket),
-    .timers = 2 * HF__REDLOCK_NODES + 1,
+    .timers = 2 * HF__REDLOCK_NODES + 2,
     .open = redlock_open,
     .connect = redlock_connect,
     .close = redlock_close,

@@ -64,6 +64,7 @@ struct hf__redlock {
     struct hf__list ballots;   /* all */
     struct hf__list impatient; /* waiting for votes, oldest first */
     struct hf__timer patience;
+    struct hf__timer late; /* while it runs, all are waited for */
 };
 
 /* Our bytes of every ticket. */
