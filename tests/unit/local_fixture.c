@@ -368,3 +368,37 @@ int side_list(struct side *side, const char *name, struct rows *rows)
     collecting = rows;
     return side_query(side, hf__engine_local.list, name, 0, NULL, NULL);
 }
+
+const char *side_path(const char *dir, const char *name)
+{
+    char *path;
+
+    ASSERT_GT(asprintf(&path, "%s/%s", dir, name), 0);
+    test_defer(free, path);
+    return path;
+}
+
+const char *side_url(const char *dir)
+{
+    char *url;
+
+    ASSERT_GT(asprintf(&url, "local://%s", dir), 0);
+    test_defer(free, url);
+    return url;
+}
+
+static void restore_world(void *arg)
+{
+    (void)arg;
+    hf__world = &hf__world_real;
+}
+
+struct hf__world *side_world(void)
+{
+    static struct hf__world world;
+
+    world = *hf__world;
+    hf__world = &world;
+    test_defer(restore_world, NULL);
+    return &world;
+}

@@ -89,4 +89,10 @@ int side_list(struct side *side, const char *name, struct rows *rows);
 int side_query(struct side *side, hf__engine_query_fn *ask, const char *name,
                uint64_t token, const char *owner, uint64_t *version);
 
+/* DIR/NAME, and local://DIR; gone with the test. */
+const char *side_path(const char *dir, const char *name);
+const char *side_url(const char *dir);
+/* The world, to be changed until the end of the test. */
+struct hf__world *side_world(void);
+
 #endif

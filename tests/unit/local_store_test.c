@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * local_store_test.c - the store beneath the embedded engine: tokens that
- * outlive it, growth, a full disk, damage, and whose directory it may be in.
+ * outlive it, growth, a full disk, damage, another clock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,25 +21,6 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-/* DIR/NAME, and local://DIR; gone with the test. */
-static const char *in(const char *dir, const char *name)
-{
-    char *path;
-
-    ASSERT_GT(asprintf(&path, "%s/%s", dir, name), 0);
-    test_defer(free, path);
-    return path;
-}
-
-static const char *url_of(const char *dir)
-{
-    char *url;
-
-    ASSERT_GT(asprintf(&url, "local://%s", dir), 0);
-    test_defer(free, url);
-    return url;
-}
-
 /* Sanitizers need an address space of their own, and time. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
@@ -50,31 +31,16 @@ static const char *url_of(const char *dir)
 /* ---- tokens ------------------------------------------------------------ */
 
 static _Atomic int64_t wall_us;
-static struct hf__world world;
 
 static int64_t test_wall(void)
 {
     return atomic_load(&wall_us);
 }
 
-static void restore_world(void *arg)
-{
-    (void)arg;
-    hf__world = &hf__world_real;
-}
-
-static void own_the_world(void)
-{
-    world = *hf__world;
-    hf__world = &world;
-    test_defer(restore_world, NULL);
-}
-
 static void own_the_wall(int64_t us)
 {
-    own_the_world();
     atomic_store(&wall_us, us);
-    world.wall_us = test_wall;
+    side_world()->wall_us = test_wall;
 }
 
 TEST(token, grows_while_the_clock_stands_still)
@@ -119,7 +85,7 @@ TEST(token, grows_over_the_deletion_of_the_store_with_a_clock_set_back)
     own_the_wall(INT64_C(9000000000));
     a = side_new(dir);
     before = side_take(a, "jobs")->grant.token;
-    ASSERT_EQ(unlink(in(dir, "table")), 0);
+    ASSERT_EQ(unlink(side_path(dir, "table")), 0);
     atomic_store(&wall_us, 5);
     ASSERT_GT(side_take(side_new(dir), "jobs")->grant.token, before);
 }
@@ -166,10 +132,11 @@ TEST(token, mark_is_the_greatest_of_the_files_and_strangers_do_not_count)
     ASSERT_EQ(hf__mark_write(&mark, 400), 0); /* a slower one */
     ASSERT_EQ(hf__mark_read(&mark), 500);
     ASSERT_EQ(hf__mark_write(&mark, 600), 0);
-    ASSERT_EQ(access(in(dir, "tokens-1f4"), F_OK), -1);
-    ASSERT_EQ(close(open(in(dir, "tokens-ffffffffffffffff"), O_CREAT, 0600)),
-              0);
-    ASSERT_EQ(close(open(in(dir, "tokens-zz"), O_CREAT, 0600)), 0);
+    ASSERT_EQ(access(side_path(dir, "tokens-1f4"), F_OK), -1);
+    ASSERT_EQ(
+        close(open(side_path(dir, "tokens-ffffffffffffffff"), O_CREAT, 0600)),
+        0);
+    ASSERT_EQ(close(open(side_path(dir, "tokens-zz"), O_CREAT, 0600)), 0);
     ASSERT_EQ(hf__mark_read(&mark), 600);
     ASSERT_EQ(close(mark.fd), 0);
 }
@@ -197,7 +164,7 @@ static int64_t store_bytes(const char *dir)
 {
     struct stat st;
 
-    ASSERT_EQ(stat(in(dir, "table"), &st), 0);
+    ASSERT_EQ(stat(side_path(dir, "table"), &st), 0);
     return (int64_t)st.st_blocks * 512;
 }
 
@@ -367,15 +334,15 @@ TEST(store, no_room_for_the_store_itself_is_an_error)
         return;
     }
     test_defer(unmount, (void *)(uintptr_t)dir);
-    a = side_prepare(url_of(dir));
+    a = side_prepare(side_url(dir));
     ASSERT_RC(side_connect(a, &err), HF_ENOSPACE, &err);
-    ASSERT_EQ(access(in(dir, "table.new"), F_OK), -1);
+    ASSERT_EQ(access(side_path(dir, "table.new"), F_OK), -1);
 }
 
 TEST_FORKED(store, file_size_limit_is_an_error_and_no_signal)
 {
     const struct rlimit limit = {1 << 20, 1 << 20};
-    struct side *a = side_prepare(url_of(tempdir_new()));
+    struct side *a = side_prepare(side_url(tempdir_new()));
     hf_error err;
 
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -422,12 +389,12 @@ TEST(damage, of_another_layout_is_refused_and_left_alone)
     hf_error err;
 
     (void)side_new(dir);
-    write_at(in(dir, "table"), offsetof(struct hf__table_header, layout),
+    write_at(side_path(dir, "table"), offsetof(struct hf__table_header, layout),
              &layout, sizeof(layout));
-    b = side_prepare(url_of(dir));
+    b = side_prepare(side_url(dir));
     ASSERT_RC(side_connect(b, &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "layout 99");
-    ASSERT_EQ(access(in(dir, "table"), F_OK), 0);
+    ASSERT_EQ(access(side_path(dir, "table"), F_OK), 0);
 }
 
 TEST(damage, what_is_no_table_is_refused)
@@ -435,14 +402,14 @@ TEST(damage, what_is_no_table_is_refused)
     const char *dir = tempdir_new();
     struct side *a;
     hf_error err;
-    int fd = open(in(dir, "table"), O_CREAT | O_WRONLY, 0600);
+    int fd = open(side_path(dir, "table"), O_CREAT | O_WRONLY, 0600);
 
     ASSERT_EQ(write(fd, "hello", 5), 5);
     ASSERT_EQ(close(fd), 0);
-    a = side_prepare(url_of(dir));
+    a = side_prepare(side_url(dir));
     ASSERT_RC(side_connect(a, &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "damaged");
-    ASSERT_EQ(truncate(in(dir, "table"), 64 << 20), 0);
+    ASSERT_EQ(truncate(side_path(dir, "table"), 64 << 20), 0);
     ASSERT_RC(a->engine->ops->connect(a->engine, &err), HF_ECONFIG, &err);
 }
 
@@ -456,8 +423,8 @@ TEST(damage, of_another_boot_is_replaced_if_nobody_uses_it)
     uint64_t before = side_take(a, "jobs")->grant.token;
     hf_error err;
 
-    write_at(in(dir, "table"), at, boot_id, sizeof(boot_id));
-    b = side_prepare(url_of(dir));
+    write_at(side_path(dir, "table"), at, boot_id, sizeof(boot_id));
+    b = side_prepare(side_url(dir));
     ASSERT_RC(side_connect(b, &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "another kernel");
     a->engine->ops->close(a->engine, /* forked= */ false);
@@ -551,252 +518,6 @@ TEST_FORKED(damage, all_over_the_table_is_survived)
         if (i % 100 == 0)
             (void)side_list(b, NULL, &rows);
     }
-}
-
-/* ---- the directory ----------------------------------------------------- */
-
-static int try_open(const char *url, hf_error *err)
-{
-    return side_connect(side_prepare(url), err);
-}
-
-TEST(directory, is_made_for_its_user_alone)
-{
-    const char *dir = in(tempdir_new(), "new");
-    struct stat st;
-
-    (void)side_new(dir);
-    ASSERT_EQ(stat(dir, &st), 0);
-    ASSERT_EQ(st.st_mode & 07777, 0700);
-    ASSERT_EQ(stat(in(dir, "table"), &st), 0);
-    ASSERT_EQ(st.st_mode & 07777, 0600);
-}
-
-TEST(directory, must_have_a_parent_and_an_absolute_path)
-{
-    hf_error err;
-
-    ASSERT_RC(try_open("local:///nowhere/at/all", &err), HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "parent");
-    ASSERT_RC(try_open("local://some/dir", &err), HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "local:///dir");
-    ASSERT_RC(try_open("local:///", &err), HF_ECONFIG, &err);
-}
-
-TEST(directory, behind_a_symbolic_link_is_refused)
-{
-    const char *dir = tempdir_new();
-    hf_error err;
-
-    ASSERT_EQ(mkdir(in(dir, "real"), 0700), 0);
-    ASSERT_EQ(symlink(in(dir, "real"), in(dir, "link")), 0);
-    ASSERT_RC(try_open(url_of(in(dir, "link")), &err), HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "symbolic link");
-}
-
-TEST(directory, that_others_may_write_is_refused)
-{
-    const char *dir = tempdir_new();
-    hf_error err;
-
-    ASSERT_EQ(chmod(dir, 0777), 0);
-    ASSERT_RC(try_open(url_of(dir), &err), HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "chmod 0700");
-    ASSERT_EQ(chmod(dir, 0770), 0);
-    ASSERT_RC(try_open(url_of(dir), &err), HF_ECONFIG, &err);
-}
-
-TEST(directory, of_another_user_is_refused)
-{
-    const char *dir = tempdir_new();
-    hf_error err;
-
-    if (geteuid() != 0 || chown(dir, 65534, 65534) != 0) {
-        test_not_tested("a directory of another user needs root");
-        return;
-    }
-    ASSERT_RC(try_open(url_of(dir), &err), HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "belongs to user 65534");
-}
-
-TEST(directory, of_a_group_is_shared_with_it)
-{
-    const char *dir = tempdir_new();
-    struct stat st;
-
-    ASSERT_EQ(chmod(dir, 02770), 0);
-    (void)side_new(dir);
-    ASSERT_EQ(stat(in(dir, "table"), &st), 0);
-    ASSERT_EQ(st.st_mode & 07777, 0660);
-    (void)side_new(dir);
-}
-
-TEST(directory, with_a_table_that_is_a_link_or_shared_or_open_is_refused)
-{
-    const char *dir = tempdir_new();
-    char url[512];
-    hf_error err;
-
-    (void)snprintf(url, sizeof(url), "local://%s", dir);
-    ASSERT_EQ(symlink("/etc/passwd", in(dir, "table")), 0);
-    ASSERT_RC(try_open(url, &err), HF_ECONFIG, &err);
-    ASSERT_EQ(unlink(in(dir, "table")), 0);
-    (void)side_new(dir);
-    ASSERT_EQ(link(in(dir, "table"), in(dir, "copy")), 0);
-    ASSERT_RC(try_open(url, &err), HF_ECONFIG, &err);
-    ASSERT_EQ(unlink(in(dir, "copy")), 0);
-    ASSERT_EQ(chmod(in(dir, "table"), 0666), 0);
-    ASSERT_RC(try_open(url, &err), HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "chmod 0600");
-    ASSERT_EQ(chmod(in(dir, "table"), 0600), 0);
-    ASSERT_EQ(unlink(in(dir, "table")), 0);
-    ASSERT_EQ(mkfifo(in(dir, "table"), 0600), 0);
-    ASSERT_RC(try_open(url, &err), HF_ECONFIG, &err);
-}
-
-static void hold_the_lock(struct proc *self, void *arg)
-{
-    struct hf__place place = {.fd = -1};
-    int fd;
-
-    (void)snprintf(place.path, sizeof(place.path), "%s", (const char *)arg);
-    ASSERT_OK(hf__place_open(&place, NULL), NULL);
-    ASSERT_OK(hf__place_lock(&place, &fd, NULL), NULL);
-    proc_tell(self, "locked");
-    (void)proc_hear(self);
-}
-
-static int looks;
-
-static void count_look(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
-{
-    looks++;
-    hf__world_real.park(word, value, until_ns);
-}
-
-TEST(directory, that_somebody_is_opening_is_waited_for_and_not_for_ever)
-{
-    static char dir[512];
-    struct proc *child;
-    hf_error err;
-
-    looks = 0;
-    own_the_world();
-    world.park = count_look;
-
-    (void)snprintf(dir, sizeof(dir), "%s", tempdir_new());
-    child = proc_start(hold_the_lock, dir);
-    proc_expect(child, "locked");
-    ASSERT_RC(try_open(url_of(dir), &err), HF_EUNAVAILABLE, &err);
-    ASSERT_GE(looks, 1);
-    ASSERT_LE(looks, 10); /* a hundred of us would leave it no time */
-    proc_kill(child);
-    (void)side_new(dir);
-}
-
-TEST_FORKED(directory, is_by_default_the_runtime_directory)
-{
-    const char *dir = tempdir_new();
-    struct side *a;
-
-    ASSERT_EQ(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
-    a = side_prepare("local:");
-    ASSERT_OK(a->engine->ops->open(a->engine, NULL), NULL);
-    ASSERT_STREQ(a->local->place.path, in(dir, "holdfast"));
-    ASSERT_EQ(setenv("XDG_RUNTIME_DIR", "/nowhere", 1), 0);
-    a = side_prepare("local:");
-    ASSERT_OK(a->engine->ops->open(a->engine, NULL), NULL);
-    if (geteuid() == 0)
-        ASSERT_STREQ(a->local->place.path, "/run/holdfast");
-}
-
-TEST(directory, on_a_network_is_known)
-{
-    int fd = open("/proc", O_RDONLY | O_DIRECTORY);
-
-    ASSERT_NULL(hf__place_network(fd));
-    ASSERT_EQ(close(fd), 0);
-    ASSERT_NULL(hf__place_network(-1));
-}
-
-TEST(doctor, finds_nothing_wrong_with_a_good_store)
-{
-    struct side *a = side_new(tempdir_new());
-    struct rows rows;
-
-    (void)side_take(a, "jobs");
-    ASSERT_OK(side_doctor(a, &rows), NULL);
-    ASSERT_GE(rows.findings, 5);
-    for (uint32_t i = 0; i < rows.findings; i++)
-        ASSERT_EQ(rows.found[i][0], '0');
-}
-
-/* ---- other users, other clocks ----------------------------------------- */
-
-/* In a forked test: go on as nobody, with a home of his own. */
-static const char *become_nobody(void)
-{
-    const char *home = tempdir_new();
-
-    ASSERT_EQ(chmod(home, 0755), 0);
-    ASSERT_EQ(mkdir(in(home, "own"), 0700), 0);
-    ASSERT_EQ(chown(in(home, "own"), 65534, 65534), 0);
-    ASSERT_EQ(setgid(65534), 0);
-    ASSERT_EQ(setuid(65534), 0);
-    ASSERT_EQ(unsetenv("XDG_RUNTIME_DIR"), 0);
-    ASSERT_EQ(unsetenv("XDG_STATE_HOME"), 0);
-    ASSERT_EQ(setenv("HOME", in(home, "own"), 1), 0);
-    return in(home, "own");
-}
-
-TEST_FORKED(directory, of_a_user_without_runtime_directory_is_in_tmp)
-{
-    const char *home;
-    struct side *a;
-    hf_error err;
-
-    if (geteuid() != 0) {
-        test_not_tested("another user needs root");
-        return;
-    }
-    home = become_nobody();
-    a = side_prepare("local:");
-    ASSERT_OK(side_connect(a, &err), &err);
-    ASSERT_STREQ(a->local->place.path, "/tmp/holdfast-65534");
-    ASSERT_STREQ(a->local->place.state_path, in(home, ".local/state/holdfast"));
-    (void)side_take(a, "jobs");
-    ASSERT_GT(hf__mark_read(&a->local->store.mark), 0);
-    ASSERT_EQ(setenv("XDG_STATE_HOME", home, 1), 0);
-    a = side_prepare("local:");
-    ASSERT_OK(side_connect(a, &err), &err);
-    ASSERT_STREQ(a->local->place.state_path, in(home, "holdfast"));
-    tempdir_remove("/tmp/holdfast-65534");
-}
-
-TEST_FORKED(directory, that_we_may_not_write_is_told_as_such)
-{
-    const char *dir = tempdir_new();
-    hf_error err;
-
-    if (geteuid() != 0) {
-        test_not_tested("another user needs root");
-        return;
-    }
-    ASSERT_EQ(chmod(dir, 0755), 0);
-    (void)become_nobody();
-    ASSERT_RC(try_open(url_of(dir), &err), HF_EAUTH, &err);
-    ASSERT_RC(try_open(url_of(in(dir, "new")), &err), HF_EAUTH, &err);
-    ASSERT_HAS(err.text, "that you may write");
-}
-
-TEST(directory, takes_no_host_no_user_and_no_lock_that_is_a_link)
-{
-    const char *dir = tempdir_new();
-    hf_error err;
-
-    ASSERT_RC(try_open("local://me@here/tmp/x", &err), HF_ECONFIG, &err);
-    ASSERT_EQ(symlink("/etc/passwd", in(dir, "lock")), 0);
-    ASSERT_RC(try_open(url_of(dir), &err), HF_ECONFIG, &err);
 }
 
 static void ask_in_another_time(struct proc *self, void *arg)
