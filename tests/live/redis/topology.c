@@ -455,11 +455,14 @@ static long info_number(struct server *node, const char *field)
 }
 
 /* Everybody has heard of the last change, made at @node: a second one by who
- * has not would be given the same number, and one of them taken back. */
+ * has not would be given the same number, and one of them taken back. Numbers
+ * beyond it are those of elections, which a busy machine sees now and then. */
 static bool is_known(const struct cluster *cluster, struct server *node)
 {
-    long epoch = info_number(node, "cluster_my_epoch:");
+    long epoch = info_number(node, "cluster_current_epoch:");
 
+    if (epoch < info_number(node, "cluster_my_epoch:"))
+        return false;
     for (int i = 0; i < CLUSTER_NODES; i++) {
         if (server_pid(cluster->nodes[i]) != 0 &&
             info_number(cluster->nodes[i], "cluster_current_epoch:") != epoch)
