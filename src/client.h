@@ -24,8 +24,11 @@
 struct hf__waiter {
     struct hf__list link;  /* client->waiters, while it waits */
     struct hf__list watch; /* ticket->waiters: whose outcome it waits for */
-    _Atomic uint32_t word; /* what it is parked on; 1: look again */
+    uint32_t call;         /* its bit of client->calls: parked on the bell */
+    _Atomic uint32_t
+        word; /* without one, what it is parked on; 1: look again */
     bool done;
+    bool served;     /* by another thread, which wakes it */
     bool for_shared; /* a downgrade: a mere renewal is not its answer */
     int rc;
 };
@@ -67,7 +70,8 @@ struct hf_client {
     struct hf__list waiters;
     struct hf__waiter *driver; /* NULL: nobody, or the background thread */
     bool polling;              /* the driver is outside, waiting */
-    bool woke;                 /* waiters were served since it last yielded */
+    uint32_t served;           /* waiters that are done, on their way out */
+    uint32_t expected;         /* of those who were, to ask again */
     int64_t gather_from_ns;    /* yielding was too dear before this */
     int64_t gather_pause_ns;   /* and if it is again, is so for this long */
     int64_t listened_ns;       /* when a driver last came back */
@@ -91,8 +95,6 @@ struct hf_client {
     uint32_t gates_count;
     uint64_t gate_key[2];
     uint64_t next_ticket;
-    uint64_t named_serial; /* the thread whose name is in named_text */
-    char named_text[24];
     struct hf__list leaving;  /* tickets that the reaper takes back */
     struct hf__list requests; /* asynchronous ones, unfinished */
     struct hf__list queries;  /* questions under way */
@@ -112,6 +114,9 @@ struct hf_client {
     uint32_t users;            /* threads inside calls */
     struct hf__waiter *closer; /* hf_close(), until it is the only user */
     uint32_t handles;          /* holds, requests: they keep the memory */
+    _Atomic uint32_t bell;     /* how often it rang; the word of 32 waiters */
+    uint32_t calls;            /* the bits that they have */
+    uint32_t called;           /* and those of who is to be woken */
     uint32_t wakes_n;
     _Atomic uint32_t *wakes[HF__CLIENT_WAKES];
     struct hf__log_line *log_first;

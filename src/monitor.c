@@ -5,8 +5,10 @@
  * One mutex guards everything in a client. A caller that has to wait becomes
  * the driver if there is none: it leaves the monitor, waits for the engine,
  * comes back, handles what came, and looks whether its own matter is done. The
- * others are parked, each on a word of its own, and woken one by one. So an
- * uncontended call costs its own system calls and no thread switch.
+ * others are parked. Those who are served together are woken by one system
+ * call, all before the first of them runs: he would ask for the next thing
+ * alone. So an uncontended call costs its own system calls and no thread
+ * switch, and a contended one its share of a few.
  *
  *   role:    nobody ──a caller waits──▶ a caller ──leaves──▶ the next waiter
  *              ▲                           └──nobody waits──┐
@@ -21,12 +23,13 @@
  * acquires and releases all day never wakes it.
  *
  * Requests are gathered. While a driver is named but not yet polling, others
- * leave their bytes to it; and a driver that has just served others lets them
- * run once before it polls, because they are likely to ask again. Eight
- * commands then travel in one send. A lone caller never yields.
+ * leave their bytes to it, and without a driver to who was served and is on
+ * its way out; and as long as somebody who was served has not asked again, a
+ * driver lets others run before it polls. Eight commands then travel in one
+ * send. A lone caller never yields.
  *
- * Wakes are collected inside and delivered after unlocking. A word that is
- * woken may be gone by then, with the stack it was on: unpark never reads it.
+ * Wakes are collected inside and delivered after unlocking. The word may be
+ * gone by then, with its client or its stack: unpark never reads it.
  *
  * Failure: nothing here can fail. A wake that comes twice, a poll that ends
  * early, a sleep that ends for no reason are all just another look.
@@ -50,6 +53,10 @@
 #define YIELD_NS (300 * HF_MS / 1000)
 #define YIELD_PAUSE_MIN_NS (2 * HF_MS)
 #define YIELD_PAUSE_MAX_NS (100 * HF_MS)
+
+/* Who wakes others may be put off the processor by them, and is the last to
+ * come back: one yield is for them, one for him. */
+#define YIELDS_MAX 3
 
 struct hf__log_line {
     struct hf__log_line *next;
@@ -154,11 +161,12 @@ static void tell_log(struct hf__log_line *line)
     }
 }
 
-/* A driver is on its way to the engine, and will send what it finds. */
+/* Somebody is on its way to the engine, or out, and will send what it finds. */
 static bool gathers(const hf_client *client)
 {
-    return client->driver && !client->polling &&
-           client->now_ns >= client->gather_from_ns;
+    if (client->now_ns < client->gather_from_ns)
+        return false;
+    return client->driver ? !client->polling : client->served > 0;
 }
 
 /* What callbacks ask for inside hf_dispatch() is sent when that ends. */
@@ -172,6 +180,8 @@ static bool in_dispatch(const hf_client *client)
 static void depart(hf_client *client, bool send)
 {
     uint32_t n = client->wakes_n;
+    uint32_t called = client->called;
+    _Atomic uint32_t *bell = &client->bell;
     _Atomic uint32_t *wakes[HF__CLIENT_WAKES];
     struct hf__log_line *lines = client->log_first;
     bool last;
@@ -187,6 +197,7 @@ static void depart(hf_client *client, bool send)
     if (n > 0)
         memcpy(wakes, client->wakes, n * sizeof(wakes[0]));
     client->wakes_n = 0;
+    client->called = 0;
     client->log_first = NULL;
     client->log_last = &client->log_first;
     last = client->closed && client->users == 0 && client->handles == 0;
@@ -194,8 +205,10 @@ static void depart(hf_client *client, bool send)
 
     if (last)
         hf__monitor_free_client(client);
+    if (called != 0)
+        hf__world->unpark(bell, called);
     for (uint32_t i = 0; i < n; i++)
-        hf__world->unpark(wakes[i]);
+        hf__world->unpark(wakes[i], HF_ANYBODY);
     if (HF_UNLIKELY(lines != NULL))
         tell_log(lines);
 }
@@ -243,7 +256,9 @@ void hf__waiter_init(struct hf__waiter *waiter)
     hf__list_init(&waiter->link);
     hf__list_init(&waiter->watch);
     atomic_init(&waiter->word, 0);
+    waiter->call = 0;
     waiter->done = false;
+    waiter->served = false;
     waiter->for_shared = false;
     waiter->rc = 0;
 }
@@ -251,7 +266,7 @@ void hf__waiter_init(struct hf__waiter *waiter)
 void hf__client_wake_word(hf_client *client, _Atomic uint32_t *word)
 {
     if (client->wakes_n == HF__CLIENT_WAKES)
-        hf__world->unpark(word);
+        hf__world->unpark(word, HF_ANYBODY);
     else
         client->wakes[client->wakes_n++] = word;
 }
@@ -260,9 +275,18 @@ static void wake(hf_client *client, struct hf__waiter *waiter)
 {
     if (hf__list_empty(&waiter->link))
         return; /* it never slept: its thread is the one that runs */
-    client->woke = client->woke || waiter->done;
-    atomic_store_explicit(&waiter->word, 1, memory_order_release);
-    hf__client_wake_word(client, &waiter->word);
+    if (waiter->done && !waiter->served) {
+        waiter->served = true;
+        client->served++;
+        client->expected++;
+    }
+    if (waiter->call != 0) {
+        client->called |= waiter->call;
+        atomic_fetch_add_explicit(&client->bell, 1, memory_order_release);
+    } else {
+        atomic_store_explicit(&waiter->word, 1, memory_order_release);
+        hf__client_wake_word(client, &waiter->word);
+    }
 }
 
 static void kick_driver(hf_client *client)
@@ -322,16 +346,20 @@ static void judge_yield(hf_client *client, int64_t took_ns)
 /* Let those who were just served come back with what they want next. */
 static void gather(hf_client *client)
 {
-    int64_t before_ns = client->now_ns;
+    bool worth = client->engine->ops->flush != NULL;
 
-    client->woke = false;
-    if (!client->engine->ops->flush || before_ns < client->gather_from_ns)
-        return;
-    depart(client, /* send= */ true);
-    hf__world->yield();
-    (void)pthread_mutex_lock(&client->monitor);
-    hf__monitor_turn(client);
-    judge_yield(client, client->now_ns - before_ns);
+    for (int i = 0; i < YIELDS_MAX && client->expected > 0 && worth &&
+                    client->now_ns >= client->gather_from_ns;
+         i++) {
+        int64_t before_ns = client->now_ns;
+
+        depart(client, /* send= */ true);
+        hf__world->yield();
+        (void)pthread_mutex_lock(&client->monitor);
+        hf__monitor_turn(client);
+        judge_yield(client, client->now_ns - before_ns);
+    }
+    client->expected = 0;
 }
 
 static void drive(hf_client *client, int64_t until_ns)
@@ -357,9 +385,14 @@ static void drive(hf_client *client, int64_t until_ns)
 
 static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
 {
+    uint32_t heard = atomic_load_explicit(&client->bell, memory_order_relaxed);
+
     atomic_store_explicit(&waiter->word, 0, memory_order_relaxed);
     depart(client, /* send= */ true);
-    hf__world->park(&waiter->word, 0, until_ns);
+    if (waiter->call != 0)
+        hf__world->park(&client->bell, heard, waiter->call, until_ns);
+    else
+        hf__world->park(&waiter->word, 0, HF_ANYBODY, until_ns);
     (void)pthread_mutex_lock(&client->monitor);
     hf__monitor_turn(client);
 }
@@ -392,6 +425,40 @@ static void hand_on(hf_client *client)
     }
 }
 
+static void come_in(hf_client *client, struct hf__waiter *waiter)
+{
+    hf__list_append(&client->waiters, &waiter->link);
+    /* The lowest call that nobody has; 0 if 32 wait already. */
+    waiter->call = ~client->calls & (client->calls + 1);
+    client->calls |= waiter->call;
+    if (client->expected > 0)
+        client->expected--;
+}
+
+/* What others left to be sent by who is served goes with its next depart();
+ * inside hf_dispatch() that does not send. */
+static void served_goes(hf_client *client, const struct hf__waiter *waiter)
+{
+    if (!waiter->served)
+        return;
+    client->served--;
+    if (in_dispatch(client) && client->engine->ops->flush && !gathers(client))
+        client->engine->ops->flush(client->engine);
+}
+
+static void go_out(hf_client *client, struct hf__waiter *waiter)
+{
+    client->calls &= ~waiter->call;
+    hf__list_remove(&waiter->link);
+    hf__list_remove(&waiter->watch);
+    served_goes(client, waiter);
+    if (client->driver != waiter)
+        return;
+    if (client->expected > 0)
+        client->expected++; /* it served them and itself */
+    hand_on(client);
+}
+
 bool hf__client_wait(hf_client *client, struct hf__waiter *waiter,
                      int64_t until_ns)
 {
@@ -401,7 +468,7 @@ bool hf__client_wait(hf_client *client, struct hf__waiter *waiter,
         return true;
     /* A cancelled thread would take the driver's role with it. */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    hf__list_append(&client->waiters, &waiter->link);
+    come_in(client, waiter);
     while (!waiter->done) {
         if (client->now_ns >= until_ns) {
             hf__monitor_look(client); /* an answer in the socket wins */
@@ -411,15 +478,12 @@ bool hf__client_wait(hf_client *client, struct hf__waiter *waiter,
             take_role(client, waiter);
         if (client->driver != waiter)
             rest(client, waiter, until_ns);
-        else if (client->woke)
+        else if (client->expected > 0)
             gather(client);
         else
             drive(client, until_ns);
     }
-    hf__list_remove(&waiter->link);
-    hf__list_remove(&waiter->watch);
-    if (client->driver == waiter)
-        hand_on(client);
+    go_out(client, waiter);
     (void)pthread_setcancelstate(cancel_state, NULL);
     return waiter->done;
 }
@@ -439,6 +503,7 @@ void hf__monitor_sleep(hf_client *client, struct hf__waiter *waiter)
     while (!waiter->done)
         rest(client, waiter, HF_NEVER);
     hf__list_remove(&waiter->link);
+    served_goes(client, waiter);
     (void)pthread_setcancelstate(cancel_state, NULL);
 }
 

@@ -149,7 +149,7 @@ static void teller_main(void *arg)
             break;
         atomic_store_explicit(&teller->word, 0, memory_order_relaxed);
         hf__monitor_unlock(client);
-        hf__world->park(&teller->word, 0, HF_NEVER);
+        hf__world->park(&teller->word, 0, HF_ANYBODY, HF_NEVER);
         hf__monitor_lock(client);
     }
     hf__monitor_unlock(client);
@@ -196,7 +196,7 @@ void hf__teller_stop(hf_client *client)
     teller->stop = true;
     atomic_store_explicit(&teller->word, 1, memory_order_release);
     hf__monitor_unlock(client);
-    hf__world->unpark(&teller->word);
+    hf__world->unpark(&teller->word, HF_ANYBODY);
     hf__world->thread_join(teller->thread);
     teller->thread = NULL;
 }

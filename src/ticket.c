@@ -69,16 +69,21 @@ static struct hf__ticket *take_spare(hf_client *client)
     return HF_CONTAINER_OF(link, struct hf__ticket, link);
 }
 
-/* "thread 17"; mostly the one that asked last. */
-static void name_thread(hf_client *client, uint64_t serial, char text[24])
+/* "thread 17" */
+static void name_thread(uint64_t serial, char text[24])
 {
-    if (HF_UNLIKELY(client->named_serial != serial)) {
-        (void)snprintf(client->named_text, sizeof(client->named_text),
-                       "thread %llu",
-                       (unsigned long long)serial % 1000000000000);
-        client->named_serial = serial;
-    }
-    memcpy(text, client->named_text, sizeof(client->named_text));
+    static const char thread[] = "thread ";
+    char digits[12];
+    size_t n = 0;
+
+    do {
+        digits[sizeof(digits) - ++n] = (char)('0' + serial % 10);
+        serial /= 10;
+    } while (serial > 0 && n < sizeof(digits));
+    memcpy(text, thread, sizeof(thread) - 1);
+    text += sizeof(thread) - 1;
+    memcpy(text, digits + sizeof(digits) - n, n);
+    text[n] = '\0';
 }
 
 int hf__ticket_set_owner(struct hf__ticket *ticket,
@@ -95,7 +100,7 @@ int hf__ticket_set_owner(struct hf__ticket *ticket,
             return HF_ENOMEM;
     }
     if (!request->owner)
-        name_thread(request->client, request->owner_serial, ticket->owner_text);
+        name_thread(request->owner_serial, ticket->owner_text);
     else
         memcpy(apart ? texts : ticket->owner_text, request->owner, owner_len);
     if (note_len > 0)

@@ -10,6 +10,7 @@
 #include "base/world.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -64,7 +65,8 @@ static int real_random(void *bytes, size_t len)
     return 0;
 }
 
-static void real_park(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
+static void real_park(_Atomic uint32_t *word, uint32_t value, uint32_t who,
+                      int64_t until_ns)
 {
     struct timespec at;
     struct timespec *timeout = NULL;
@@ -82,14 +84,15 @@ static void real_park(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
     }
     /* EAGAIN, EINTR, ETIMEDOUT: the caller looks for itself. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, timeout,
-                  NULL, FUTEX_BITSET_MATCH_ANY);
+                  NULL, who);
 }
 
-static void real_unpark(_Atomic uint32_t *word)
+static void real_unpark(_Atomic uint32_t *word, uint32_t who)
 {
     /* The word's thread may have left and its stack be gone: a wake-up of
      * nobody, or a spurious one, both harmless. */
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1);
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL,
+                  NULL, who);
 }
 
 static void real_yield(void)

@@ -17,6 +17,7 @@
 #include "base/base.h"
 
 #define HF_NEVER INT64_MAX
+#define HF_ANYBODY UINT32_MAX /* of those who are parked on one word */
 #define HF_MS INT64_C(1000000)
 #define HF_SECOND INT64_C(1000000000)
 
@@ -34,11 +35,13 @@ struct hf__world {
     int64_t (*wall_us)(void);
     /* Fill with unpredictable bytes; 0, or HF_EINTERNAL. */
     int (*random)(void *bytes, size_t len);
-    /* Sleep while *word == value, until @until_ns; may return early. */
-    void (*park)(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
-    /* Wake the one thread parked on @word. Never reads the word: it may be
-     * gone. */
-    void (*unpark)(_Atomic uint32_t *word);
+    /* Sleep while *word == value, until @until_ns, as the one (or ones) whom
+     * the bits of @who mean; may return early. */
+    void (*park)(_Atomic uint32_t *word, uint32_t value, uint32_t who,
+                 int64_t until_ns);
+    /* Wake those parked on @word of whom @who has a bit, all before any of
+     * them runs. Never reads the word: it may be gone. */
+    void (*unpark)(_Atomic uint32_t *word, uint32_t who);
     /* Wait for descriptors of @loop until @until_ns (base/loop.h). */
     int (*poll)(struct hf__loop *loop, struct hf__loop_batch *batch,
                 int64_t until_ns);

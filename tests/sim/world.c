@@ -47,6 +47,7 @@ struct sim_thread {
     void *arg;
     int64_t until_ns;      /* true time; HF_NEVER */
     const void *thing;     /* parked word, alarm or thread waited for */
+    uint32_t who;          /* on a parked word: whom its bits mean */
     struct hf__loop *loop; /* also woken by this one */
     bool detached;         /* nobody joins it */
 };
@@ -378,11 +379,15 @@ static void make_ready(struct sim_thread *thread)
     thread->state = THREAD_READY;
 }
 
+static bool is_asleep_on(const struct sim_thread *thread, const void *thing)
+{
+    return thread->state == THREAD_ASLEEP && thread->thing == thing;
+}
+
 void sim_wake(const void *thing)
 {
     for (int i = 0; i < n_threads; i++)
-        if (threads[i].thread.state == THREAD_ASLEEP &&
-            threads[i].thread.thing == thing)
+        if (is_asleep_on(&threads[i].thread, thing))
             make_ready(&threads[i].thread);
 }
 
@@ -410,19 +415,25 @@ void sim_wait_for(const void *thing, int64_t until_ns)
     sleep_on(thing, NULL, true_of(current->machine, until_ns));
 }
 
-static void world_park(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
+static void world_park(_Atomic uint32_t *word, uint32_t value, uint32_t who,
+                       int64_t until_ns)
 {
     maybe_yield();
     if (atomic_load(word) != value || world_now() >= until_ns ||
         sim_chance(sim_faults.spurious_per_mille))
         return;
+    current->who = who;
     sleep_on(word, NULL, true_of(current->machine, until_ns));
 }
 
-static void world_unpark(_Atomic uint32_t *word)
+static void world_unpark(_Atomic uint32_t *word, uint32_t who)
 {
-    if (!sim_chance(sim_faults.lost_wakes_per_mille))
-        sim_wake(word);
+    if (sim_chance(sim_faults.lost_wakes_per_mille))
+        return;
+    for (int i = 0; i < n_threads; i++)
+        if (is_asleep_on(&threads[i].thread, word) &&
+            (threads[i].thread.who & who) != 0)
+            make_ready(&threads[i].thread);
 }
 
 /* ---- loops and alarms --------------------------------------------------- */

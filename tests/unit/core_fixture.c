@@ -278,6 +278,11 @@ struct hf__engine *core_engine(void)
     return engine;
 }
 
+struct hf__world *core_world(void)
+{
+    return &world;
+}
+
 int core_count(enum core_op op)
 {
     return counts[op];

@@ -38,6 +38,8 @@ hf_client *core_open(const char *query);
 /* The same behind other engines, "trace+" or "fault+trace+". */
 hf_client *core_open_behind(const char *wrappers, const char *query);
 struct hf__engine *core_engine(void);
+/* What the core calls, for a test that replaces more of it. */
+struct hf__world *core_world(void);
 /* How often the engine was asked since core_open(), and the ticket of the
  * last time; NULL if that is gone. */
 int core_count(enum core_op op);

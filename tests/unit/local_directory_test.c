@@ -129,10 +129,11 @@ static void hold_the_lock(struct proc *self, void *arg)
 
 static int looks;
 
-static void count_look(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
+static void count_look(_Atomic uint32_t *word, uint32_t value, uint32_t who,
+                       int64_t until_ns)
 {
     looks++;
-    hf__world_real.park(word, value, until_ns);
+    hf__world_real.park(word, value, who, until_ns);
 }
 
 TEST(directory, that_somebody_is_opening_is_waited_for_and_not_for_ever)

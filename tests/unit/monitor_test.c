@@ -6,6 +6,8 @@ static struct core_ask other;
 static int flushes_before;
 static int yields;
 
+static hf_client *shared;
+
 static void another_asks(void)
 {
     yields++;
@@ -13,6 +15,7 @@ static void another_asks(void)
     core_ask(&other, "other", HF_FOREVER, NULL);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
     ASSERT_EQ(core_count(CORE_FLUSH), flushes_before);
+    shared->expected--;
 }
 
 static void nobody_asks(void)
@@ -26,14 +29,14 @@ static void a_slice_is_gone(void)
     core_stop_ms(1);
 }
 
-/* A blocking call that is not served; @served: others were, just before. */
-static void call_in_vain(hf_client *client, bool served)
+/* A blocking call that is not served; @others were, just before, with it. */
+static void call_in_vain(hf_client *client, uint32_t others)
 {
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
 
-    client->woke = served;
+    client->expected = others + 1;
     opts.wait_ms = 1;
     ASSERT_RC(hf_acquire(client, "mine", &opts, &hold, &err), HF_EUNAVAILABLE,
               &err);
@@ -43,9 +46,10 @@ TEST(monitor, what_is_asked_while_the_driver_yields_travels_with_it)
 {
     hf_client *client = core_open("");
 
+    shared = client;
     yields = 0;
     core_others(another_asks);
-    call_in_vain(client, /* served= */ true);
+    call_in_vain(client, /* others= */ 1);
     ASSERT_EQ(yields, 1);
     ASSERT_TRUE(core_count(CORE_FLUSH) > flushes_before);
     core_others(NULL);
@@ -58,8 +62,69 @@ TEST(monitor, a_lone_caller_never_yields)
 
     yields = 0;
     core_others(nobody_asks);
-    call_in_vain(client, /* served= */ false);
+    call_in_vain(client, /* others= */ 0);
     ASSERT_EQ(yields, 0);
+}
+
+TEST(monitor, a_driver_yields_for_who_is_late_but_not_for_ever)
+{
+    hf_client *client = core_open("");
+
+    yields = 0;
+    core_others(nobody_asks);
+    call_in_vain(client, /* others= */ 7);
+    ASSERT_EQ(yields, 3);
+    ASSERT_EQ(client->expected, 0);
+}
+
+TEST(monitor, what_is_asked_beside_one_who_is_on_its_way_out_goes_with_it)
+{
+    hf_client *client = core_open("");
+    struct core_ask ask;
+    int flushes;
+
+    client->served = 1;
+    flushes = core_count(CORE_FLUSH);
+    core_ask(&ask, "other", HF_FOREVER, NULL);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    ASSERT_EQ(core_count(CORE_FLUSH), flushes);
+    client->served = 0;
+    hf__client_enter_any(client, NULL);
+    hf__client_leave(client);
+    ASSERT_EQ(core_count(CORE_FLUSH), flushes + 1);
+    core_end(&ask);
+}
+
+static int unparks;
+static uint32_t unparked;
+
+static void count_unpark(_Atomic uint32_t *word, uint32_t who)
+{
+    unparks++;
+    unparked = who;
+    ASSERT_PTR_EQ(word, &shared->bell);
+}
+
+TEST(monitor, those_who_are_served_together_are_woken_by_one_call)
+{
+    struct hf__waiter waiters[3];
+
+    shared = core_open("");
+    core_world()->unpark = count_unpark;
+    unparks = 0;
+    hf__client_enter_any(shared, NULL);
+    for (uint32_t i = 0; i < 3; i++) {
+        hf__waiter_init(&waiters[i]);
+        hf__list_append(&shared->waiters, &waiters[i].link);
+        waiters[i].call = 1u << i;
+        hf__waiter_done(shared, &waiters[i], 0);
+        hf__list_remove(&waiters[i].link);
+    }
+    ASSERT_EQ(shared->served, 3);
+    shared->served = 0;
+    hf__client_leave(shared);
+    ASSERT_EQ(unparks, 1);
+    ASSERT_EQ(unparked, 7);
 }
 
 /* A dear yield begins a pause; 1 ms before its end there is none yet. */
@@ -67,10 +132,10 @@ static void assert_pause(hf_client *client, int pause_ms)
 {
     yields = 0;
     core_others(a_slice_is_gone);
-    call_in_vain(client, /* served= */ true);
+    call_in_vain(client, /* others= */ 1);
     ASSERT_EQ(yields, 1);
     core_advance_ms(pause_ms - 1);
-    call_in_vain(client, /* served= */ true);
+    call_in_vain(client, /* others= */ 1);
     ASSERT_EQ(yields, 1);
 }
 
@@ -91,8 +156,7 @@ TEST(monitor, cheap_yields_make_the_pause_after_a_dear_one_short_again)
     assert_pause(client, 2);
     assert_pause(client, 4);
     core_others(nobody_asks);
-    for (int i = 0; i < 2; i++)
-        call_in_vain(client, /* served= */ true);
-    ASSERT_EQ(yields, 3);
+    call_in_vain(client, /* others= */ 1);
+    ASSERT_EQ(yields, 1 + 3);
     assert_pause(client, 2);
 }

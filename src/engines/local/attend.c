@@ -348,7 +348,7 @@ void hf__local_wait(struct hf__engine *engine, int64_t until_ns)
     if (bell != &local->nobody)
         hf__watch_sleep(&local->watch, &local->store, &local->kicked, until_ns);
     else if (!atomic_exchange(&local->kicked, false))
-        hf__world->park(bell, seen, until_ns);
+        hf__world->park(bell, seen, HF_ANYBODY, until_ns);
 }
 
 void hf__local_kick(struct hf__engine *engine)
@@ -359,7 +359,7 @@ void hf__local_kick(struct hf__engine *engine)
     atomic_store(&local->kicked, true);
     (void)atomic_fetch_add(bell, 1);
     if (bell == &local->nobody)
-        hf__world->unpark(bell);
+        hf__world->unpark(bell, HF_ANYBODY);
     else
         hf__futex_wake_all(bell);
 }

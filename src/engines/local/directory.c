@@ -255,7 +255,8 @@ int hf__place_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
                             "another process is opening the local store and "
                             "does not get on (%s/lock)",
                             place->path);
-        hf__world->park(&nobody, 0, hf__instant_add(hf__now(), pause_ns));
+        hf__world->park(&nobody, 0, HF_ANYBODY,
+                        hf__instant_add(hf__now(), pause_ns));
         if (pause_ns < LOCK_PAUSE_MAX_NS)
             pause_ns *= 2;
     }

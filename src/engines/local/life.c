@@ -288,7 +288,7 @@ static void live(void *arg)
 
     be_born(life);
     atomic_store(&life->started, 1);
-    hf__world->unpark(&life->started);
+    hf__world->unpark(&life->started, HF_ANYBODY);
     memset(&own, 0, sizeof(own));
     for (;;) {
         uint32_t bell = atomic_load(&life->bell);
@@ -314,7 +314,7 @@ static void live(void *arg)
 static void ring(struct hf__life *life)
 {
     (void)atomic_fetch_add(&life->bell, 1);
-    hf__world->unpark(&life->bell);
+    hf__world->unpark(&life->bell, HF_ANYBODY);
 }
 
 int hf__life_start(struct hf__life *life, struct hf__store *store,
@@ -330,7 +330,7 @@ int hf__life_start(struct hf__life *life, struct hf__store *store,
         return hf__fail(err, HF_ENOMEM, "cannot start a thread");
     }
     while (atomic_load(&life->started) == 0)
-        hf__world->park(&life->started, 0, HF_NEVER);
+        hf__world->park(&life->started, 0, HF_ANYBODY, HF_NEVER);
     return 0;
 }
 

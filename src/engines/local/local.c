@@ -114,7 +114,7 @@ static int local_connect(struct hf__engine *engine, hf_error *err)
     local->checked_ns = hf__now();
     atomic_store(&local->bell, &local->store.slot->inbox);
     (void)atomic_fetch_add(&local->nobody, 1); /* who waited for this */
-    hf__world->unpark(&local->nobody);
+    hf__world->unpark(&local->nobody, HF_ANYBODY);
     if (local->sentry)
         hf__life_arm(&local->life, true);
     hf__up_connected(engine);
