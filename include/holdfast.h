@@ -213,7 +213,8 @@ HF_API void hf_opts_init(hf_opts *opts, size_t size);
 /** The outcome of hf_acquire_start(). @hold is the callback's to release.
  *  @err is valid during the call, and NULL when @rc is 0. */
 typedef void hf_done_cb(int rc, hf_hold *hold, const hf_error *err, void *ctx);
-/** A hold changed its state: HF_JEOPARDY, HF_HELD again, HF_LOST (last). */
+/** A hold changed its state: HF_JEOPARDY, HF_HELD again, HF_LOST (last). Where
+ *  it changed twice before this could be called, the newest is told. */
 typedef void hf_event_cb(hf_hold *hold, int state, void *ctx);
 /** Receives text in pieces. */
 typedef void hf_write_cb(const char *text, size_t len, void *ctx);

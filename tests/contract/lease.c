@@ -109,7 +109,8 @@ TEST(lease, without_renewal_the_loss_is_told_in_time)
 
     NEEDS(HF_CAP_LEASED);
     hold = acquire(contract_open(NULL), name, HF_NO_RENEW, 0, &events);
-    event_await(&events, 1, 5000); /* JEOPARDY comes first, or LOST at once */
+    event_await(&events, 1,
+                EVENT_PATIENCE_MS); /* JEOPARDY comes first, or LOST at once */
     assert_lost_in_time(hold, name, &events,
                         events.values[0] == HF_LOST ? 1 : 2);
 }
@@ -161,7 +162,7 @@ TEST(lease, lost_answers_make_jeopardy_and_then_loss)
     client =
         contract_open_url(contract_wrapped_url("fault", "fault=renew:cut"));
     hold = acquire_for(client, name, LONG_TTL_MS, 0, 0, &events);
-    event_await(&events, 1, 5000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
     ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
     ASSERT_GT(hf_remaining_ms(hold), 0);
@@ -179,7 +180,7 @@ TEST(lease, jeopardy_ends_when_a_renewal_is_confirmed)
         contract_open_url(contract_wrapped_url("fault", "fault=renew:cut@1-3"));
     hold =
         acquire_for(client, contract_name("jobs"), LONG_TTL_MS, 0, 0, &events);
-    event_await(&events, 2, 5000);
+    event_await(&events, 2, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
     ASSERT_EQ(events.values[1], HF_HELD);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -196,7 +197,7 @@ TEST(lease, a_lock_that_is_taken_away_is_lost)
     client = contract_open_url(
         contract_wrapped_url("fault", "fault=hold:expire=100ms"));
     hold = acquire(client, name, 0, 0, &events);
-    event_await(&events, 1, 5000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(contract_try(contract_open(NULL), name, HF_EXCLUSIVE, 0), 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);

@@ -365,7 +365,7 @@ TEST(election, goes_on_after_a_loss)
     ASSERT_OK(hf_elect_start(client, contract_name("leader"), NULL,
                              client_on_event, &events, &election, &err),
               &err);
-    event_await(&events, 3, 5000);
+    event_await(&events, 3, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_HELD);
     ASSERT_EQ(events.values[1], HF_LOST);
     ASSERT_EQ(events.values[2], HF_HELD);

@@ -315,7 +315,7 @@ TEST(multi, is_lost_with_its_first_lost_member)
     opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire_many(client, names, 2, &opts, &hold, &err), &err);
-    event_await(&events, 1, 5000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_remaining_ms(hold), 0);

@@ -274,7 +274,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
         server_resume(cluster->nodes[i]);
     cluster_hurry(cluster);
     (void)cluster_owner(cluster, key);
-    event_await(&events, 1, 60000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     next = client_acquire(client, "jobs");
     ASSERT_GT(hf_token(next), hf_token(hold));

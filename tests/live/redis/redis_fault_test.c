@@ -32,9 +32,9 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
     token = hf_token(hold);
     server_kill(server);
     server_restart(server);
-    event_await(&events, 1, 5000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     while (event_count(&events) < 2 && events.values[0] != HF_LOST)
-        event_await(&events, 2, 5000);
+        event_await(&events, 2, EVENT_PATIENCE_MS);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 
@@ -112,9 +112,9 @@ TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
     opts.ctx = &events;
     ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
     server_pause(server);
-    event_await(&events, 1, 30000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
-    event_await(&events, 2, 30000);
+    event_await(&events, 2, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[1], HF_LOST);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_GE(events.at_ms - before_ms, TTL_MS * 9 / 10);
@@ -485,8 +485,8 @@ TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
     struct server *server = redis_start();
     struct proxy *proxy = proxy_start(server_port(server));
     hf_client *client =
-        redis_open(proxy_port(proxy), QUICK "&ttl=600ms&io_timeout=200ms");
-    hf_client *rival = redis_open(server_port(server), "ttl=600ms");
+        redis_open(proxy_port(proxy), QUICK "&ttl=3s&io_timeout=1s");
+    hf_client *rival = redis_open(server_port(server), "ttl=3s");
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
@@ -499,7 +499,7 @@ TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
     ASSERT_OK(hf_release(client_acquire(rival, "jobs"), &err), &err);
     /* The rival has had it, so we must know by now. */
     ASSERT_EQ(hf_check(hold), HF_LOST);
-    event_await(&events, 2, 2000);
+    event_await(&events, 2, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
     ASSERT_EQ(events.values[1], HF_LOST);
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
@@ -598,7 +598,7 @@ TEST(native, tells_a_broken_holder)
         &err);
     EVENTUALLY(strstr(redis_do(server, "LLEN hf:{more}:q"), ":1") != NULL);
     ASSERT_OK(hf_break(other, "jobs", hf_token(hold), NULL, &err), &err);
-    event_await(&events, 1, 5000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
     ASSERT_OK(hf_release(more, &err), &err);

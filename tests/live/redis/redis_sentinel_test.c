@@ -87,7 +87,7 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
     server_resume(set->servers[2]);
     (void)sentinel_set_await(set, set->servers[0]);
     /* A renewal would be due after 66 s, the end of the lease after 200 s. */
-    event_await(&events, 1, 60000);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     next = client_acquire(rival, "jobs");
     ASSERT_TRUE(is_lost(hold));

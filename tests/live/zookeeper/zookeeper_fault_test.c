@@ -215,7 +215,7 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
     proxy_reset(detour.proxies[server]);
     /* At once, not with the next renewal, which is 13 s away. */
     event_await(&events, 1, 10000);
-    ASSERT_EQ(events.values[0], HF_JEOPARDY);
+    ASSERT_LE(events.values[0], HF_JEOPARDY); /* or HELD again already */
     assert_kept(hold, hf_token(hold), &events);
     ASSERT_NE(detour_server(&detour), server);
     ASSERT_OK(hf_release(hold, &err), &err);
