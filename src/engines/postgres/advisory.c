@@ -160,7 +160,7 @@ static int add_lock(struct hf__postgres_ticket *mine, bool wait, hf_error *err)
 {
     bool shared = mine->ticket->mode == HF_SHARED;
     char key[24];
-    const char *values[] = {hf__advisory_number(mine->key, key)};
+    const char *values[] = {hf__postgres_number(mine->key, key)};
     int rc = hf__advisory_mark(mine, err);
 
     if (rc == 0)
@@ -206,12 +206,11 @@ static int ask_session(struct hf__postgres_ticket *mine, bool wait)
     struct hf__session_call call = {
         .done = on_asked, .ticket = mine->ticket->id, .patient = wait};
     int64_t lease_ms = hf__advisory_lease(mine->ticket);
-    char text[24];
-    const char *values[] = {text};
+    char room[HF__PG_DIGITS];
+    const char *values[] = {hf__postgres_number(lease_ms, room)};
     int rc = 0;
 
     if (session->timeout_ms != lease_ms) {
-        (void)hf__advisory_number(lease_ms, text);
         rc = hf__session_add(session, HF__PG_TIMEOUT, values, 1, NULL);
         session->timeout_ms = lease_ms;
         hf__postgres_wake(mine->engine, hf__now() + hf__ms_to_ns(lease_ms) / 2);

@@ -11,8 +11,6 @@
 #ifndef HF_POSTGRES_ADVISORY_H
 #define HF_POSTGRES_ADVISORY_H
 
-#include <stdio.h>
-
 #include "engines/postgres/postgres.h"
 
 /* hf__postgres_ticket.state */
@@ -45,12 +43,6 @@ static inline struct hf__session *hf__advisory_main(
 static inline bool hf__advisory_transacts(const struct hf__postgres *postgres)
 {
     return postgres->mode == &hf__postgres_for_update;
-}
-
-static inline const char *hf__advisory_number(int64_t value, char to[24])
-{
-    (void)snprintf(to, 24, "%lld", (long long)value);
-    return to;
 }
 
 static inline int64_t hf__advisory_lease(const struct hf__ticket *ticket)

@@ -120,6 +120,11 @@ int64_t hf__session_number(const PGresult *result, int row, int column,
     return strtoll(hf__pq.PQgetvalue(result, row, column), NULL, 10);
 }
 
+bool hf__session_changed(PGresult *result)
+{
+    return strtoll(hf__pq.PQcmdTuples(result), NULL, 10) > 0;
+}
+
 /* ---- the end of a connection --------------------------------------------- */
 
 static bool take_call(struct hf__session *session,
@@ -470,6 +475,12 @@ static bool know_tables(struct hf__session *session, const PGresult *result)
 
     postgres->fenced = is_set(result, 3);
     postgres->tables = is_set(result, 4);
+    if (postgres->mode->tables && hf__session_text(result, 0, 4)[0] == 'o') {
+        refuse(session, HF_ECONFIG,
+               "the table holdfast_place is of an older version of holdfast: "
+               "drop it when nobody uses that any more");
+        return false;
+    }
     if (!(postgres->fenced && postgres->tables) && session->making == 0) {
         session->making = 1;
         send_text(session, hf__pg_schema(postgres));

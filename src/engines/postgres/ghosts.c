@@ -58,7 +58,7 @@ int hf__advisory_about(struct hf__session *main,
 {
     struct hf__session_call call = {.done = done, .ticket = ticket};
     char pid[24];
-    const char *values[] = {hf__advisory_number(ghost->pid, pid),
+    const char *values[] = {hf__postgres_number(ghost->pid, pid),
                             ghost->started};
     int rc = hf__session_add(main, statement, values, 2, err);
 

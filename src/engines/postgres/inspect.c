@@ -6,12 +6,11 @@
  * compares and deletes in the transaction that grants to the next, and tells
  * who had it.
  */
-#include <stdio.h>
-
 #include "engines/postgres/postgres.h"
+#include "engines/sql/record.h"
 
 /* The columns of LIST. */
-enum { NAME, MODE, SLOTS, TOKEN, HOST, PID, OWNER, NOTE, SINCE, LEASE };
+enum { NAME, MODE, SLOTS, TOKEN, RECORD, SINCE, LEASE };
 
 static int add_row(struct hf__postgres *postgres, struct hf__query *query,
                    const PGresult *rows, int row, uint32_t place)
@@ -23,17 +22,15 @@ static int add_row(struct hf__postgres *postgres, struct hf__query *query,
         .mode = (int32_t)hf__session_number(rows, row, MODE, 0),
         .slots = (int32_t)hf__session_number(rows, row, SLOTS, 0),
         .name = hf__session_text(rows, row, NAME) + prefix,
-        .owner = hf__session_text(rows, row, OWNER),
-        .host = hf__session_text(rows, row, HOST),
-        .note = hf__session_text(rows, row, NOTE),
-        .pid = hf__session_number(rows, row, PID, 0),
         .token = (uint64_t)token,
         .since_ms = hf__session_number(rows, row, SINCE, -1),
         .lease_ms = hf__session_number(rows, row, LEASE, -1),
         .place = token != 0 ? 0 : place,
-        .alive = 2,
     };
+    const char *record = hf__session_text(rows, row, RECORD);
+    char copy[HF__SQL_TEXTS];
 
+    hf__sql_record_read(record, strlen(record), copy, &info);
     return hf__query_add_lock(query, &info);
 }
 
@@ -179,14 +176,15 @@ int hf__postgres_row_break(struct hf__engine *engine, struct hf__query *query,
     struct hf__postgres *postgres = hf__postgres_of(engine);
     struct hf__session_call call = {.done = on_broken, .query = query};
     char whole[HF__PG_WHOLE];
-    char token[24];
-    const char *values[] = {whole, token, query->owner ? query->owner : ""};
+    char room[HF__PG_DIGITS];
+    const char *values[] = {whole,
+                            hf__postgres_number((int64_t)query->token, room),
+                            query->owner ? query->owner : ""};
     int rc = hf__postgres_row_lock(
         postgres, hf__postgres_key(postgres, query->name, strlen(query->name)),
         err);
 
     hf__postgres_whole(postgres, query->name, whole);
-    (void)snprintf(token, sizeof(token), "%lld", (long long)query->token);
     if (rc == 0)
         rc = add_list(postgres, query, err);
     if (rc == 0)

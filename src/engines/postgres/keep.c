@@ -38,8 +38,8 @@ static void look(struct hf__postgres_ticket *mine)
 {
     struct hf__session_call call = {.done = on_looked,
                                     .ticket = mine->ticket->id};
-    char pid[24];
-    const char *values[] = {pid};
+    char pid[HF__PG_DIGITS];
+    const char *values[1];
 
     mine->watch_ns = 0;
     if (mine->state == HF__PG_RESTING) {
@@ -52,7 +52,7 @@ static void look(struct hf__postgres_ticket *mine)
         (void)hf__advisory_cancel(mine, NULL);
         return;
     }
-    (void)hf__advisory_number(mine->session->pid, pid);
+    values[0] = hf__postgres_number(mine->session->pid, pid);
     if (hf__session_add(hf__advisory_main(mine), HF__PG_IS_WAITING, values, 1,
                         NULL) == 0 &&
         (hf__advisory_transacts(mine->engine) ||
@@ -206,7 +206,7 @@ int hf__advisory_downgrade(struct hf__postgres *postgres,
     struct hf__session_call call = {.done = on_downgraded,
                                     .ticket = ticket->id};
     char key[24];
-    const char *values[] = {hf__advisory_number(mine->key, key)};
+    const char *values[] = {hf__postgres_number(mine->key, key)};
     int rc;
 
     if (!mine->known || !mine->session)

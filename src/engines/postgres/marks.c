@@ -25,8 +25,8 @@ static int add_mark(struct hf__postgres_ticket *mine,
     char first[24];
     char second[24];
     const char *values[] = {
-        hf__advisory_number((int32_t)((uint64_t)mine->mark >> 32), first),
-        hf__advisory_number((int32_t)mine->mark, second)};
+        hf__postgres_number((int32_t)((uint64_t)mine->mark >> 32), first),
+        hf__postgres_number((int32_t)mine->mark, second)};
 
     return hf__session_add(mine->session, statement, values, 2, err);
 }
@@ -110,8 +110,8 @@ int hf__advisory_add_check(struct hf__postgres_ticket *mine, hf_error *err)
 {
     char key[24];
     char mark[24];
-    const char *values[] = {hf__advisory_number(mine->key, key),
-                            hf__advisory_number(mine->mark, mark)};
+    const char *values[] = {hf__postgres_number(mine->key, key),
+                            hf__postgres_number(mine->mark, mark)};
 
     return hf__session_add(hf__advisory_main(mine), HF__PG_STRANGER, values, 2,
                            err);

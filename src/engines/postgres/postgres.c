@@ -220,6 +220,7 @@ static void postgres_close(struct hf__engine *engine, bool forked)
     if (forked)
         return;
     hf__postgres_dialect_close(postgres);
+    hf__buf_release(&postgres->record);
     for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
         while (!hf__list_empty(&postgres->known[i]))
             hf__postgres_forget(

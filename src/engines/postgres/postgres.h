@@ -67,7 +67,9 @@ enum hf__pg_statement {
     HF__PG_ROW_PURGE,
     HF__PG_ROW_ASK,
     HF__PG_ROW_TAKE, /* a quiet name: → token, or no row */
-    HF__PG_ROW_FREE, /* … → token, or no row */
+    HF__PG_ROW_FREE, /* … 1 row is gone, or none */
+    HF__PG_ROW_JOIN, /* a crowded name: 1 row in line, or none */
+    HF__PG_ROW_PASS, /* … 1 row is granted in place of ours, or none */
     HF__PG_ROW_GRANT,
     HF__PG_ROW_LOOK,
     HF__PG_ROW_LEAVE,
@@ -106,7 +108,7 @@ const char *const *hf__pg_dialect(const struct hf__sql_dialect *dialect);
 struct hf__session_answer {
     PGresult *results[HF__PG_RESULTS];
     int n;
-    const PGresult *last;  /* of the last statement */
+    PGresult *last;        /* of the last statement */
     const PGresult *error; /* the first error; the transaction was undone */
 };
 
@@ -208,6 +210,8 @@ void hf__session_explain_lost(const struct hf__session *session, hf_error *err);
 bool hf__session_is(const PGresult *error, const char *sqlstate);
 /* A text in a result; "" where there is none. */
 const char *hf__session_text(const PGresult *result, int row, int column);
+/* Has the statement changed a row? */
+bool hf__session_changed(PGresult *result);
 /* A number in a result; @standard where there is none. */
 int64_t hf__session_number(const PGresult *result, int row, int column,
                            int64_t standard);
@@ -244,6 +248,7 @@ struct hf__postgres_ticket {
     bool leaving;           /* withdraw() or release() was called */
     bool releasing;         /* it was release() */
     bool alone;             /* table: its row is the only one, or was */
+    bool waited;            /* … it stood in line: others may, too */
     bool unsure;            /* something of an earlier attempt may be there */
     bool refused;           /* advisory: another has it */
     bool marked;            /* … and its session has its mark */
@@ -314,11 +319,12 @@ struct hf__postgres {
     struct hf__list held[HF__PG_BUCKETS]; /* on the main session, by key */
     uint32_t held_n;
     struct hf__timer timer;
-    uint32_t cancelling; /* advisory: waits that are being given up */
-    uint64_t beats;      /* table: renewals sent so far */
-    bool listening;      /* advisory: to the end of sessions that hold locks */
-    bool fenced;         /* there is a sequence */
-    bool tables;         /* there are tables */
+    uint32_t cancelling;   /* advisory: waits that are being given up */
+    uint64_t beats;        /* table: renewals sent so far */
+    struct hf__buf record; /* … who asks, for the statement that is next */
+    bool listening; /* advisory: to the end of sessions that hold locks */
+    bool fenced;    /* there is a sequence */
+    bool tables;    /* there are tables */
     bool up;
     struct hf__list known[HF__PG_BUCKETS];
     struct hf__postgres_name names[HF__PG_NAMES];
@@ -352,6 +358,9 @@ int64_t hf__postgres_mark(const struct hf__postgres *postgres, const char *name,
 /* The one place for a name's memory; may be another name's: compare key. */
 struct hf__postgres_name *hf__postgres_name(struct hf__postgres *postgres,
                                             int64_t key);
+/* A number as a text, somewhere in @room. */
+enum { HF__PG_DIGITS = 24 };
+const char *hf__postgres_number(int64_t number, char room[HF__PG_DIGITS]);
 /* Prefix and name, terminated. */
 enum { HF__PG_WHOLE = 128 + HF_NAME_MAX + 1 };
 void hf__postgres_whole(const struct hf__postgres *postgres, const char *name,
@@ -383,7 +392,7 @@ int hf__postgres_row_acquire(struct hf__postgres *postgres,
 /* False: there is nothing to leave, and that is told. */
 bool hf__postgres_row_leaves(struct hf__postgres *postgres,
                              struct hf__ticket *ticket, bool releasing);
-/* A row of result @at has a number that is not 0 if it was held. */
+/* A row of result @at has a number that is not 0 if it was held; -1: it was. */
 void hf__postgres_row_left(struct hf__session *session,
                            const struct hf__session_call *call,
                            const struct hf__session_answer *answer, int at);

@@ -9,8 +9,6 @@
  * anything is asked on the new one: a request still on its way would otherwise
  * come after its withdrawal.
  */
-#include <stdio.h>
-
 #include "engines/postgres/postgres.h"
 
 /* ---- asking -------------------------------------------------------------- */
@@ -123,7 +121,7 @@ void hf__postgres_row_left(struct hf__session *session,
         return;
     }
     ticket = mine->ticket;
-    lost = mine->releasing && !has_number(answer->results[at]);
+    lost = mine->releasing && at >= 0 && !has_number(answer->results[at]);
     hf__postgres_forget(mine);
     hf__up_left(&postgres->base, ticket, lost ? HF_ELOST : 0);
 }
@@ -153,10 +151,10 @@ void hf__postgres_row_up(struct hf__session *session)
     struct hf__postgres *postgres = session->engine;
     struct hf__ghost *ghost = &postgres->ghosts[0];
     struct hf__session_call call = {.done = on_ended};
-    char pid[24];
-    const char *values[] = {pid, ghost->started};
+    char pid[HF__PG_DIGITS];
+    const char *values[] = {hf__postgres_number(ghost->pid, pid),
+                            ghost->started};
 
-    (void)snprintf(pid, sizeof(pid), "%d", ghost->pid);
     if (ghost->pid != 0 &&
         hf__session_add(session, HF__PG_END_WAIT, values, 2, NULL) == 0 &&
         hf__session_send(session, &call, NULL) == 0)

@@ -15,8 +15,9 @@
  * ROW_LOCK, so they happen one after the other; each statement after it sees
  * what the one before has committed. There is no row that stays behind.
  *
- * A quiet name is taken by one statement and freed by another. That rests on
- * two rules, which hold whenever a transaction ends:
+ * What is done often has one statement instead, and no lock, or it has done
+ * nothing and the long way is gone. That rests on three rules, which hold
+ * whenever a transaction ends:
  *
  *   place 0    if a name has rows, the first of them has place 0. So TAKE, which
  *              inserts at place 0 or not at all, needs no look at the others:
@@ -25,25 +26,39 @@
  *   alone      a row that TAKE has made, until ASK adds another. FREE deletes
  *              no other row; if ASK is quicker, it finds none and the release
  *              is done the long way, with a grant to the next.
+ *   crowded    a row that is not alone goes by ROW_LOCK, or by PASS, which puts
+ *              the next one in its place in the same instant. So whoever has
+ *              the lock and sees the last row of a crowded name may stand
+ *              behind it (JOIN): it, or who came after it, will be asked for
+ *              the next by somebody who sees the newcomer.
+ *
+ * PASS sees the line as it was when it began. Who has come since stands behind
+ * the one that it grants to. It locks that one first: if he has just left, it
+ * is the one behind him, or nobody, and then nothing is done.
  */
 #include "engines/postgres/postgres.h"
 
-#define ME "name = $1 AND client = $2 AND ticket = $3::bigint"
+#define ME "name = $1 AND id = $2"
 #define ENDS(ms) "clock_timestamp() + " ms " * interval '1 ms'"
+/* Nearly the same, and costs no look at the clock: a single statement that
+ * waits for nobody. */
+#define NOW "statement_timestamp()"
+#define ENDS_SOON(ms) NOW " + " ms " * interval '1 ms'"
 #define MS_UNTIL(instant)                                                      \
     "(extract(epoch FROM " instant " - clock_timestamp()) * 1000)::bigint"
 /* Rows that @p has to wait for stand before it: holders, and who came first. */
 #define BEFORE                                                                 \
     "r.name = $1 AND r.place <> p.place AND "                                  \
     "(r.token IS NOT NULL OR r.place < p.place)"
+/* Tell who has the row: our identity and the ticket are its id. */
+#define TELL                                                                   \
+    "pg_notify('hf_' || left(id, 32), 'g ' || substr(id, 33) || ' ' || token)"
 
-/* A row, in three parts; between the last two stands its token. */
 #define PLACE                                                                  \
-    "INSERT INTO holdfast_place (name, place, alone, client, ticket, mode, "   \
-    "slots, ttl_ms, token, until, since, host, pid, owner, note) "
-#define CLAIM "$2, $3::bigint, $4::int, $5::int, $6::bigint, "
-#define DETAILS                                                                \
-    ENDS("$6::bigint") ", clock_timestamp(), $7, $8::bigint, $9, $10 "
+    "INSERT INTO holdfast_place (name, place, alone, id, mode, slots, "        \
+    "ttl_ms, "                                                                 \
+    "record, token, until, since) "
+#define CLAIM "$2, $3::int, $4::int, $5::bigint, $6, "
 
 static const struct {
     const char *name;
@@ -147,29 +162,56 @@ static const struct {
                           NULL},
     [HF__PG_ROW_ASK] =
         {"hf_row_ask",
-         "WITH way AS (SELECT count(*) FILTER (WHERE NOT (mode = $4::int "
-         "AND $4::int <> 0 AND token IS NOT NULL)) = 0 "
-         "AND ($4::int <> 2 OR count(*) < $5::int) AS free, "
+         "WITH way AS (SELECT count(*) FILTER (WHERE NOT (mode = $3::int "
+         "AND $3::int <> 0 AND token IS NOT NULL)) = 0 "
+         "AND ($3::int <> 2 OR count(*) < $4::int) AS free, "
          "coalesce(max(place) + 1, 0) AS next "
          "FROM holdfast_place WHERE name = $1), "
-         "crowd AS (UPDATE holdfast_place SET alone = false "
-         "WHERE name = $1 AND alone) " PLACE "SELECT $1, next, false, " CLAIM
-         "CASE WHEN free THEN nextval('holdfast_token') END, " DETAILS
-         "FROM way WHERE (free OR $11::boolean) "
-         "AND NOT EXISTS (SELECT FROM holdfast_place WHERE " ME ")",
+         "again AS (UPDATE holdfast_place SET alone = false, until = CASE "
+         "WHEN id = $2 THEN " ENDS(
+             "$5::bigint") " ELSE until END "
+                           "WHERE name = $1 AND (alone OR id = $2)) " PLACE
+                           "SELECT $1, next, false, " CLAIM
+                           "CASE WHEN free THEN nextval('holdfast_token') "
+                           "END, " ENDS(
+                               "$5::bigint") ", clock_timestamp() "
+                                             "FROM way WHERE (free OR "
+                                             "$7::boolean) "
+                                             "AND NOT EXISTS (SELECT FROM "
+                                             "holdfast_place WHERE " ME ")",
          NULL},
     /* The lock is had before the number is taken. */
     [HF__PG_ROW_TAKE] =
         {"hf_row_take",
          PLACE "VALUES ($1, 0, true, " CLAIM
-               "CASE WHEN pg_advisory_xact_lock($11::bigint) IS NOT NULL "
-               "THEN nextval('holdfast_token') END, " DETAILS
-               ") ON CONFLICT (name, place) DO NOTHING RETURNING token",
+               "CASE WHEN pg_advisory_xact_lock($7::bigint) IS NOT NULL "
+               "THEN nextval('holdfast_token') END, " ENDS_SOON(
+                   "$5::bigint") ", " NOW ") ON CONFLICT (name, place) DO "
+                                 "NOTHING RETURNING token",
          NULL},
     [HF__PG_ROW_FREE] = {"hf_row_free",
                          "DELETE FROM holdfast_place WHERE " ME
-                         " AND place = 0 AND alone RETURNING token",
+                         " AND place = 0 AND alone",
                          NULL},
+    [HF__PG_ROW_JOIN] =
+        {"hf_row_join",
+         PLACE "SELECT $1, place + 1, false, " CLAIM "NULL, " ENDS_SOON(
+             "$5::bigint") ", " NOW
+                           " FROM holdfast_place WHERE name = $1 AND NOT alone "
+                           "ORDER BY place DESC LIMIT 1",
+         NULL},
+    [HF__PG_ROW_PASS] =
+        {"hf_row_pass",
+         "WITH gone AS (DELETE FROM holdfast_place g USING (SELECT place, "
+         "mode, token, until FROM holdfast_place WHERE name = $1 AND "
+         "place > 0 ORDER BY place LIMIT 1 FOR UPDATE) n "
+         "WHERE g.name = $1 AND g.place = 0 AND g.id = $2 AND n.mode = 0 "
+         "AND n.token IS NULL AND n.until >= " NOW " RETURNING n.place) "
+         "UPDATE holdfast_place p SET place = 0, "
+         "token = nextval('holdfast_token'), until = " ENDS_SOON(
+             "ttl_ms") ", since = " NOW " FROM gone WHERE p.name = $1 AND "
+                       "p.place = gone.place RETURNING " TELL,
+         NULL},
     [HF__PG_ROW_GRANT] =
         {"hf_row_grant",
          "WITH w AS (SELECT p.place, p.place = (SELECT min(place) "
@@ -189,18 +231,13 @@ static const struct {
                          "p.since END "
                          "FROM w WHERE p.name = $1 AND p.place = w.place "
                          "AND (now OR first AND p.place <> 0) RETURNING CASE "
-                         "WHEN now THEN "
-                         "pg_notify('hf_' || p.client, 'g ' || p.ticket || ' ' "
-                         "|| p.token) "
-                         "END",
+                         "WHEN now THEN " TELL " END",
          NULL},
     [HF__PG_ROW_LOOK] =
         {"hf_row_look",
          "SELECT p.token, p.place IS NOT NULL, (SELECT " MS_UNTIL(
              "min(r.until)") " FROM holdfast_place r WHERE " BEFORE "), "
-                             "(SELECT r.host || ':' || r.pid || "
-                             "CASE WHEN r.note = '' THEN '' ELSE ', \"' || "
-                             "r.note || '\"' END FROM holdfast_place r "
+                             "(SELECT r.record FROM holdfast_place r "
                              "WHERE r.name = $1 AND r.token IS NOT NULL "
                              "ORDER BY r.place LIMIT 1) "
                              "FROM (VALUES (1)) AS one LEFT JOIN "
@@ -208,15 +245,16 @@ static const struct {
          NULL},
     [HF__PG_ROW_LEAVE] = {"hf_row_leave",
                           "DELETE FROM holdfast_place WHERE name = $1 AND "
-                          "(" ME " OR until < clock_timestamp()) "
-                          "RETURNING CASE WHEN " ME " THEN token END",
+                          "(id = $2 OR until < clock_timestamp()) "
+                          "RETURNING CASE WHEN id = $2 THEN token END",
                           NULL},
     [HF__PG_ROW_BEAT] =
         {"hf_row_beat",
          "UPDATE holdfast_place p SET until = " ENDS(
-             "p.ttl_ms") " WHERE client = $1 "
-                         "AND ticket = ANY ($2::bigint[]) RETURNING ticket, "
-                         "token, (SELECT " MS_UNTIL(
+             "p.ttl_ms") " FROM unnest($2::text[], $3::text[]) AS "
+                         "mine(name, ticket) WHERE p.name = mine.name "
+                         "AND p.id = $1::text || mine.ticket RETURNING "
+                         "mine.ticket, token, (SELECT " MS_UNTIL(
                              "min(r.until)") " FROM "
                                              "holdfast_place r WHERE r.name = "
                                              "p.name AND "
@@ -231,18 +269,21 @@ static const struct {
                               NULL},
     [HF__PG_LIST] =
         {"hf_list",
-         "SELECT name, mode, slots, token, host, pid, owner, note, "
+         "SELECT name, mode, slots, token, record, "
          "-" MS_UNTIL("since") ", " MS_UNTIL(
              "until") " FROM holdfast_place WHERE ($1::text IS NULL OR "
                       "name = $1) AND starts_with(name, $2) "
                       "AND until >= clock_timestamp() "
                       "ORDER BY name, token IS NULL, place",
          NULL},
+    /* The owner is the third line of a record. */
     [HF__PG_BREAK] = {"hf_break",
                       "DELETE FROM holdfast_place WHERE name = $1 "
                       "AND token IS NOT NULL AND (token = $2::bigint OR "
-                      "($2::bigint = 0 AND owner = $3)) "
-                      "RETURNING pg_notify('hf_' || client, 'b ' || ticket)",
+                      "($2::bigint = 0 AND "
+                      "split_part(record, chr(10), 3) = $3)) "
+                      "RETURNING pg_notify('hf_' || left(id, 32), "
+                      "'b ' || substr(id, 33))",
                       NULL},
     [HF__PG_VERSION_READ] = {"hf_version_read",
                              "SELECT version FROM holdfast_version "
@@ -301,10 +342,12 @@ const char *hf__pg_statement_name(enum hf__pg_statement statement)
 #define WHO                                                                    \
     WITH("coalesce(has_sequence_privilege(to_regclass('holdfast_token'), "     \
          "'USAGE'), false)",                                                   \
-         "coalesce(has_table_privilege(to_regclass('holdfast_place'), "        \
+         "CASE WHEN EXISTS (SELECT FROM pg_attribute WHERE attrelid = "        \
+         "to_regclass('holdfast_place') AND attname = 'client') THEN 'old' "   \
+         "ELSE coalesce(has_table_privilege(to_regclass('holdfast_place'), "   \
          "'SELECT, INSERT, UPDATE, DELETE') AND "                              \
          "has_table_privilege(to_regclass('holdfast_row'), "                   \
-         "'SELECT, INSERT, DELETE'), false)")
+         "'SELECT, INSERT, DELETE'), false)::text END")
 #define SET                                                                    \
     "SET lock_timeout = 0; SET statement_timeout = 0; "                        \
     "SET idle_session_timeout = 0; "                                           \
@@ -332,12 +375,10 @@ const char *hf__pg_schema(const struct hf__postgres *postgres)
         "CREATE TABLE IF NOT EXISTS holdfast_place ("
         "name text COLLATE \"C\" NOT NULL, "
         "place bigint NOT NULL, alone boolean NOT NULL, "
-        "client text COLLATE \"C\" NOT NULL, ticket bigint NOT NULL, "
-        "mode int NOT NULL, slots int NOT NULL, ttl_ms bigint NOT NULL, "
+        "id text COLLATE \"C\" NOT NULL, mode int NOT NULL, "
+        "slots int NOT NULL, ttl_ms bigint NOT NULL, record text NOT NULL, "
         "token bigint, until timestamptz NOT NULL, "
-        "since timestamptz NOT NULL, host text NOT NULL, "
-        "pid bigint NOT NULL, owner text NOT NULL, note text NOT NULL, "
-        "PRIMARY KEY (name, place), UNIQUE (client, ticket)); "
+        "since timestamptz NOT NULL, PRIMARY KEY (name, place)); "
         "CREATE TABLE IF NOT EXISTS holdfast_version ("
         "name text COLLATE \"C\" PRIMARY KEY, "
         "version bigint NOT NULL); " WHO;

@@ -23,41 +23,47 @@
 #include <stdlib.h>
 
 #include "engines/postgres/postgres.h"
+#include "engines/sql/record.h"
 
 /* After so many grants at once, nobody seems to contend any more. */
 enum { QUIET = 8 };
 
-/* The parameters that most statements begin with. */
+/* Who stands in line for so long looks whom it waits for. */
+enum { LOOK_MS = 100 };
+
+/* The parameters that most statements begin with: the name, and what the row
+ * of a ticket is known by. */
 struct words {
     char whole[HF__PG_WHOLE];
-    char ticket[24];
-    const char *values[11];
+    char id[sizeof(((struct hf__postgres *)NULL)->identity) + HF__PG_DIGITS];
+    const char *values[7];
 };
 
 static void begin(struct words *words, const struct hf__postgres_ticket *mine)
 {
     const struct hf__postgres *postgres = mine->engine;
+    size_t len = sizeof(postgres->identity) - 1;
+    char room[HF__PG_DIGITS];
 
     hf__postgres_whole(postgres, mine->ticket->name, words->whole);
-    (void)snprintf(words->ticket, sizeof(words->ticket), "%llu",
-                   (unsigned long long)mine->ticket->id);
+    memcpy(words->id, postgres->identity, len);
+    hf__text_copy(words->id + len, sizeof(words->id) - len,
+                  hf__postgres_number((int64_t)mine->ticket->id, room));
     words->values[0] = words->whole;
-    words->values[1] = postgres->identity;
-    words->values[2] = words->ticket;
+    words->values[1] = words->id;
 }
 
 /* Not the key of mode=advisory, which is held for long. */
-static const char *key_of_rows(int64_t key, char to[24])
+static const char *key_of_rows(int64_t key, char room[HF__PG_DIGITS])
 {
-    (void)snprintf(to, 24, "%lld", (long long)~key);
-    return to;
+    return hf__postgres_number(~key, room);
 }
 
 int hf__postgres_row_lock(struct hf__postgres *postgres, int64_t key,
                           hf_error *err)
 {
-    char text[24];
-    const char *values[] = {key_of_rows(key, text)};
+    char room[HF__PG_DIGITS];
+    const char *values[] = {key_of_rows(key, room)};
 
     return hf__session_add(&postgres->main, HF__PG_ROW_LOCK, values, 1, err);
 }
@@ -79,6 +85,18 @@ static void set_contended(struct hf__postgres_ticket *mine)
     hf__postgres_name(mine->engine, mine->key)->contended = QUIET;
 }
 
+static void queued(struct hf__postgres_ticket *mine, int64_t look_ms,
+                   int64_t sent_ns)
+{
+    mine->asking = false;
+    mine->waiting = true;
+    mine->waited = true;
+    mine->unsure = false;
+    mine->confirmed_ns = sent_ns;
+    set_watch(mine, look_ms);
+    hf__up_queued(&mine->engine->base, mine->ticket);
+}
+
 /* The row of ROW_LOOK: token, is there one, when to look, who holds it. */
 static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
                    int64_t sent_ns)
@@ -86,8 +104,9 @@ static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
     struct hf__postgres *postgres = mine->engine;
     struct hf__ticket *ticket = mine->ticket;
     struct hf__postgres_name *name = hf__postgres_name(postgres, mine->key);
-    const char *holder = hf__session_text(row, 0, 3);
+    const char *record = hf__session_text(row, 0, 3);
     int64_t token = hf__session_number(row, 0, 0, 0);
+    char holder[HF__SQL_TEXTS + 64];
 
     if (token != 0) {
         if (mine->asking && name->contended > 0)
@@ -97,17 +116,13 @@ static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
     }
     set_contended(mine);
     if (hf__session_text(row, 0, 1)[0] == 't') {
-        mine->asking = false;
-        mine->waiting = true;
-        mine->unsure = false;
-        mine->confirmed_ns = sent_ns;
-        set_watch(mine, hf__session_number(row, 0, 2, -1));
-        hf__up_queued(&postgres->base, ticket);
+        queued(mine, hf__session_number(row, 0, 2, -1), sent_ns);
     } else {
         mine->asking = false;
         hf__postgres_forget(mine);
+        hf__sql_record_holder(record, strlen(record), holder, sizeof(holder));
         hf__up_busy(&postgres->base, ticket, /* again_ns= */ 0,
-                    holder[0] ? holder : NULL);
+                    record[0] ? holder : NULL);
     }
 }
 
@@ -134,33 +149,39 @@ static void on_asked(struct hf__session *session,
     }
 }
 
-/* ROW_ASK or ROW_TAKE: a row with all that is to be known of a ticket. */
+/* ROW_ASK, ROW_TAKE, ROW_JOIN: a row with all that is to be known of a
+ * ticket; @last is what the first two want besides. The record was put. */
 static int add_row(struct hf__postgres_ticket *mine,
                    enum hf__pg_statement statement, const char *last,
                    struct words *words, hf_error *err)
 {
     const struct hf__ticket *ticket = mine->ticket;
-    const struct hf__engine_host *host = mine->engine->base.host;
-    char mode[24];
-    char slots[24];
-    char ttl[24];
-    char pid[24];
+    const struct hf__settings *settings = mine->engine->base.host->settings;
+    char mode[HF__PG_DIGITS];
+    char slots[HF__PG_DIGITS];
+    char ttl[HF__PG_DIGITS];
 
-    (void)snprintf(mode, sizeof(mode), "%d", ticket->mode);
-    (void)snprintf(slots, sizeof(slots), "%d", ticket->slots);
-    (void)snprintf(ttl, sizeof(ttl), "%lld",
-                   (long long)(ticket->ttl_ms + host->settings->lock_delay_ms));
-    (void)snprintf(pid, sizeof(pid), "%lld", (long long)host->pid);
-    words->values[3] = mode;
-    words->values[4] = slots;
-    words->values[5] = ttl;
-    words->values[6] = host->host;
-    words->values[7] = pid;
-    words->values[8] = ticket->owner;
-    words->values[9] = ticket->note;
-    words->values[10] = last;
-    return hf__session_add(&mine->engine->main, statement, words->values, 11,
-                           err);
+    words->values[2] = hf__postgres_number(ticket->mode, mode);
+    words->values[3] = hf__postgres_number(ticket->slots, slots);
+    words->values[4] =
+        hf__postgres_number(ticket->ttl_ms + settings->lock_delay_ms, ttl);
+    words->values[5] = hf__buf_text(&mine->engine->record);
+    words->values[6] = last;
+    return hf__session_add(&mine->engine->main, statement, words->values,
+                           last ? 7 : 6, err);
+}
+
+/* Before the first statement of a call is added: it cannot be taken back. */
+static int put_record(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__buf *record = &mine->engine->record;
+
+    record->len = 0;
+    hf__sql_record_put(record, mine->engine->base.host, mine->ticket);
+    if (!hf__buf_failed(record))
+        return 0;
+    hf__buf_release(record);
+    return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
 static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
@@ -169,9 +190,11 @@ static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
     struct hf__session_call call = {
         .done = on_asked, .ticket = mine->ticket->id, .sent_ns = hf__now()};
     struct words words;
-    int rc = hf__postgres_row_lock(mine->engine, mine->key, err);
+    int rc = put_record(mine, err);
 
     begin(&words, mine);
+    if (rc == 0)
+        rc = hf__postgres_row_lock(mine->engine, mine->key, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_PURGE, words.values, 1, err);
     if (rc == 0)
@@ -180,7 +203,7 @@ static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
     if (rc == 0)
-        rc = hf__session_add(main, HF__PG_ROW_LOOK, words.values, 3, err);
+        rc = hf__session_add(main, HF__PG_ROW_LOOK, words.values, 2, err);
     return rc == 0 ? hf__session_send(main, &call, err) : rc;
 }
 
@@ -201,9 +224,12 @@ static void on_taken(struct hf__session *session,
     }
     token = (uint64_t)hf__session_number(answer->last, 0, 0, 0);
     mine->alone = token != 0;
-    if (mine->alone)
+    if (mine->alone) {
         hf__postgres_row_granted(mine, token, call->sent_ns);
-    else if (send_ask(mine, /* err= */ NULL) != 0)
+        return;
+    }
+    set_contended(mine);
+    if (send_ask(mine, /* err= */ NULL) != 0)
         on_asked(session, call, /* answer= */ NULL);
 }
 
@@ -211,23 +237,66 @@ static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
 {
     struct hf__session_call call = {
         .done = on_taken, .ticket = mine->ticket->id, .sent_ns = hf__now()};
-    char key[24];
+    char room[HF__PG_DIGITS];
     struct words words;
-    int rc;
+    int rc = put_record(mine, err);
 
     begin(&words, mine);
-    rc = add_row(mine, HF__PG_ROW_TAKE, key_of_rows(mine->key, key), &words,
-                 err);
+    if (rc == 0)
+        rc = add_row(mine, HF__PG_ROW_TAKE, key_of_rows(mine->key, room),
+                     &words, err);
     return rc == 0 ? hf__session_send(&mine->engine->main, &call, err) : rc;
+}
+
+/* No row: nobody is there to stand behind. */
+static void on_joined(struct hf__session *session,
+                      const struct hf__session_call *call,
+                      const struct hf__session_answer *answer)
+{
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(session->engine, call->ticket);
+
+    if (!mine || mine->leaving || !mine->asking)
+        return; /* not wanted any more, or pushed meanwhile */
+    mine->waiting = false;
+    if (!answer || answer->error)
+        on_asked(session, call, answer);
+    else if (hf__session_changed(answer->last))
+        queued(mine, LOOK_MS, call->sent_ns);
+    else if (send_ask(mine, /* err= */ NULL) != 0)
+        on_asked(session, call, /* answer= */ NULL);
+}
+
+static int send_join(struct hf__postgres_ticket *mine, hf_error *err)
+{
+    struct hf__session_call call = {
+        .done = on_joined, .ticket = mine->ticket->id, .sent_ns = hf__now()};
+    struct words words;
+    int rc = put_record(mine, err);
+
+    begin(&words, mine);
+    if (rc == 0)
+        rc = hf__postgres_row_lock(mine->engine, mine->key, err);
+    if (rc == 0)
+        rc = add_row(mine, HF__PG_ROW_JOIN, /* last= */ NULL, &words, err);
+    if (rc == 0)
+        rc = hf__session_send(&mine->engine->main, &call, err);
+    mine->confirmed_ns = call.sent_ns;
+    mine->waiting = rc == 0; /* the grant may come before the answer */
+    return rc;
 }
 
 static int send_first(struct hf__postgres_ticket *mine, hf_error *err)
 {
-    bool quiet = !mine->unsure && mine->ticket->mode == HF_EXCLUSIVE &&
-                 hf__postgres_name(mine->engine, mine->key)->contended == 0;
+    const struct hf__ticket *ticket = mine->ticket;
+    bool plain = !mine->unsure && ticket->mode == HF_EXCLUSIVE;
 
     mine->alone = false;
-    return quiet ? send_take(mine, err) : send_ask(mine, err);
+    mine->waited = false;
+    if (plain && hf__postgres_name(mine->engine, mine->key)->contended == 0)
+        return send_take(mine, err);
+    return plain && !ticket->nowait ? send_join(mine, err)
+                                    : send_ask(mine, err);
 }
 
 static int acquire(struct hf__postgres *postgres, struct hf__ticket *ticket,
@@ -255,32 +324,37 @@ static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
 
     begin(&words, mine);
     if (rc == 0)
-        rc = hf__session_add(main, HF__PG_ROW_LEAVE, words.values, 3, err);
+        rc = hf__session_add(main, HF__PG_ROW_LEAVE, words.values, 2, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
     return rc == 0 ? hf__session_send(main, &call, err) : rc;
 }
 
-/* No row: somebody waits for it, or it is not ours any more. */
+/* No row: it is not as it was thought to be, or not ours any more. */
 static void on_freed(struct hf__session *session,
                      const struct hf__session_call *call,
                      const struct hf__session_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
+    bool was_alone;
 
     if (!mine || !mine->leaving)
         return;
+    was_alone = mine->alone;
     mine->alone = false;
-    if (answer && !answer->error && hf__pq.PQntuples(answer->last) == 0) {
-        set_contended(mine);
+    mine->waited = false;
+    if (answer && !answer->error && !hf__session_changed(answer->last)) {
+        if (was_alone)
+            set_contended(mine);
         if (send_leave(mine, /* err= */ NULL) == 0)
             return;
         answer = NULL;
     }
-    hf__postgres_row_left(session, call, answer, /* at= */ 0);
+    hf__postgres_row_left(session, call, answer, /* at= */ -1);
 }
 
+/* ROW_FREE, ROW_PASS. */
 static int send_free(struct hf__postgres_ticket *mine, hf_error *err)
 {
     struct hf__session_call call = {.done = on_freed,
@@ -289,8 +363,9 @@ static int send_free(struct hf__postgres_ticket *mine, hf_error *err)
     int rc;
 
     begin(&words, mine);
-    rc = hf__session_add(&mine->engine->main, HF__PG_ROW_FREE, words.values, 3,
-                         err);
+    rc = hf__session_add(&mine->engine->main,
+                         mine->alone ? HF__PG_ROW_FREE : HF__PG_ROW_PASS,
+                         words.values, 2, err);
     return rc == 0 ? hf__session_send(&mine->engine->main, &call, err) : rc;
 }
 
@@ -301,7 +376,9 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
 
     if (!hf__postgres_row_leaves(postgres, ticket, releasing))
         return 0;
-    return mine->alone ? send_free(mine, err) : send_leave(mine, err);
+    return mine->alone || (mine->waited && ticket->mode == HF_EXCLUSIVE)
+               ? send_free(mine, err)
+               : send_leave(mine, err);
 }
 
 /* ---- beats --------------------------------------------------------------- */
@@ -355,16 +432,51 @@ static void on_beaten(struct hf__session *session,
     }
 }
 
-static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
-                 size_t n, hf_error *err)
+/* Two arrays: a name may be anything, a ticket is a number. */
+static void add_beat(const struct hf__postgres_ticket *mine,
+                     struct hf__buf *names, struct hf__buf *tickets)
+{
+    char whole[HF__PG_WHOLE];
+
+    hf__postgres_whole(mine->engine, mine->ticket->name, whole);
+    hf__buf_add(names, names->len == 0 ? "{\"" : ",\"");
+    for (const char *at = whole; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            hf__buf_add_char(names, '\\');
+        hf__buf_add_char(names, *at);
+    }
+    hf__buf_add_char(names, '"');
+    hf__buf_add_char(tickets, tickets->len == 0 ? '{' : ',');
+    hf__buf_add_number(tickets, mine->ticket->id);
+}
+
+static int send_beat(struct hf__postgres *postgres, struct hf__buf *names,
+                     struct hf__buf *tickets, hf_error *err)
 {
     /* The number of the beat stands where a ticket's would. */
     struct hf__session_call call = {.done = on_beaten,
-                                    .ticket = ++postgres->beats};
-    struct hf__buf list = {0};
-    const char *values[2] = {postgres->identity, NULL};
+                                    .ticket = postgres->beats};
+    const char *values[3] = {postgres->identity};
     int rc;
 
+    hf__buf_add_char(names, '}');
+    hf__buf_add_char(tickets, '}');
+    if (hf__buf_failed(names) || hf__buf_failed(tickets) || tickets->len == 1)
+        return hf__fail(err, HF_ENOMEM, "out of memory, or nothing to renew");
+    values[1] = hf__buf_text(names);
+    values[2] = hf__buf_text(tickets);
+    rc = hf__session_add(&postgres->main, HF__PG_ROW_BEAT, values, 3, err);
+    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+}
+
+static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
+                 size_t n, hf_error *err)
+{
+    struct hf__buf names = {0};
+    struct hf__buf numbers = {0};
+    int rc;
+
+    postgres->beats++;
     for (size_t i = 0; i < n; i++) {
         struct hf__postgres_ticket *mine =
             hf__postgres_ticket(postgres, tickets[i]);
@@ -372,18 +484,12 @@ static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
         if (!mine->known)
             continue;
         mine->beat = postgres->beats;
-        hf__buf_printf(&list, "%c%llu", list.len == 0 ? '{' : ',',
-                       (unsigned long long)tickets[i]->id);
+        add_beat(mine, &names, &numbers);
     }
-    hf__buf_add_char(&list, '}');
-    if (hf__buf_failed(&list) || list.len == 1) {
-        hf__buf_release(&list);
-        return hf__fail(err, HF_ENOMEM, "out of memory, or nothing to renew");
-    }
-    values[1] = hf__buf_text(&list);
-    rc = hf__session_add(&postgres->main, HF__PG_ROW_BEAT, values, 2, err);
-    hf__buf_release(&list);
-    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+    rc = send_beat(postgres, &names, &numbers, err);
+    hf__buf_release(&names);
+    hf__buf_release(&numbers);
+    return rc;
 }
 
 static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
@@ -450,7 +556,7 @@ static int downgrade(struct hf__postgres *postgres, struct hf__ticket *ticket,
     begin(&words, mine);
     rc = hf__postgres_row_lock(postgres, mine->key, err);
     if (rc == 0)
-        rc = hf__session_add(main, HF__PG_ROW_DOWNGRADE, words.values, 3, err);
+        rc = hf__session_add(main, HF__PG_ROW_DOWNGRADE, words.values, 2, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
     return rc == 0 ? hf__session_send(main, &call, err) : rc;
@@ -469,12 +575,14 @@ static void notified(struct hf__postgres *postgres, const char *text)
         return;
     mine = hf__postgres_find(postgres, strtoull(text + 2, &end, 10));
     token = strtoull(end, NULL, 10);
-    if (!mine || mine->asking || mine->leaving)
+    if (!mine || mine->leaving)
         return;
-    if (text[0] == 'g' && mine->waiting && token != 0)
+    if (text[0] == 'g' && mine->waiting && token != 0) {
+        mine->waited = true;
         hf__postgres_row_granted(mine, token, mine->confirmed_ns);
-    else if (text[0] == 'b' && !mine->waiting)
+    } else if (text[0] == 'b' && !mine->waiting && !mine->asking) {
         hf__postgres_row_lose(mine, HF__LOST_BROKEN);
+    }
 }
 
 const struct hf__postgres_mode hf__postgres_table = {

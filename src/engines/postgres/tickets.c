@@ -7,8 +7,6 @@
  * names that share them (marks.c). Both are part of what the clients of one
  * database agree on.
  */
-#include <stdio.h>
-
 #include "engines/postgres/postgres.h"
 #include "name.h"
 
@@ -64,11 +62,30 @@ struct hf__postgres_ticket *hf__postgres_find(
     return NULL;
 }
 
+const char *hf__postgres_number(int64_t number, char room[HF__PG_DIGITS])
+{
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char *at = room + HF__PG_DIGITS - 1;
+
+    *at = '\0';
+    do {
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (number < 0)
+        *--at = '-';
+    return at;
+}
+
 void hf__postgres_whole(const struct hf__postgres *postgres, const char *name,
                         char to[HF__PG_WHOLE])
 {
-    (void)snprintf(to, HF__PG_WHOLE, "%s%s",
-                   postgres->base.host->settings->prefix, name);
+    const char *prefix = postgres->base.host->settings->prefix;
+    size_t len = strlen(prefix);
+
+    hf__text_copy(to, HF__PG_WHOLE, prefix);
+    if (len < HF__PG_WHOLE)
+        hf__text_copy(to + len, HF__PG_WHOLE - len, name);
 }
 
 static int64_t hash_of(const struct hf__postgres *postgres, const char *name,

@@ -87,7 +87,7 @@ static void on_unlocked(struct hf__session *session,
 static int add_unlock(struct hf__postgres_ticket *mine, hf_error *err)
 {
     char key[24];
-    const char *values[] = {hf__advisory_number(mine->key, key)};
+    const char *values[] = {hf__postgres_number(mine->key, key)};
     int rc = hf__session_add(
         mine->session,
         mine->ticket->mode == HF_SHARED ? HF__PG_UNLOCK_SHARED : HF__PG_UNLOCK,

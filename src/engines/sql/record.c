@@ -14,8 +14,13 @@
 void hf__sql_record_put(struct hf__buf *to, const struct hf__engine_host *host,
                         const struct hf__ticket *ticket)
 {
-    hf__buf_printf(to, "%s\n%" PRId64 "\n%s\n%s", host->host, host->pid,
-                   ticket->owner, ticket->note);
+    hf__buf_add(to, host->host);
+    hf__buf_add_char(to, '\n');
+    hf__buf_add_number(to, (uint64_t)host->pid);
+    hf__buf_add_char(to, '\n');
+    hf__buf_add(to, ticket->owner);
+    hf__buf_add_char(to, '\n');
+    hf__buf_add(to, ticket->note);
 }
 
 /* Read up to a newline, and step over it. */
