@@ -123,7 +123,8 @@ static void on_asked(struct hf__session *session,
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
-    const PGresult *result;
+    bool transacts = hf__advisory_transacts(session->engine);
+    PGresult *result;
 
     if (!mine ||
         (mine->state != HF__PG_TRYING && mine->state != HF__PG_WAITING))
@@ -137,16 +138,13 @@ static void on_asked(struct hf__session *session,
     result = answer->last;
     if (answer->error) {
         hf__advisory_undo(mine, answer->error);
-    } else if (hf__pq.PQntuples(result) == 0) {
+    } else if (!transacts && hf__pq.PQntuples(result) == 0) {
         busy(mine);
     } else if (mine->leaving) {
         if (hf__advisory_unlock(mine, NULL) != 0)
             hf__advisory_cut(mine);
     } else {
-        if (hf__advisory_transacts(mine->engine))
-            hf__text_copy(mine->transaction, sizeof(mine->transaction),
-                          hf__session_text(result, 0, 0));
-        else
+        if (!transacts)
             mine->token = (uint64_t)hf__session_number(result, 0, 0, 0);
         if (hf__now() - call->sent_ns >
             hf__ms_to_ns(hf__advisory_lease(mine->ticket)) / 3)

@@ -49,6 +49,8 @@ static void on_ready(struct hf__session *session,
         return; /* asked once more */
     if (rc == 0) {
         mine->lent = true;
+        hf__text_copy(mine->transaction, sizeof(mine->transaction),
+                      hf__session_text(answer->last, 0, 0));
         query->connection = session->conn;
         last_as_long_as_the_session(mine);
     }
@@ -63,6 +65,8 @@ static int ask(struct hf__postgres_ticket *mine, struct hf__query *query,
     const char *values[] = {"0"};
     int rc = hf__session_add(mine->session, HF__PG_TIMEOUT, values, 1, err);
 
+    if (rc == 0)
+        rc = hf__session_add(mine->session, HF__PG_WHICH, NULL, 0, err);
     if (rc == 0)
         rc = hf__session_send(mine->session, &call, err);
     if (rc == 0)

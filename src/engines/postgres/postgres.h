@@ -59,8 +59,9 @@ enum hf__pg_statement {
     HF__PG_BEGIN,    /* for_update */
     HF__PG_PATIENCE, /* how long to wait for a row: lock_timeout */
     HF__PG_INSERT,
-    HF__PG_DELETE, /* → transaction */
-    HF__PG_SAME,   /* is it still this transaction? */
+    HF__PG_DELETE,
+    HF__PG_WHICH, /* → transaction */
+    HF__PG_SAME,  /* is it still this one? */
     HF__PG_COMMIT,
     HF__PG_ROLLBACK,
     HF__PG_ROW_LOCK, /* table: one at a time per name */
@@ -69,7 +70,8 @@ enum hf__pg_statement {
     HF__PG_ROW_TAKE, /* a quiet name: → token, or no row */
     HF__PG_ROW_FREE, /* … 1 row is gone, or none */
     HF__PG_ROW_JOIN, /* a crowded name: 1 row in line, or none */
-    HF__PG_ROW_PASS, /* … 1 row is granted in place of ours, or none */
+    HF__PG_ROW_CEDE, /* … ours is gone, if somebody stands behind it */
+    HF__PG_ROW_PASS, /* … who is granted then */
     HF__PG_ROW_GRANT,
     HF__PG_ROW_LOOK,
     HF__PG_ROW_LEAVE,
@@ -254,7 +256,7 @@ struct hf__postgres_ticket {
     bool marked;            /* … and its session has its mark */
     bool lent;              /* for_update: the caller used the connection */
     bool committing;        /* … and its statements are being committed */
-    char transaction[24];   /* … in this one */
+    char transaction[24];   /* … in this one, since it was lent */
     uint64_t beat;          /* table: the renewal that is under way */
     bool beating;           /* a renewal is under way */
     bool queued;            /* advisory: it waits, and the core knows */

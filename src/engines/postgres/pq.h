@@ -40,6 +40,7 @@
     X(PQgetvalue)                                                              \
     X(PQgetisnull)                                                             \
     X(PQcmdTuples)                                                             \
+    X(PQcmdStatus)                                                             \
     X(PQsslInUse)                                                              \
     X(PQconninfo)                                                              \
     X(PQconninfoFree)

@@ -26,15 +26,16 @@
  *   alone      a row that TAKE has made, until ASK adds another. FREE deletes
  *              no other row; if ASK is quicker, it finds none and the release
  *              is done the long way, with a grant to the next.
- *   crowded    a row that is not alone goes by ROW_LOCK, or by PASS, which puts
- *              the next one in its place in the same instant. So whoever has
- *              the lock and sees the last row of a crowded name may stand
- *              behind it (JOIN): it, or who came after it, will be asked for
- *              the next by somebody who sees the newcomer.
+ *   crowded    a row that is not alone goes by ROW_LOCK, or by CEDE, which
+ *              sees a writer behind it, and PASS, which puts him in its place.
+ *              Either way a later statement looks for the next. So whoever
+ *              keeps the last row of a crowded name from going may stand
+ *              behind it (JOIN): that statement will see the newcomer.
  *
- * PASS sees the line as it was when it began. Who has come since stands behind
- * the one that it grants to. It locks that one first: if he has just left, it
- * is the one behind him, or nobody, and then nothing is done.
+ * PASS grants only if CEDE has made room: if the first row has place 0, it is
+ * another's. If the one whom CEDE saw is just leaving, PASS finds nobody, and
+ * there is a line without a first: the release is done once more, the long way.
+ * Until then somebody who comes may be quicker; never are there two holders.
  */
 #include "engines/postgres/postgres.h"
 
@@ -54,11 +55,14 @@
 #define TELL                                                                   \
     "pg_notify('hf_' || left(id, 32), 'g ' || substr(id, 33) || ' ' || token)"
 
+/* Of a token, or of a place in line: no two are the same. */
+#define NUMBER "nextval('holdfast_token')"
 #define PLACE                                                                  \
     "INSERT INTO holdfast_place (name, place, alone, id, mode, slots, "        \
     "ttl_ms, "                                                                 \
     "record, token, until, since) "
-#define CLAIM "$2, $3::int, $4::int, $5::bigint, $6, "
+#define CLAIM(mode, slots) "$2, " mode ", " slots ", $3::bigint, $4, "
+#define WRITER CLAIM("0", "0")
 
 static const struct {
     const char *name;
@@ -145,10 +149,9 @@ static const struct {
                          "SELECT set_config('lock_timeout', $1, true)", NULL},
     [HF__PG_INSERT] = {"hf_insert", "INSERT INTO holdfast_row VALUES ($1)",
                        NULL},
-    [HF__PG_DELETE] = {"hf_delete",
-                       "DELETE FROM holdfast_row WHERE name = $1 "
-                       "RETURNING pg_current_xact_id()",
+    [HF__PG_DELETE] = {"hf_delete", "DELETE FROM holdfast_row WHERE name = $1",
                        NULL},
+    [HF__PG_WHICH] = {"hf_which", "SELECT pg_current_xact_id()", NULL},
     [HF__PG_SAME] = {"hf_same",
                      "SELECT pg_current_xact_id_if_assigned()::text = $1",
                      NULL},
@@ -162,31 +165,36 @@ static const struct {
                           NULL},
     [HF__PG_ROW_ASK] =
         {"hf_row_ask",
-         "WITH way AS (SELECT count(*) FILTER (WHERE NOT (mode = $3::int "
-         "AND $3::int <> 0 AND token IS NOT NULL)) = 0 "
-         "AND ($3::int <> 2 OR count(*) < $4::int) AS free, "
-         "coalesce(max(place) + 1, 0) AS next "
-         "FROM holdfast_place WHERE name = $1), "
+         "WITH way AS (SELECT count(*) FILTER (WHERE NOT (mode = $6::int "
+         "AND $6::int <> 0 AND token IS NOT NULL)) = 0 "
+         "AND ($6::int <> 2 OR count(*) < $7::int) AS free, "
+         "count(*) = 0 AS empty FROM holdfast_place WHERE name = $1), "
          "again AS (UPDATE holdfast_place SET alone = false, until = CASE "
          "WHEN id = $2 THEN " ENDS(
-             "$5::bigint") " ELSE until END "
+             "$3::bigint") " ELSE until END "
                            "WHERE name = $1 AND (alone OR id = $2)) " PLACE
-                           "SELECT $1, next, false, " CLAIM
-                           "CASE WHEN free THEN nextval('holdfast_token') "
-                           "END, " ENDS(
-                               "$5::bigint") ", clock_timestamp() "
-                                             "FROM way WHERE (free OR "
-                                             "$7::boolean) "
-                                             "AND NOT EXISTS (SELECT FROM "
-                                             "holdfast_place WHERE " ME ")",
+                           "SELECT $1, CASE WHEN empty THEN 0 ELSE " NUMBER
+                           " END, false, " CLAIM(
+                               "$6::int",
+                               "$7::int") "CASE WHEN free THEN " NUMBER
+                                          " END, " ENDS(
+                                              "$3::bigint") ", "
+                                                            "clock_timestamp() "
+                                                            "FROM way WHERE "
+                                                            "(free OR "
+                                                            "$5::boolean) "
+                                                            "AND NOT EXISTS "
+                                                            "(SELECT FROM "
+                                                            "holdfast_place "
+                                                            "WHERE " ME ")",
          NULL},
     /* The lock is had before the number is taken. */
     [HF__PG_ROW_TAKE] =
         {"hf_row_take",
-         PLACE "VALUES ($1, 0, true, " CLAIM
-               "CASE WHEN pg_advisory_xact_lock($7::bigint) IS NOT NULL "
-               "THEN nextval('holdfast_token') END, " ENDS_SOON(
-                   "$5::bigint") ", " NOW ") ON CONFLICT (name, place) DO "
+         PLACE "VALUES ($1, 0, true, " WRITER
+               "CASE WHEN pg_advisory_xact_lock($5::bigint) IS NOT NULL "
+               "THEN " NUMBER " END, " ENDS_SOON(
+                   "$3::bigint") ", " NOW ") ON CONFLICT (name, place) DO "
                                  "NOTHING RETURNING token",
          NULL},
     [HF__PG_ROW_FREE] = {"hf_row_free",
@@ -195,22 +203,28 @@ static const struct {
                          NULL},
     [HF__PG_ROW_JOIN] =
         {"hf_row_join",
-         PLACE "SELECT $1, place + 1, false, " CLAIM "NULL, " ENDS_SOON(
-             "$5::bigint") ", " NOW
-                           " FROM holdfast_place WHERE name = $1 AND NOT alone "
-                           "ORDER BY place DESC LIMIT 1",
+         PLACE "SELECT $1, " NUMBER ", false, " WRITER "NULL, " ENDS_SOON(
+             "$3::bigint") ", " NOW
+                           " FROM (SELECT FROM holdfast_place WHERE name = $1 "
+                           "AND NOT alone ORDER BY place DESC LIMIT 1 FOR KEY "
+                           "SHARE) l",
          NULL},
+    [HF__PG_ROW_CEDE] = {"hf_row_cede",
+                         "DELETE FROM holdfast_place WHERE " ME
+                         " AND place = 0 AND (SELECT mode = 0 AND until >= " NOW
+                         " FROM holdfast_place WHERE name = $1 AND place > 0 "
+                         "ORDER BY place LIMIT 1)",
+                         NULL},
     [HF__PG_ROW_PASS] =
         {"hf_row_pass",
-         "WITH gone AS (DELETE FROM holdfast_place g USING (SELECT place, "
-         "mode, token, until FROM holdfast_place WHERE name = $1 AND "
-         "place > 0 ORDER BY place LIMIT 1 FOR UPDATE) n "
-         "WHERE g.name = $1 AND g.place = 0 AND g.id = $2 AND n.mode = 0 "
-         "AND n.token IS NULL AND n.until >= " NOW " RETURNING n.place) "
-         "UPDATE holdfast_place p SET place = 0, "
-         "token = nextval('holdfast_token'), until = " ENDS_SOON(
-             "ttl_ms") ", since = " NOW " FROM gone WHERE p.name = $1 AND "
-                       "p.place = gone.place RETURNING " TELL,
+         "UPDATE holdfast_place SET place = 0, "
+         "token = " NUMBER ", until = " ENDS_SOON(
+             "ttl_ms") ", since = " NOW
+                       " WHERE name = $1 AND place = (SELECT CASE WHEN "
+                       "place > 0 THEN place END FROM holdfast_place "
+                       "WHERE name = $1 ORDER BY place LIMIT 1) "
+                       "AND mode = 0 AND token IS NULL "
+                       "AND until >= " NOW " RETURNING " TELL,
          NULL},
     [HF__PG_ROW_GRANT] =
         {"hf_row_grant",
@@ -223,7 +237,7 @@ static const struct {
          "FROM holdfast_place p WHERE p.name = $1) "
          "UPDATE holdfast_place p "
          "SET place = CASE WHEN first THEN 0 ELSE p.place END, "
-         "token = CASE WHEN now THEN nextval('holdfast_token') "
+         "token = CASE WHEN now THEN " NUMBER " "
          "ELSE p.token END, "
          "until = CASE WHEN now THEN " ENDS(
              "p.ttl_ms") " ELSE p.until END, "

@@ -70,12 +70,14 @@ int hf__postgres_row_lock(struct hf__postgres *postgres, int64_t key,
 
 /* ---- asking -------------------------------------------------------------- */
 
+/* Look again after @ms; less than 0: nobody is before us any more, and who has
+ * left does not seem to have told. */
 static void set_watch(struct hf__postgres_ticket *mine, int64_t ms)
 {
     mine->watch_ns = 0;
-    if (ms < 0 || ms > HF_DURATION_MAX)
+    if (ms > HF_DURATION_MAX)
         return;
-    mine->watch_ns = hf__now() + (ms + 1) * HF_MS;
+    mine->watch_ns = hf__now() + (ms < 0 ? LOOK_MS : ms + 1) * HF_MS;
     hf__postgres_wake(mine->engine, mine->watch_ns);
 }
 
@@ -149,26 +151,20 @@ static void on_asked(struct hf__session *session,
     }
 }
 
-/* ROW_ASK, ROW_TAKE, ROW_JOIN: a row with all that is to be known of a
- * ticket; @last is what the first two want besides. The record was put. */
+/* ROW_JOIN, ROW_TAKE with the key, ROW_ASK with more: a row with all that is to
+ * be known of a ticket. Its record was put. */
 static int add_row(struct hf__postgres_ticket *mine,
-                   enum hf__pg_statement statement, const char *last,
-                   struct words *words, hf_error *err)
+                   enum hf__pg_statement statement, int n, struct words *words,
+                   hf_error *err)
 {
-    const struct hf__ticket *ticket = mine->ticket;
     const struct hf__settings *settings = mine->engine->base.host->settings;
-    char mode[HF__PG_DIGITS];
-    char slots[HF__PG_DIGITS];
     char ttl[HF__PG_DIGITS];
 
-    words->values[2] = hf__postgres_number(ticket->mode, mode);
-    words->values[3] = hf__postgres_number(ticket->slots, slots);
-    words->values[4] =
-        hf__postgres_number(ticket->ttl_ms + settings->lock_delay_ms, ttl);
-    words->values[5] = hf__buf_text(&mine->engine->record);
-    words->values[6] = last;
-    return hf__session_add(&mine->engine->main, statement, words->values,
-                           last ? 7 : 6, err);
+    words->values[2] = hf__postgres_number(
+        mine->ticket->ttl_ms + settings->lock_delay_ms, ttl);
+    words->values[3] = hf__buf_text(&mine->engine->record);
+    return hf__session_add(&mine->engine->main, statement, words->values, n,
+                           err);
 }
 
 /* Before the first statement of a call is added: it cannot be taken back. */
@@ -189,17 +185,21 @@ static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
     struct hf__session *main = &mine->engine->main;
     struct hf__session_call call = {
         .done = on_asked, .ticket = mine->ticket->id, .sent_ns = hf__now()};
+    char mode[HF__PG_DIGITS];
+    char slots[HF__PG_DIGITS];
     struct words words;
     int rc = put_record(mine, err);
 
     begin(&words, mine);
+    words.values[4] = mine->ticket->nowait ? "f" : "t";
+    words.values[5] = hf__postgres_number(mine->ticket->mode, mode);
+    words.values[6] = hf__postgres_number(mine->ticket->slots, slots);
     if (rc == 0)
         rc = hf__postgres_row_lock(mine->engine, mine->key, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_PURGE, words.values, 1, err);
     if (rc == 0)
-        rc = add_row(mine, HF__PG_ROW_ASK, mine->ticket->nowait ? "f" : "t",
-                     &words, err);
+        rc = add_row(mine, HF__PG_ROW_ASK, 7, &words, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, err);
     if (rc == 0)
@@ -242,9 +242,9 @@ static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
     int rc = put_record(mine, err);
 
     begin(&words, mine);
+    words.values[4] = key_of_rows(mine->key, room);
     if (rc == 0)
-        rc = add_row(mine, HF__PG_ROW_TAKE, key_of_rows(mine->key, room),
-                     &words, err);
+        rc = add_row(mine, HF__PG_ROW_TAKE, 5, &words, err);
     return rc == 0 ? hf__session_send(&mine->engine->main, &call, err) : rc;
 }
 
@@ -276,9 +276,7 @@ static int send_join(struct hf__postgres_ticket *mine, hf_error *err)
 
     begin(&words, mine);
     if (rc == 0)
-        rc = hf__postgres_row_lock(mine->engine, mine->key, err);
-    if (rc == 0)
-        rc = add_row(mine, HF__PG_ROW_JOIN, /* last= */ NULL, &words, err);
+        rc = add_row(mine, HF__PG_ROW_JOIN, 4, &words, err);
     if (rc == 0)
         rc = hf__session_send(&mine->engine->main, &call, err);
     mine->confirmed_ns = call.sent_ns;
@@ -347,6 +345,8 @@ static void on_freed(struct hf__session *session,
     if (answer && !answer->error && !hf__session_changed(answer->last)) {
         if (was_alone)
             set_contended(mine);
+        if (hf__session_changed(answer->results[0]))
+            mine->releasing = false; /* it was ours, that is certain */
         if (send_leave(mine, /* err= */ NULL) == 0)
             return;
         answer = NULL;
@@ -354,19 +354,20 @@ static void on_freed(struct hf__session *session,
     hf__postgres_row_left(session, call, answer, /* at= */ -1);
 }
 
-/* ROW_FREE, ROW_PASS. */
 static int send_free(struct hf__postgres_ticket *mine, hf_error *err)
 {
     struct hf__session_call call = {.done = on_freed,
                                     .ticket = mine->ticket->id};
+    struct hf__session *main = &mine->engine->main;
     struct words words;
     int rc;
 
     begin(&words, mine);
-    rc = hf__session_add(&mine->engine->main,
-                         mine->alone ? HF__PG_ROW_FREE : HF__PG_ROW_PASS,
+    rc = hf__session_add(main, mine->alone ? HF__PG_ROW_FREE : HF__PG_ROW_CEDE,
                          words.values, 2, err);
-    return rc == 0 ? hf__session_send(&mine->engine->main, &call, err) : rc;
+    if (rc == 0 && !mine->alone)
+        rc = hf__session_add(main, HF__PG_ROW_PASS, words.values, 1, err);
+    return rc == 0 ? hf__session_send(main, &call, err) : rc;
 }
 
 static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,

@@ -52,6 +52,15 @@ static void undone(struct hf__postgres_ticket *mine, bool was_held)
     }
 }
 
+/* A commit of what failed is a rollback. A lent transaction is compared. */
+static bool was_held(const struct hf__postgres_ticket *mine,
+                     const struct hf__session_answer *answer)
+{
+    if (hf__advisory_transacts(mine->engine) && !mine->lent)
+        return strcmp(hf__pq.PQcmdStatus(answer->last), "COMMIT") == 0;
+    return hf__session_text(answer->results[0], 0, 0)[0] == 't';
+}
+
 static void on_unlocked(struct hf__session *session,
                         const struct hf__session_call *call,
                         const struct hf__session_answer *answer)
@@ -64,7 +73,7 @@ static void on_unlocked(struct hf__session *session,
     if (!mine || mine->state != HF__PG_UNLOCKING)
         return;
     if (answer && !answer->error) {
-        undone(mine, hf__session_text(answer->results[0], 0, 0)[0] == 't');
+        undone(mine, was_held(mine, answer));
         return;
     }
     if (!answer) {
@@ -101,13 +110,14 @@ static int add_unlock(struct hf__postgres_ticket *mine, hf_error *err)
 static int add_end(struct hf__postgres_ticket *mine, hf_error *err)
 {
     const char *values[] = {mine->transaction};
-    int rc;
+    int rc = 0;
 
     if (!mine->releasing || mine->unsure ||
         hf__pq.PQtransactionStatus(mine->session->conn) != PQTRANS_INTRANS)
         return hf__session_add(mine->session, HF__PG_ROLLBACK, NULL, 0, err);
     mine->committing = mine->lent;
-    rc = hf__session_add(mine->session, HF__PG_SAME, values, 1, err);
+    if (mine->lent)
+        rc = hf__session_add(mine->session, HF__PG_SAME, values, 1, err);
     return rc == 0 ? hf__session_add(mine->session, HF__PG_COMMIT, NULL, 0, err)
                    : rc;
 }
