@@ -7,8 +7,12 @@
  * (schema.c): take out what has expired, do its own, and grant to the first in
  * line, which is told by NOTIFY on its client's channel. So nobody polls, and
  * the cost of a hand-over does not grow with the line. Everything of a client
- * goes over one session. A name that nobody else wants is taken by one
- * statement and freed by another.
+ * goes over one session.
+ *
+ * That is the long way. A name that nobody else wants is taken by one statement
+ * and freed by another. Where a line was met before, a writer stands in it by
+ * one statement, and who has stood in it hands on to the next writer by two.
+ * Each of them does nothing if it is not as it was thought to be.
  *
  * A waiter beats as a holder does: that proves its life, and finds a grant
  * whose notification was lost. It also looks when the lease of a row before it
@@ -19,7 +23,6 @@
  *
  * Failure: an error undoes the whole transaction; row.c has the rest.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "engines/postgres/postgres.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * postgres_table_test.c - mode=table: a quiet name is one row, taken by one
- * statement and freed by another. What happens when it does not stay quiet.
+ * statement and freed by another; a crowded one is handed on without a lock.
+ * What happens when it does not stay so.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -113,6 +114,38 @@ static void check_alone(hf_hold *hold, int mode)
     atomic_fetch_sub(&writers, 1);
 }
 
+/* Stands in line for an instant; the server may take longer to answer. */
+static hf_hold *try_for_an_instant(hf_client *client)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold = NULL;
+    hf_error err;
+    int rc;
+
+    opts.wait_ms = 2;
+    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    if (rc != HF_EUNAVAILABLE)
+        ASSERT_RC(rc, rc == 0 ? 0 : HF_ETIMEOUT, &err);
+    return hold;
+}
+
+static void *give_up(void *arg)
+{
+    struct crowd *crowd = arg;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        hf_hold *hold = rand_r(&crowd->seed) % 2 == 0
+                            ? try_for_an_instant(crowd->client)
+                            : acquire(crowd->client, HF_EXCLUSIVE);
+
+        if (!hold)
+            continue;
+        check_alone(hold, HF_EXCLUSIVE);
+        release(hold);
+    }
+    return NULL;
+}
+
 static void *contend(void *arg)
 {
     struct crowd *crowd = arg;
@@ -129,18 +162,102 @@ static void *contend(void *arg)
     return NULL;
 }
 
-TEST(quiet, and_contended_take_turns_and_nobody_gets_in_between)
+static void gather(void *(*contender)(void *))
 {
     struct server *server = postgres_start();
     struct crowd crowd[CLIENTS];
     pthread_t threads[CLIENTS];
 
+    atomic_store(&highest, 0);
     for (unsigned i = 0; i < CLIENTS; i++) {
         crowd[i].client = postgres_open(server_port(server), TABLE);
         crowd[i].seed = i;
-        ASSERT_EQ(pthread_create(&threads[i], NULL, contend, &crowd[i]), 0);
+        ASSERT_EQ(pthread_create(&threads[i], NULL, contender, &crowd[i]), 0);
     }
     for (unsigned i = 0; i < CLIENTS; i++)
         ASSERT_EQ(pthread_join(threads[i], NULL), 0);
     ASSERT_EQ(postgres_leftovers(server), 0);
+}
+
+TEST(quiet, and_contended_take_turns_and_nobody_gets_in_between)
+{
+    gather(contend);
+}
+
+/* Whom it was to be handed on to has left: it is the next one's. */
+TEST(crowded, a_name_is_handed_on_although_many_give_up)
+{
+    gather(give_up);
+}
+
+TEST(crowded, a_line_is_served_in_its_order_without_the_long_way)
+{
+    struct server *server = postgres_start();
+    hf_client *clients[3];
+    hf_request *requests[3];
+    hf_hold *hold;
+    hf_error err;
+
+    for (int i = 0; i < 3; i++)
+        clients[i] = postgres_open(server_port(server), TABLE);
+    hold = acquire(clients[0], HF_EXCLUSIVE);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 1; i < 3; i++) {
+            hf_client *next = clients[(round + i) % 3];
+
+            ASSERT_OK(hf_acquire_start(next, "jobs", NULL, NULL, NULL,
+                                       &requests[i], &err),
+                      &err);
+            EVENTUALLY(atoi(postgres_do(
+                           server, "SELECT count(*) FROM holdfast_place")) ==
+                       i + 1);
+        }
+        for (int i = 1; i < 3; i++) {
+            release(hold);
+            ASSERT_OK(hf_request_wait(requests[i], 30000, &hold, &err), &err);
+            hf_request_free(requests[i]);
+        }
+    }
+    release(hold);
+    assert_rows(server, "0|0|0\n");
+}
+
+/* Names are elements of an array there. */
+TEST(renewals, go_by_name_whatever_is_in_it)
+{
+    static const char *const names[] = {"a\"b", "c\\", "{d,e}", "NULL",
+                                        "f,\"g"};
+    enum { N = sizeof(names) / sizeof(names[0]) };
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), TABLE "&ttl=3s");
+    hf_hold *holds[N];
+    hf_error err;
+
+    for (int i = 0; i < N; i++)
+        ASSERT_OK(hf_acquire(client, names[i], NULL, &holds[i], &err), &err);
+    EVENTUALLY(
+        atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place WHERE "
+                                 "until > since + interval '3500 ms'")) == N);
+    for (int i = 0; i < N; i++)
+        release(holds[i]);
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
+
+TEST(table, of_an_older_version_is_told_and_left_alone)
+{
+    struct server *server = postgres_start();
+    hf_client *client = NULL;
+    hf_error err;
+
+    (void)postgres_do(server, "CREATE TABLE holdfast_place (name text, "
+                              "client text, ticket bigint)");
+    ASSERT_RC(
+        hf_open(postgres_url(server_port(server), TABLE), NULL, &client, &err),
+        HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "holdfast_place is of an older version");
+    client = postgres_open(server_port(server), "mode=advisory");
+    ASSERT_RC(client_try(client, "jobs", &err), 0, &err);
+    (void)postgres_do(server, "DROP TABLE holdfast_place");
+    client = postgres_open(server_port(server), TABLE);
+    ASSERT_RC(client_try(client, "jobs", &err), 0, &err);
 }
