@@ -50,6 +50,7 @@ struct hf__tls {
     X(SSL_CTX_use_certificate_chain_file)                                      \
     X(SSL_CTX_use_PrivateKey_file)                                             \
     X(SSL_CTX_check_private_key)                                               \
+    X(SSL_CTX_set_alpn_protos)                                                 \
     X(TLS_client_method)                                                       \
     X(SSL_new)                                                                 \
     X(SSL_free)                                                                \
@@ -177,6 +178,19 @@ static int bad_file(const char *key, const char *path, hf_error *err)
     return HF_ECONFIG;
 }
 
+/* OpenSSL wants its length before it. */
+static bool set_protocol(SSL_CTX *ssl, const char *protocol)
+{
+    unsigned char list[16];
+    size_t len = strlen(protocol);
+
+    if (len >= sizeof(list))
+        return false;
+    list[0] = (unsigned char)len;
+    memcpy(list + 1, protocol, len);
+    return lib.ssl.SSL_CTX_set_alpn_protos(ssl, list, (unsigned)len + 1) == 0;
+}
+
 static int load(SSL_CTX *ssl, const struct hf__tls_options *options,
                 hf_error *err)
 {
@@ -216,7 +230,8 @@ int hf__tls_context_new(const struct hf__tls_options *options,
     context->method = make_method();
     if (!context->ssl || !context->method ||
         lib.ssl.SSL_CTX_ctrl(context->ssl, SSL_CTRL_SET_MIN_PROTO_VERSION,
-                             TLS1_2_VERSION, NULL) != 1) {
+                             TLS1_2_VERSION, NULL) != 1 ||
+        (options->protocol && !set_protocol(context->ssl, options->protocol))) {
         hf__tls_context_free(context);
         return hf__fail(err, HF_ENOMEM, "out of memory for TLS");
     }

@@ -20,6 +20,7 @@ struct hf__tls_options {
     const char *cert; /* file of our own certificate chain */
     const char *key;  /* file of its key */
     bool verify;
+    const char *protocol; /* to be agreed on by ALPN; NULL: none */
 };
 
 /* HF_ECONFIG if a file cannot be used. */
