@@ -60,6 +60,7 @@ struct proxy {
     pid_t refused; /* process; 0: none */
     bool sift;     /* reset what it has made */
     bool held[2];
+    bool lose_ends;
     const char *hold_at[2];
     int64_t delay_ms;
     size_t slice;
@@ -266,7 +267,8 @@ static void serve_link(struct proxy *proxy, struct link *link)
             continue;
         if (!pass_on(proxy, link, direction)) {
             link_close(link, /* reset= */ true);
-        } else if (half->ended && !half->first && !half->shut) {
+        } else if (half->ended && !half->first && !half->shut &&
+                   (direction == PROXY_TO_CLIENT || !proxy->lose_ends)) {
             (void)shutdown(link->fds[!direction], SHUT_WR);
             half->shut = true;
         }
@@ -408,6 +410,7 @@ void proxy_pass(struct proxy *proxy)
     (void)pthread_mutex_lock(&proxy->mutex);
     proxy->refuse = false;
     proxy->refused = 0;
+    proxy->lose_ends = false;
     for (int d = 0; d < 2; d++) {
         proxy->held[d] = false;
         proxy->hold_at[d] = NULL;
@@ -443,6 +446,13 @@ void proxy_hold_at(struct proxy *proxy, enum proxy_direction direction,
     proxy->hold_at[direction] = text;
     for (int i = 0; i < LINKS_MAX && !text; i++)
         proxy->links[i].halves[direction].held = false;
+    order(proxy);
+}
+
+void proxy_lose_ends(struct proxy *proxy, bool on)
+{
+    (void)pthread_mutex_lock(&proxy->mutex);
+    proxy->lose_ends = on;
     order(proxy);
 }
 

@@ -40,6 +40,9 @@ void proxy_hold_at(struct proxy *proxy, enum proxy_direction direction,
                    const char *text);
 /* Has it come to that? */
 bool proxy_holds(struct proxy *proxy);
+/* That a client has closed its connection does not reach the server: what is
+ * held is still carried out there. */
+void proxy_lose_ends(struct proxy *proxy, bool on);
 /* All connections are reset, now; new ones are accepted. */
 void proxy_reset(struct proxy *proxy);
 /* New connections are reset as soon as they are made. */
