@@ -6,10 +6,10 @@
 find_package(OpenSSL QUIET)
 
 find_path(ZOOKEEPER_INCLUDE_DIR zookeeper/zookeeper.h)
-find_path(CURL_INCLUDE_DIR curl/curl.h)
+find_path(NGHTTP2_INCLUDE_DIR nghttp2/nghttp2.h)
 find_path(MARIADB_INCLUDE_DIR mysql.h PATH_SUFFIXES mariadb)
 find_path(PQ_INCLUDE_DIR libpq-fe.h PATH_SUFFIXES postgresql)
-mark_as_advanced(ZOOKEEPER_INCLUDE_DIR CURL_INCLUDE_DIR MARIADB_INCLUDE_DIR
+mark_as_advanced(ZOOKEEPER_INCLUDE_DIR NGHTTP2_INCLUDE_DIR MARIADB_INCLUDE_DIR
                  PQ_INCLUDE_DIR)
 
 set(needs_local PROJECT_NAME)
@@ -17,9 +17,9 @@ set(needs_redis OPENSSL_FOUND)
 set(needs_redlock OPENSSL_FOUND)
 set(needs_memcached OPENSSL_FOUND)
 set(needs_zookeeper OPENSSL_FOUND)
-set(needs_etcd CURL_INCLUDE_DIR)
 set(needs_mysql MARIADB_INCLUDE_DIR)
 # src/net comes with OpenSSL.
+set(needs_etcd NGHTTP2_INCLUDE_DIR AND OPENSSL_FOUND)
 set(needs_postgres PQ_INCLUDE_DIR AND OPENSSL_FOUND)
 
 set(engines_found)

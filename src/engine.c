@@ -59,7 +59,7 @@ static const struct absent {
     {"zookeeper", "zk zks", HINT("libssl-dev")},
 #endif
 #ifndef HF_ENGINE_ETCD
-    {"etcd", "etcd etcds", HINT("libcurl4-openssl-dev")},
+    {"etcd", "etcd etcds", HINT("libnghttp2-dev")},
 #endif
 #ifndef HF_ENGINE_MYSQL
     {"mysql", "mysql mariadb", HINT("libmariadb-dev")},

@@ -12,16 +12,16 @@
  * for that reason was not carried out, and is sent once more with a new one.
  * What is asked for until that has come waits for it, too.
  *
- * Failure: what is certain comes as a code of gRPC, everything else as LOST.
- * An answer that is not JSON is LOST too: nothing of it can be believed.
+ * Failure: what is certain comes as a code of gRPC, or as UNSENT; everything
+ * else as LOST. So does an answer that is no message: nothing of it can be
+ * believed.
  */
-#include <stdio.h>
-
 #include "engines/etcd/etcd.h"
+#include "net/tls.h"
 
 const char *hf__etcd_peer(const struct hf__etcd *etcd)
 {
-    return strstr(etcd->endpoints[etcd->endpoint], "//") + 2;
+    return etcd->endpoints[etcd->endpoint].name;
 }
 
 int hf__etcd_not_up(struct hf__etcd *etcd, hf_error *err)
@@ -61,89 +61,233 @@ static void set_lost(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
     (void)hf__fail(&reply->err, code, "etcd %s: %s", hf__etcd_peer(etcd), why);
 }
 
-/* An error of the server: {"error":…, "message":…, "code":…}. */
+/* The server's word for what is wrong. */
 static void read_error(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
-                       struct hf__json error)
+                       const struct hf__grpc_call *rpc)
 {
-    int64_t code = hf__json_number(hf__json_member(error, "code"));
-    struct hf__json message = hf__json_member(error, "message");
-    char text[160];
-
-    if (message.type != HF__JSON_STRING)
-        message = hf__json_member(error, "error");
-    hf__json_text(message, text, sizeof(text));
-    set_lost(etcd, reply, HF_EUNAVAILABLE, text[0] ? text : "an odd answer");
+    set_lost(etcd, reply, HF_EUNAVAILABLE,
+             rpc->text[0] ? rpc->text : "an error without a text");
     for (size_t i = 0; i < HF_COUNT_OF(codes); i++) {
-        if (codes[i].code != code)
+        if (codes[i].code != rpc->code)
             continue;
-        reply->code = (int)code;
-        (void)hf__fail_engine(&reply->err, codes[i].ours, (int)code,
-                              "etcd %s: %s%s", hf__etcd_peer(etcd), text,
+        reply->code = rpc->code;
+        (void)hf__fail_engine(&reply->err, codes[i].ours, rpc->code,
+                              "etcd %s: %s%s", hf__etcd_peer(etcd), rpc->text,
                               codes[i].hint);
     }
 }
 
-/* A body that is not etcd's JSON: of a proxy, of another server, or of the
- * gateway before it has looked at the request. */
-static void read_status(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
-                        const struct hf__http_call *http)
+/* The one message of a good answer. */
+static bool read_message(const struct hf__grpc_call *rpc,
+                         struct hf__pb *ret_message)
 {
-    char text[160];
-    int n = snprintf(text, sizeof(text), "HTTP status %ld: %.*s", http->status,
-                     http->reply.len < 120 ? (int)http->reply.len : 120,
-                     hf__buf_text(&http->reply));
+    struct hf__pb reply = {hf__buf_text(&rpc->reply), rpc->reply.len};
+    size_t at = 0;
 
-    for (int i = 0; i < n && text[i]; i++) {
-        if (text[i] < 0x20 || text[i] > 0x7e)
-            text[i] = ' ';
-    }
-    set_lost(etcd, reply, HF_EUNAVAILABLE, text);
+    return rpc->status == 200 && hf__frame_next(reply, &at, ret_message) > 0 &&
+           at == reply.len && hf__pb_whole(*ret_message);
 }
 
 static struct hf__etcd_reply read_reply(struct hf__etcd_call *call)
 {
-    struct hf__http_call *http = &call->http;
-    struct hf__etcd_reply reply = {.sent_ns = http->sent_ns};
-    struct hf__json error;
+    struct hf__grpc_call *rpc = &call->rpc;
+    struct hf__etcd_reply reply = {.sent_ns = rpc->sent_ns};
 
-    if (http->status == 0) {
-        set_lost(call->etcd, &reply, http->problem, http->text);
-        return reply;
+    if (rpc->code > 0) {
+        read_error(call->etcd, &reply, rpc);
+    } else if (rpc->code < 0) {
+        set_lost(call->etcd, &reply, rpc->problem, rpc->text);
+        reply.code = rpc->code;
+    } else if (!call->stream && !read_message(rpc, &reply.root)) {
+        set_lost(call->etcd, &reply, HF_EUNAVAILABLE, "an odd answer");
     }
-    reply.root = hf__json_read(http->reply.text, http->reply.len);
-    error = hf__json_member(reply.root, "error");
-    if (error.type == HF__JSON_OBJECT || error.type == HF__JSON_STRING)
-        read_error(call->etcd, &reply,
-                   error.type == HF__JSON_OBJECT ? error : reply.root);
-    else if (http->status != 200 || reply.root.type != HF__JSON_OBJECT)
-        read_status(call->etcd, &reply, http);
     return reply;
+}
+
+/* ---- connections ------------------------------------------------------- */
+
+static void on_wake(struct hf__grpc *grpc, int64_t due_ns)
+{
+    hf__etcd_wake(grpc->owner, due_ns);
+}
+
+static void on_lost(struct hf__grpc *grpc, const hf_error *err)
+{
+    struct hf__etcd *etcd = grpc->owner;
+    hf_error named;
+
+    if (grpc != &etcd->grpc)
+        return;
+    (void)hf__fail(&named, err->code, "etcd %s: %s", grpc->name, err->text);
+    hf__etcd_fail(etcd, &named);
+}
+
+static void grpc_init(struct hf__etcd *etcd, struct hf__grpc *grpc)
+{
+    grpc->owner = etcd;
+    grpc->lost = on_lost;
+    grpc->wake = on_wake;
+    grpc->call_size = sizeof(struct hf__etcd_call);
+    grpc->token = etcd->token;
+    grpc->stream.loop = etcd->base.host->loop;
+    grpc->stream.peer.tls = etcd->tls;
+    grpc->stream.peer.patience_ms = etcd->base.host->settings->io_timeout_ms;
+    hf__grpc_init(grpc);
+}
+
+static void aim(struct hf__grpc *grpc, const struct hf__etcd_member *member)
+{
+    grpc->stream.peer.host = member->host;
+    grpc->stream.peer.port = member->port;
+    hf__text_copy(grpc->name, sizeof(grpc->name), member->name);
+}
+
+void hf__etcd_api_init(struct hf__etcd *etcd)
+{
+    hf__list_init(&etcd->parked);
+    hf__list_init(&etcd->others);
+    grpc_init(etcd, &etcd->grpc);
+}
+
+static void other_free(struct hf__etcd_other *other)
+{
+    hf__grpc_release(&other->grpc, /* forked= */ false);
+    hf__list_remove(&other->link);
+    hf__free(other);
+}
+
+static void drop_data(struct hf__list *calls)
+{
+    HF_LIST_EACH(calls, link) {
+        struct hf__etcd_call *call =
+            HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link);
+
+        hf__free(HF_STEAL(call->data));
+    }
+}
+
+static void drop_parked(struct hf__etcd *etcd)
+{
+    HF_LIST_EACH(&etcd->parked, link) {
+        hf__etcd_call_stop(
+            HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link));
+    }
+}
+
+static void abandon(struct hf__etcd *etcd)
+{
+    HF_LIST_EACH(&etcd->others, link) {
+        hf__grpc_release(
+            &HF_CONTAINER_OF(link, struct hf__etcd_other, link)->grpc,
+            /* forked= */ true);
+    }
+    hf__grpc_release(&etcd->grpc, /* forked= */ true);
+}
+
+void hf__etcd_api_release(struct hf__etcd *etcd, bool forked)
+{
+    if (forked) {
+        abandon(etcd);
+        return;
+    }
+    HF_LIST_EACH(&etcd->others, link) {
+        other_free(HF_CONTAINER_OF(link, struct hf__etcd_other, link));
+    }
+    drop_parked(etcd);
+    drop_data(&etcd->grpc.active);
+    drop_data(&etcd->grpc.ended);
+    hf__grpc_release(&etcd->grpc, /* forked= */ false);
+    hf__tls_context_free(HF_STEAL(etcd->tls));
+    explicit_bzero(etcd->token, sizeof(etcd->token));
+}
+
+void hf__etcd_flush(struct hf__etcd *etcd)
+{
+    hf__grpc_flush(&etcd->grpc);
+    HF_LIST_EACH(&etcd->others, link) {
+        struct hf__etcd_other *other =
+            HF_CONTAINER_OF(link, struct hf__etcd_other, link);
+
+        if (other->spent)
+            other_free(other);
+        else
+            hf__grpc_flush(&other->grpc);
+    }
+}
+
+int64_t hf__etcd_call_due(struct hf__etcd *etcd, int64_t now_ns)
+{
+    int64_t next_ns = hf__grpc_due(&etcd->grpc, now_ns);
+
+    HF_LIST_EACH(&etcd->others, link) {
+        struct hf__etcd_other *other =
+            HF_CONTAINER_OF(link, struct hf__etcd_other, link);
+        int64_t due_ns = hf__grpc_due(&other->grpc, now_ns);
+
+        if (due_ns < next_ns)
+            next_ns = due_ns;
+    }
+    return next_ns;
 }
 
 /* ---- calls ------------------------------------------------------------- */
 
-static void on_done(struct hf__http_call *http);
+static void on_done(struct hf__grpc_call *rpc);
+
+static struct hf__etcd_call *call_at(struct hf__etcd *etcd,
+                                     struct hf__grpc *grpc, const char *path,
+                                     hf__etcd_reply_fn *done)
+{
+    struct hf__grpc_call *rpc = hf__grpc_call_new(grpc);
+    struct hf__etcd_call *call;
+
+    if (!rpc)
+        return NULL;
+    call = HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
+    call->etcd = etcd;
+    call->path = path;
+    call->done = done;
+    rpc->done = on_done;
+    return call;
+}
 
 struct hf__etcd_call *hf__etcd_call_new(struct hf__etcd *etcd, const char *path,
                                         hf__etcd_reply_fn *done)
 {
-    struct hf__http_call *http = hf__http_call_new(&etcd->http);
+    return call_at(etcd, &etcd->grpc, path, done);
+}
+
+struct hf__etcd_call *hf__etcd_call_new_at(struct hf__etcd *etcd,
+                                           const struct hf__etcd_member *member,
+                                           const char *path,
+                                           hf__etcd_reply_fn *done)
+{
+    struct hf__etcd_other *other = hf__calloc(1, sizeof(*other));
     struct hf__etcd_call *call;
 
-    if (!http)
+    if (!other)
         return NULL;
-    call = HF_CONTAINER_OF(http, struct hf__etcd_call, http);
-    call->etcd = etcd;
-    call->path = path;
-    call->done = done;
-    http->done = on_done;
+    grpc_init(etcd, &other->grpc);
+    aim(&other->grpc, member);
+    hf__list_append(&etcd->others, &other->link);
+    call = call_at(etcd, &other->grpc, path, done);
+    other->spent = call == NULL;
+    if (call)
+        call->other = other;
     return call;
 }
 
-static void call_free(struct hf__etcd_call *call)
+/* The connection of one question goes with it. */
+void hf__etcd_call_drop(struct hf__etcd_call *call)
 {
+    struct hf__etcd_other *other = call->other;
+
     hf__free(call->data);
-    hf__http_stop(&call->http);
+    hf__grpc_stop(&call->rpc);
+    if (!other)
+        return;
+    hf__grpc_close(&other->grpc);
+    other->spent = true;
 }
 
 void hf__etcd_call_stop(struct hf__etcd_call *call)
@@ -151,7 +295,7 @@ void hf__etcd_call_stop(struct hf__etcd_call *call)
     if (!call)
         return;
     call->etcd->base.under_way -= call->stream ? 0 : 1;
-    call_free(call);
+    hf__etcd_call_drop(call);
 }
 
 static int send_now(struct hf__etcd_call *call, hf_error *err)
@@ -159,17 +303,11 @@ static int send_now(struct hf__etcd_call *call, hf_error *err)
     struct hf__etcd *etcd = call->etcd;
     const struct hf__settings *settings = etcd->base.host->settings;
 
-    etcd->url.len = 0;
-    hf__buf_add(&etcd->url,
-                call->member ? call->member : etcd->endpoints[etcd->endpoint]);
-    hf__buf_add(&etcd->url, call->path);
-    if (hf__buf_failed(&etcd->url))
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    return hf__http_start(&call->http, hf__buf_text(&etcd->url),
-                          call->stream   ? 0
-                          : call->member ? settings->io_timeout_ms / 2
-                          : etcd->up     ? settings->io_timeout_ms
-                                         : settings->connect_timeout_ms,
+    return hf__grpc_start(&call->rpc, call->path,
+                          call->stream  ? 0
+                          : call->other ? settings->io_timeout_ms / 2
+                          : etcd->up    ? settings->io_timeout_ms
+                                        : settings->connect_timeout_ms,
                           err);
 }
 
@@ -179,13 +317,13 @@ int hf__etcd_call_send(struct hf__etcd_call *call, hf_error *err)
     int rc = 0;
 
     if (etcd->up && etcd->authenticating) {
-        call->http.sent_ns = hf__now(); /* the earliest that is true */
-        hf__list_append(&etcd->parked, &call->http.link);
+        call->rpc.sent_ns = hf__now(); /* the earliest that is true */
+        hf__list_append(&etcd->parked, &call->rpc.link);
     } else {
         rc = send_now(call, err);
     }
     if (rc != 0)
-        call_free(call);
+        hf__etcd_call_drop(call);
     else if (!call->stream)
         etcd->base.under_way++;
     return rc;
@@ -199,7 +337,7 @@ static void finish(struct hf__etcd_call *call,
 
     etcd->base.under_way -= call->stream ? 0 : 1;
     call->done(etcd, call, reply);
-    call_free(call);
+    hf__etcd_call_drop(call);
 }
 
 /* ---- users ------------------------------------------------------------- */
@@ -209,22 +347,6 @@ static const char *user_of(const struct hf__etcd *etcd)
     const struct hf__engine_host *host = etcd->base.host;
 
     return host->url->user ? host->url->user : host->settings->user;
-}
-
-/* A JSON string of any text. */
-static void add_text(struct hf__buf *to, const char *text)
-{
-    hf__buf_add_char(to, '"');
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20)
-            hf__buf_printf(to, "\\u%04x", (unsigned)(unsigned char)*text);
-        else {
-            if (*text == '"' || *text == '\\')
-                hf__buf_add_char(to, '\\');
-            hf__buf_add_char(to, *text);
-        }
-    }
-    hf__buf_add_char(to, '"');
 }
 
 static void connect_next(struct hf__etcd *etcd, const hf_error *err);
@@ -237,11 +359,10 @@ static void send_parked(struct hf__etcd *etcd)
 
     while ((link = hf__list_first(&etcd->parked)) != NULL) {
         struct hf__etcd_call *call =
-            HF_CONTAINER_OF(link, struct hf__etcd_call, http.link);
-        struct hf__etcd_reply reply = {.code = HF__ETCD_LOST};
+            HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link);
+        struct hf__etcd_reply reply = {.code = HF__ETCD_UNSENT};
 
         hf__list_remove(link);
-        call->http.reply.len = 0;
         if (send_now(call, &reply.err) != 0)
             finish(call, &reply);
     }
@@ -250,16 +371,14 @@ static void send_parked(struct hf__etcd *etcd)
 static void on_token(struct hf__etcd *etcd, struct hf__etcd_call *call,
                      const struct hf__etcd_reply *reply)
 {
-    struct hf__json token = hf__json_member(reply->root, "token");
-    char text[HF__HTTP_TOKEN];
     hf_error err;
 
     etcd->authenticating = false;
     /* It need not stay in our memory. */
-    explicit_bzero(call->http.body.text, call->http.body.len);
-    hf__json_text(token, text, sizeof(text));
-    if (reply->code == HF__ETCD_OK && text[0] != '\0') {
-        hf__http_authorize(&etcd->http, text);
+    explicit_bzero(call->rpc.body.text, call->rpc.body.len);
+    hf__pb_text(hf__pb_inside(reply->root, HF__TOKEN), etcd->token,
+                sizeof(etcd->token));
+    if (reply->code == HF__ETCD_OK && etcd->token[0] != '\0') {
         if (etcd->connecting)
             probe(etcd);
         else
@@ -288,18 +407,18 @@ static int authenticate(struct hf__etcd *etcd, hf_error *err)
 {
     const struct hf__engine_host *host = etcd->base.host;
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, "/v3/auth/authenticate", on_token);
+        hf__etcd_call_new(etcd, HF__CALL_AUTHENTICATE, on_token);
+    const char *user = user_of(etcd);
+    const char *password =
+        host->url->password ? host->url->password : host->settings->password;
     int rc;
 
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    hf__http_authorize(&etcd->http, "");
-    hf__buf_add(&call->http.body, "{\"name\":");
-    add_text(&call->http.body, user_of(etcd));
-    hf__buf_add(&call->http.body, ",\"password\":");
-    add_text(&call->http.body, host->url->password ? host->url->password
-                                                   : host->settings->password);
-    hf__buf_add(&call->http.body, "}");
+    etcd->token[0] = '\0';
+    hf__pb_add_bytes(&call->rpc.body, HF__USER_NAME, user, strlen(user));
+    hf__pb_add_bytes(&call->rpc.body, HF__USER_PASSWORD, password,
+                     strlen(password));
     rc = hf__etcd_call_send(call, err);
     etcd->authenticating = rc == 0;
     return rc;
@@ -324,19 +443,18 @@ static void park(struct hf__etcd_call *call)
     hf_error err;
 
     call->again = true;
-    hf__list_append(&etcd->parked, &call->http.link);
+    hf__list_append(&etcd->parked, &call->rpc.link);
     if (!etcd->authenticating && authenticate(etcd, &err) != 0)
         hf__etcd_fail(etcd, &err);
 }
 
-static void on_done(struct hf__http_call *http)
+static void on_done(struct hf__grpc_call *rpc)
 {
     struct hf__etcd_call *call =
-        HF_CONTAINER_OF(http, struct hf__etcd_call, http);
+        HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     struct hf__etcd *etcd = call->etcd;
     struct hf__etcd_reply reply = read_reply(call);
-    bool fatal = reply.code == HF__ETCD_LOST && !call->stream &&
-                 !call->member && etcd->up;
+    bool fatal = reply.code < 0 && !call->stream && !call->other && etcd->up;
 
     if (needs_token(call, &reply)) {
         park(call);
@@ -352,20 +470,21 @@ static void on_done(struct hf__http_call *http)
 static void set_down(struct hf__etcd *etcd, const hf_error *err)
 {
     struct hf__etcd_reply reply = {.code = HF__ETCD_LOST, .err = *err};
-    struct hf__list *lists[] = {&etcd->parked, &etcd->http.ended,
-                                &etcd->http.active};
+    struct hf__list *lists[] = {&etcd->parked, &etcd->grpc.ended,
+                                &etcd->grpc.active};
     struct hf__list *link;
 
     etcd->up = false;
     etcd->connecting = false;
     etcd->authenticating = false;
+    hf__grpc_close(&etcd->grpc);
     for (size_t i = 0; i < HF_COUNT_OF(lists); i++) {
         while ((link = hf__list_first(lists[i])) != NULL) {
             struct hf__etcd_call *call =
-                HF_CONTAINER_OF(link, struct hf__etcd_call, http.link);
+                HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link);
 
             hf__list_remove(link);
-            reply.sent_ns = call->http.sent_ns;
+            reply.sent_ns = call->rpc.sent_ns;
             finish(call, &reply);
         }
     }
@@ -395,7 +514,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
         connect_next(etcd, &reply->err);
         return;
     }
-    if (hf__json_unsigned(hf__json_member(reply->root, "leader")) == 0) {
+    if (hf__pb_number(reply->root, HF__STATUS_LEADER) == 0) {
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "etcd %s: has no leader: most members are down, or "
                        "it is cut off from them",
@@ -403,8 +522,8 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
         connect_next(etcd, &err);
         return;
     }
-    hf__json_text(hf__json_member(reply->root, "version"), etcd->version,
-                  sizeof(etcd->version));
+    hf__pb_text(hf__pb_inside(reply->root, HF__STATUS_VERSION), etcd->version,
+                sizeof(etcd->version));
     etcd->connecting = false;
     etcd->up = true;
     hf__up_connected(&etcd->base);
@@ -413,18 +532,18 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static void probe(struct hf__etcd *etcd)
 {
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, "/v3/maintenance/status", on_status);
+        hf__etcd_call_new(etcd, HF__CALL_STATUS, on_status);
     hf_error err;
 
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
-    if (call)
-        hf__buf_add(&call->http.body, "{}");
     if (!call || hf__etcd_call_send(call, &err) != 0)
         connect_next(etcd, &err);
 }
 
 static int ask_member(struct hf__etcd *etcd, hf_error *err)
 {
+    hf__grpc_close(&etcd->grpc);
+    aim(&etcd->grpc, &etcd->endpoints[etcd->endpoint]);
     if (user_of(etcd)[0] != '\0')
         return authenticate(etcd, err);
     probe(etcd);

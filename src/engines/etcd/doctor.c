@@ -22,7 +22,7 @@ static void conclude(struct hf__etcd *etcd, struct hf__query *query,
     query->engine_data = (void *)left;
     if (left > 0)
         return;
-    if (reply->code == HF__ETCD_LOST)
+    if (reply->code < 0)
         hf__etcd_answer_failed(etcd, query, reply);
     else
         hf__up_answer(&etcd->base, query, 0, /* err= */ NULL);
@@ -33,7 +33,7 @@ static bool refused(struct hf__query *query, const char *check,
 {
     if (reply->code == HF__ETCD_OK)
         return false;
-    if (reply->code != HF__ETCD_LOST)
+    if (reply->code > 0)
         (void)hf__query_add_finding(query, WARN, check,
                                     "ask as a user with the role root",
                                     "cannot be asked: %s", reply->err.text);
@@ -50,7 +50,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
     uint64_t leader;
 
     if (!refused(query, "server", reply)) {
-        leader = hf__json_unsigned(hf__json_member(reply->root, "leader"));
+        leader = hf__pb_number(reply->root, HF__STATUS_LEADER);
         (void)hf__query_add_finding(query, OK, "server", "", "%s, version %s",
                                     hf__etcd_peer(etcd), etcd->version);
         (void)hf__query_add_finding(
@@ -58,9 +58,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
             leader != 0 ? "" : "start the missing members",
             leader != 0 ? "member %" PRIx64 ", term %" PRIu64
                         : "none (%" PRIx64 "), term %" PRIu64,
-            leader,
-            (uint64_t)hf__json_number(
-                hf__json_member(reply->root, "raftTerm")));
+            leader, hf__pb_number(reply->root, HF__STATUS_TERM));
         (void)hf__query_add_finding(query, slow ? WARN : OK, "round trip",
                                     slow ? "use a longer ttl" : "",
                                     "%lld µs, for a lease of %lld ms",
@@ -74,14 +72,14 @@ static void on_other(struct hf__etcd *etcd, struct hf__etcd_call *call,
                      const struct hf__etcd_reply *reply)
 {
     int64_t trip_us = (hf__now() - reply->sent_ns) / 1000;
-    const char *peer = strstr(call->member, "//") + 2;
-    uint64_t leader = hf__json_unsigned(hf__json_member(reply->root, "leader"));
+    const char *peer = call->other->grpc.name;
+    uint64_t leader = hf__pb_number(reply->root, HF__STATUS_LEADER);
     bool fit = reply->code == HF__ETCD_OK && leader != 0;
     struct hf__etcd_reply answered = {.code = HF__ETCD_OK};
     char version[24];
 
-    hf__json_text(hf__json_member(reply->root, "version"), version,
-                  sizeof(version));
+    hf__pb_text(hf__pb_inside(reply->root, HF__STATUS_VERSION), version,
+                sizeof(version));
     if (fit)
         (void)hf__query_add_finding(call->query, OK, "member", "",
                                     "%s, version %s, %lld µs", peer, version,
@@ -91,7 +89,7 @@ static void on_other(struct hf__etcd *etcd, struct hf__etcd_call *call,
             call->query, WARN, "member",
             "it cannot take over when the one in use fails", "%s: %s", peer,
             reply->code == HF__ETCD_OK ? "has no leader"
-            : call->http.text[0]       ? call->http.text
+            : call->rpc.text[0]        ? call->rpc.text
                                        : "does not answer");
     conclude(etcd, call->query, &answered);
 }
@@ -102,12 +100,11 @@ static void ask_others(struct hf__etcd *etcd, struct hf__query *query)
         struct hf__etcd_call *call = NULL;
 
         if (i != etcd->endpoint)
-            call = hf__etcd_call_new(etcd, "/v3/maintenance/status", on_other);
+            call = hf__etcd_call_new_at(etcd, &etcd->endpoints[i],
+                                        HF__CALL_STATUS, on_other);
         if (!call)
             continue;
         call->query = query;
-        call->member = etcd->endpoints[i];
-        hf__buf_add(&call->http.body, "{}");
         if (hf__etcd_call_send(call, /* err= */ NULL) == 0)
             query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
     }
@@ -116,13 +113,12 @@ static void ask_others(struct hf__etcd *etcd, struct hf__query *query)
 static void on_members(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
-    struct hf__json members = hf__json_member(reply->root, "members");
     struct hf__query *query = call->query;
     size_t n = 0;
     size_t at = 0;
 
     if (!refused(query, "members", reply)) {
-        while (hf__json_next(members, &at).type != HF__JSON_NONE)
+        while (hf__pb_there(hf__pb_next(reply->root, HF__MEMBERS, &at)))
             n++;
         (void)hf__query_add_finding(
             query, n >= 3 && n % 2 == 1 ? OK : WARN, "members",
@@ -141,24 +137,19 @@ static void on_members(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static void on_alarms(struct hf__etcd *etcd, struct hf__etcd_call *call,
                       const struct hf__etcd_reply *reply)
 {
-    struct hf__json alarms = hf__json_member(reply->root, "alarms");
+    struct hf__pb alarm = hf__pb_inside(reply->root, HF__ALARMS);
     struct hf__query *query = call->query;
-    struct hf__json alarm;
-    size_t at = 0;
-    char what[32];
+    bool full = hf__pb_number(alarm, HF__ALARM_KIND) == HF__ALARM_NOSPACE;
 
     if (!refused(query, "alarms", reply)) {
-        alarm = hf__json_next(alarms, &at);
-        hf__json_text(hf__json_member(alarm, "alarm"), what, sizeof(what));
-        if (alarm.type == HF__JSON_NONE)
+        if (!hf__pb_there(alarm))
             (void)hf__query_add_finding(query, OK, "alarms", "", "none");
         else
             (void)hf__query_add_finding(
                 query, BAD, "alarms",
-                "compact, defragment, then etcdctl alarm disarm", "%s: %s",
-                what[0] ? what : "an alarm",
-                strcmp(what, "NOSPACE") == 0 ? "nothing can be written"
-                                             : "the store is in danger");
+                "compact, defragment, then etcdctl alarm disarm", "%s",
+                full ? "NOSPACE: nothing can be written"
+                     : "CORRUPT: the store is in danger");
     }
     conclude(etcd, query, reply);
 }
@@ -169,15 +160,19 @@ static void on_revoked(struct hf__etcd *etcd, struct hf__etcd_call *call,
     conclude(etcd, call->query, reply);
 }
 
+/* A question with one number, @field, or without (0). */
 static bool ask(struct hf__etcd *etcd, struct hf__query *query,
-                const char *path, hf__etcd_reply_fn *done, const char *body)
+                const char *path, hf__etcd_reply_fn *done, uint32_t field,
+                uint64_t number)
 {
     struct hf__etcd_call *call = hf__etcd_call_new(etcd, path, done);
 
     if (!call)
         return false;
     call->query = query;
-    hf__buf_add(&call->http.body, body);
+    call->n = number;
+    if (field != 0)
+        hf__pb_add_number(&call->rpc.body, field, number);
     if (hf__etcd_call_send(call, /* err= */ NULL) != 0)
         return false;
     query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
@@ -189,8 +184,7 @@ static void on_lease(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     struct hf__query *query = call->query;
     int64_t asked_s = (int64_t)call->n;
-    int64_t ttl_s = hf__json_number(hf__json_member(reply->root, "TTL"));
-    char body[48];
+    int64_t ttl_s = (int64_t)hf__pb_number(reply->root, HF__LEASE_GIVEN_TTL);
 
     if (!refused(query, "lease", reply)) {
         (void)hf__query_add_finding(
@@ -201,9 +195,8 @@ static void on_lease(struct hf__etcd *etcd, struct hf__etcd_call *call,
                                "--election-timeout",
             "asked for %lld s, given %lld s", (long long)asked_s,
             (long long)ttl_s);
-        (void)snprintf(body, sizeof(body), "{\"ID\":\"%" PRId64 "\"}",
-                       hf__json_number(hf__json_member(reply->root, "ID")));
-        (void)ask(etcd, query, "/v3/lease/revoke", on_revoked, body);
+        (void)ask(etcd, query, HF__CALL_REVOKE, on_revoked, HF__LEASE_ID,
+                  hf__pb_number(reply->root, HF__LEASE_GIVEN_ID));
     }
     conclude(etcd, query, reply);
 }
@@ -211,26 +204,17 @@ static void on_lease(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static bool ask_lease(struct hf__etcd *etcd, struct hf__query *query)
 {
     const struct hf__settings *settings = etcd->base.host->settings;
-    struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, "/v3/lease/grant", on_lease);
-    int64_t seconds = (settings->ttl_ms + settings->lock_delay_ms + 999) / 1000;
 
-    if (!call)
-        return false;
-    call->query = query;
-    call->n = (size_t)seconds;
-    hf__buf_printf(&call->http.body, "{\"TTL\":\"%" PRId64 "\"}", seconds);
-    if (hf__etcd_call_send(call, /* err= */ NULL) != 0)
-        return false;
-    query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
-    return true;
+    return ask(etcd, query, HF__CALL_GRANT, on_lease, HF__GRANT_TTL,
+               (uint64_t)(settings->ttl_ms + settings->lock_delay_ms + 999) /
+                   1000);
 }
 
 static void look_at_settings(struct hf__etcd *etcd, struct hf__query *query)
 {
     const struct hf__engine_host *host = etcd->base.host;
     bool user = (host->url->user ? host->url->user : host->settings->user)[0];
-    bool tls = etcd->http.tls;
+    bool tls = etcd->tls != NULL;
 
     (void)hf__query_add_finding(query, user ? OK : WARN, "user",
                                 user ? ""
@@ -252,13 +236,12 @@ int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,
     if (!etcd->up)
         return hf__etcd_not_up(etcd, err);
     query->engine_data = NULL;
-    sent = ask(etcd, query, "/v3/maintenance/status", on_status, "{}");
+    sent = ask(etcd, query, HF__CALL_STATUS, on_status, 0, 0);
     if (!sent)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     look_at_settings(etcd, query);
-    (void)ask(etcd, query, "/v3/cluster/member/list", on_members, "{}");
-    (void)ask(etcd, query, "/v3/maintenance/alarm", on_alarms,
-              "{\"action\":\"GET\"}");
+    (void)ask(etcd, query, HF__CALL_MEMBERS, on_members, 0, 0);
+    (void)ask(etcd, query, HF__CALL_ALARM, on_alarms, 0, 0);
     (void)ask_lease(etcd, query);
     ask_others(etcd, query);
     return 0;

@@ -2,13 +2,14 @@
 /*
  * etcd.c - the engine for etcd: etcd://, etcds://
  *
- * The table of the engine, the URL taken apart, and one timer, for waiters
- * without a stream and leases that are to be watched; libcurl's own is in
- * http.c.
+ * The table of the engine, the URL taken apart, and one timer, for calls without
+ * an answer, waiters without a stream and leases that are to be watched.
  */
 #include "engines/etcd/etcd.h"
 
 #include <stdio.h>
+
+#include "net/tls.h"
 
 static struct hf__etcd *etcd_of(struct hf__engine *engine)
 {
@@ -30,17 +31,19 @@ static void timer_fire(struct hf__timer *timer)
 {
     struct hf__etcd *etcd = HF_CONTAINER_OF(timer, struct hf__etcd, timer);
     int64_t now_ns = hf__now();
-    int64_t lease_ns = hf__etcd_lease_due(etcd, now_ns);
-    int64_t wait_ns = hf__etcd_wait_due(etcd, now_ns);
-    int64_t due_ns = lease_ns < wait_ns ? lease_ns : wait_ns;
+    int64_t due_ns[] = {hf__etcd_lease_due(etcd, now_ns),
+                        hf__etcd_wait_due(etcd, now_ns),
+                        hf__etcd_call_due(etcd, now_ns)};
 
-    if (due_ns != HF_NEVER)
-        hf__etcd_wake(etcd, due_ns);
+    for (size_t i = 0; i < HF_COUNT_OF(due_ns); i++) {
+        if (due_ns[i] != HF_NEVER)
+            hf__etcd_wake(etcd, due_ns[i]);
+    }
 }
 
 /* ---- opening ----------------------------------------------------------- */
 
-static int read_hosts(struct hf__etcd *etcd, bool tls, hf_error *err)
+static int read_hosts(struct hf__etcd *etcd, hf_error *err)
 {
     static char loopback[] = "127.0.0.1";
     const struct hf__url_host here = {.host = loopback};
@@ -48,19 +51,21 @@ static int read_hosts(struct hf__etcd *etcd, bool tls, hf_error *err)
     const struct hf__url_host *hosts = url->n_hosts > 0 ? url->hosts : &here;
 
     etcd->n_endpoints = url->n_hosts > 0 ? url->n_hosts : 1;
-    etcd->endpoints = hf__calloc(etcd->n_endpoints, HF__ETCD_URL);
+    etcd->endpoints = hf__calloc(etcd->n_endpoints, sizeof(etcd->endpoints[0]));
     if (!etcd->endpoints)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     for (size_t i = 0; i < etcd->n_endpoints; i++) {
+        struct hf__etcd_member *member = &etcd->endpoints[i];
         const char *host = hosts[i].host;
         bool colons = strchr(host, ':') != NULL;
 
         if (strcspn(host, "/?#@\\ ") != strlen(host) || strlen(host) > 255)
             return hf__fail(err, HF_ECONFIG, "'%.40s' is not a host", host);
-        (void)snprintf(etcd->endpoints[i], HF__ETCD_URL, "%s://%s%s%s:%d",
-                       tls ? "https" : "http", colons ? "[" : "", host,
-                       colons ? "]" : "",
-                       hosts[i].port != 0 ? hosts[i].port : 2379);
+        member->host = host;
+        member->port = hosts[i].port != 0 ? hosts[i].port : 2379;
+        (void)snprintf(member->name, sizeof(member->name), "%s%s%s:%d",
+                       colons ? "[" : "", host, colons ? "]" : "",
+                       member->port);
     }
     return 0;
 }
@@ -71,23 +76,39 @@ static void choose_first(struct hf__etcd *etcd)
     etcd->endpoint = hf__random_below(etcd->n_endpoints);
 }
 
+static int read_tls(struct hf__etcd *etcd, hf_error *err)
+{
+    const struct hf__settings *settings = etcd->base.host->settings;
+    struct hf__tls_options options = {
+        .ca = settings->tls_ca,
+        .cert = settings->tls_cert,
+        .key = settings->tls_key,
+        .verify = settings->tls_verify != 0,
+        .protocol = "h2",
+    };
+
+    if (strcmp(etcd->base.host->url->scheme, "etcds") != 0)
+        return 0;
+    return hf__tls_context_new(&options, &etcd->tls, err);
+}
+
 static int etcd_open(struct hf__engine *engine, hf_error *err)
 {
     struct hf__etcd *etcd = etcd_of(engine);
-    const struct hf__engine_host *host = engine->host;
-    bool tls = strcmp(host->url->scheme, "etcds") == 0;
-    int rc;
+    int rc = read_hosts(etcd, err);
 
     etcd->timer.fire = timer_fire;
-    hf__list_init(&etcd->parked);
-    rc = read_hosts(etcd, tls, err);
+    if (rc == 0)
+        rc = hf__grpc_load(err);
+    if (rc == 0)
+        rc = read_tls(etcd, err);
     if (rc != 0)
         return rc;
+    hf__etcd_api_init(etcd);
     choose_first(etcd);
     if (hf__etcd_queue_init(etcd) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    return hf__http_init(&etcd->http, host, sizeof(struct hf__etcd_call), tls,
-                         err);
+    return 0;
 }
 
 static int etcd_connect(struct hf__engine *engine, hf_error *err)
@@ -95,56 +116,34 @@ static int etcd_connect(struct hf__engine *engine, hf_error *err)
     return hf__etcd_connect(etcd_of(engine), err);
 }
 
-static void drop_parked(struct hf__etcd *etcd)
+static bool is_open(const struct hf__etcd *etcd)
 {
-    struct hf__list *link;
-
-    while ((link = hf__list_first(&etcd->parked)) != NULL)
-        hf__etcd_call_stop(
-            HF_CONTAINER_OF(link, struct hf__etcd_call, http.link));
-}
-
-static void drop_calls(struct hf__etcd *etcd, struct hf__list *calls)
-{
-    HF_LIST_EACH(calls, link) {
-        struct hf__etcd_call *call =
-            HF_CONTAINER_OF(link, struct hf__etcd_call, http.link);
-
-        hf__free(HF_STEAL(call->data));
-    }
-    (void)etcd;
+    return etcd->grpc.owner != NULL;
 }
 
 static void etcd_close(struct hf__engine *engine, bool forked)
 {
     struct hf__etcd *etcd = etcd_of(engine);
 
-    if (forked) {
-        hf__http_release(&etcd->http, forked);
+    if (is_open(etcd)) {
+        if (!forked)
+            hf__etcd_lease_revoke_all(etcd);
+        hf__etcd_api_release(etcd, forked);
+    }
+    if (forked)
         return;
-    }
-    if (etcd->http.multi) {
-        hf__etcd_lease_revoke_all(etcd);
-        drop_parked(etcd);
-        drop_calls(etcd, &etcd->http.active);
-        drop_calls(etcd, &etcd->http.ended);
-        hf__http_release(&etcd->http, forked);
-    }
     engine->under_way = 0;
     hf__timer_stop(engine->host->loop, &etcd->timer);
     hf__etcd_ticket_forget_all(etcd);
     hf__free(HF_STEAL(etcd->endpoints));
     hf__free(HF_STEAL(etcd->prefix));
-    hf__buf_release(&etcd->url);
     hf__buf_release(&etcd->key);
 }
 
 static void etcd_flush(struct hf__engine *engine)
 {
-    struct hf__etcd *etcd = etcd_of(engine);
-
-    if (etcd->http.multi)
-        hf__http_flush(&etcd->http);
+    if (is_open(etcd_of(engine)))
+        hf__etcd_flush(etcd_of(engine));
 }
 
 const struct hf__engine_ops hf__engine_etcd = {
@@ -159,7 +158,6 @@ const struct hf__engine_ops hf__engine_etcd = {
     .flags = HF__BEATS_WAITERS | HF__SESSION,
     .size = sizeof(struct hf__etcd),
     .ticket_size = sizeof(struct hf__etcd_ticket),
-    .timers = 2,
     .open = etcd_open,
     .connect = etcd_connect,
     .close = etcd_close,

@@ -4,7 +4,8 @@
  *
  *   etcd.c     the engine's table: open, close, timer
  *   api.c      calls of the v3 API, members one after the other, users
- *   json.c     answers, read        http.c   libcurl on our loop
+ *   grpc.c     gRPC on our loop     frame.c  what it puts around a message
+ *   pb.c       messages of protobuf          messages.h  those of etcd
  *   queue.c    keys and records; who of a queue holds
  *   lease.c    the leases that carry our keys
  *   lock.c     acquire and leave   keep.c   renew, downgrade
@@ -15,15 +16,16 @@
 #define HF_ETCD_ETCD_H
 
 #include "engine.h"
-#include "engines/etcd/http.h"
-#include "engines/etcd/json.h"
+#include "engines/etcd/grpc.h"
+#include "engines/etcd/messages.h"
 
 struct hf__etcd;
 struct hf__etcd_call;
 
 /* Codes of gRPC that we act on. */
 enum {
-    HF__ETCD_LOST = -1, /* ours: no answer, or none that can be trusted */
+    HF__ETCD_LOST = HF__GRPC_LOST,     /* also an answer that is odd */
+    HF__ETCD_UNSENT = HF__GRPC_UNSENT, /* certainly not carried out */
     HF__ETCD_OK = 0,
     HF__ETCD_INVALID = 3,
     HF__ETCD_NOT_FOUND = 5, /* of requests with a lease: it has ended */
@@ -36,7 +38,7 @@ enum {
 
 struct hf__etcd_reply {
     int code;
-    struct hf__json root; /* with code 0 */
+    struct hf__pb root; /* with code 0 */
     int64_t sent_ns;
     hf_error err; /* with another code */
 };
@@ -59,10 +61,10 @@ struct hf__etcd_lease {
 };
 
 struct hf__etcd_call {
-    struct hf__http_call http;
+    struct hf__grpc_call rpc;
     struct hf__etcd *etcd;
     const char *path;
-    const char *member; /* another than the one in use; NULL: that one */
+    struct hf__etcd_other *other; /* a member that is not the one in use */
     hf__etcd_reply_fn *done;
     uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
     struct hf__query *query; /* lives until it is answered */
@@ -99,16 +101,31 @@ enum {
     HF__ETCD_BUCKETS = 256,
     HF__ETCD_LEASES = 8,
     HF__ETCD_STREAMS = 128, /* more waiters look again from time to time */
-    HF__ETCD_URL = 300,
-    HF__ETCD_BEATS = 100 /* keys looked at in one transaction */
+    HF__ETCD_BEATS = 100    /* keys looked at in one transaction */
+};
+
+struct hf__etcd_member {
+    const char *host;
+    int port;
+    char name[HF__GRPC_NAME]; /* "db1:2379" */
+};
+
+/* A connection for one question to a member that is not in use. */
+struct hf__etcd_other {
+    struct hf__list link;
+    struct hf__grpc grpc;
+    bool spent; /* to be freed where it is not in use: hf__etcd_flush() */
 };
 
 struct hf__etcd {
     struct hf__engine base;
-    struct hf__http http;
 
     /* api.c */
-    char (*endpoints)[HF__ETCD_URL]; /* "http://h1:2379" */
+    struct hf__grpc grpc;
+    struct hf__list others;
+    struct hf__tls_context *tls; /* NULL: plain */
+    char token[HF__GRPC_TOKEN];  /* of the user; "": none */
+    struct hf__etcd_member *endpoints;
     size_t n_endpoints;
     size_t endpoint; /* the one in use */
     size_t tried;    /* of this connect() */
@@ -117,7 +134,6 @@ struct hf__etcd {
     bool authenticating;
     struct hf__list parked; /* calls that wait for a new token */
     char version[24];       /* of the server */
-    struct hf__buf url;
 
     struct hf__timer timer;
 
@@ -137,16 +153,30 @@ struct hf__etcd {
 
 /* ---- api.c ------------------------------------------------------------- */
 
+/* Connections to nobody yet. */
+void hf__etcd_api_init(struct hf__etcd *etcd);
+void hf__etcd_api_release(struct hf__etcd *etcd, bool forked);
 int hf__etcd_connect(struct hf__etcd *etcd, hf_error *err);
 /* The member cannot be trusted any more: report what was under way. */
 void hf__etcd_fail(struct hf__etcd *etcd, const hf_error *err);
-/* A call of @path; its body is written to call->http.body. NULL: no memory. */
+/* A call of @path; its message is added to call->rpc.body. NULL: no memory. */
 struct hf__etcd_call *hf__etcd_call_new(struct hf__etcd *etcd, const char *path,
                                         hf__etcd_reply_fn *done);
+/* The same, to a member that is not in use. */
+struct hf__etcd_call *hf__etcd_call_new_at(struct hf__etcd *etcd,
+                                           const struct hf__etcd_member *member,
+                                           const char *path,
+                                           hf__etcd_reply_fn *done);
 /* Send it. Non-zero: it was not, and is gone with its data. */
 int hf__etcd_call_send(struct hf__etcd_call *call, hf_error *err);
+/* Give back one that was not sent. */
+void hf__etcd_call_drop(struct hf__etcd_call *call);
 /* End it silently; NULL is ignored. */
 void hf__etcd_call_stop(struct hf__etcd_call *call);
+/* Send what was started. */
+void hf__etcd_flush(struct hf__etcd *etcd);
+/* The timer: what is overdue is lost; when is the next? */
+int64_t hf__etcd_call_due(struct hf__etcd *etcd, int64_t now_ns);
 int hf__etcd_not_up(struct hf__etcd *etcd, hf_error *err);
 /* Which member, for people: "etcd db1:2379". */
 const char *hf__etcd_peer(const struct hf__etcd *etcd);
@@ -167,10 +197,10 @@ struct hf__etcd_entry {
     int64_t lease;
     int mode; /* HF_EXCLUSIVE also for keys of others */
     int slots;
-    bool holds;            /* hf__etcd_entry_judge() */
-    const char *name;      /* inspect.c's */
-    struct hf__json key;   /* base64 */
-    struct hf__json value; /* base64 */
+    bool holds;       /* hf__etcd_entry_judge() */
+    const char *name; /* inspect.c's */
+    struct hf__pb key;
+    struct hf__pb value;
 };
 
 enum { HF__ETCD_RECORD = 1024 };
@@ -187,14 +217,26 @@ void hf__etcd_key_beside(struct hf__etcd *etcd, const char *what,
                          const char *name, size_t len);
 /* What begins a key for every name that begins with @prefix. */
 void hf__etcd_key_names(struct hf__etcd *etcd, const char *prefix);
-/* Add "\"key\":\"…\"" of etcd->key, and with @range "\"range_end\":…" for all
- * that begin with it. */
+/* Add etcd->key, and with @range the end of all that begin with it, to a
+ * message whose HF__OF_KEY and HF__OF_RANGE_END they are. */
 void hf__etcd_add_key(struct hf__etcd *etcd, struct hf__buf *to, bool range);
-/* Add what the server keeps of @ticket, in base64. */
+/* Add the comparison of the create revision of etcd->key, or of all keys that
+ * begin with it, with @revision, to a transaction. */
+void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
+                          uint64_t revision);
+/* Add the request that deletes etcd->key, in case of success. */
+void hf__etcd_add_delete(struct hf__etcd *etcd, struct hf__buf *to);
+/* Add what the server keeps of @ticket. */
 void hf__etcd_add_record(struct hf__etcd *etcd, struct hf__buf *to,
                          const struct hf__ticket *ticket);
-/* An element of "kvs". */
-struct hf__etcd_entry hf__etcd_entry_read(struct hf__json kv);
+/* An element of HF__RANGE_KVS. */
+struct hf__etcd_entry hf__etcd_entry_read(struct hf__pb kv);
+/* The @i-th answer of a transaction, to an HF__OP_RANGE. */
+struct hf__pb hf__etcd_range_of(struct hf__pb root, int i);
+/* The first key of it. */
+struct hf__pb hf__etcd_first_of(struct hf__pb range);
+/* The store's revision in an answer. */
+uint64_t hf__etcd_revision_of(struct hf__pb root);
 /* @entries, in the order of their revisions, are one queue: who holds? */
 void hf__etcd_entry_judge(struct hf__etcd_entry *entries, size_t n);
 /* The texts of a record; @info's pointers go into @copy. */
@@ -275,15 +317,13 @@ void hf__etcd_yield(struct hf__etcd *etcd, struct hf__ticket *ticket,
 /* Its key is not there any more: ask again. */
 void hf__etcd_place_lost(struct hf__etcd *etcd, struct hf__ticket *ticket);
 
-/* Add a comparison of the create revision of etcd->key, or of all keys that
- * begin with it. */
-void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
-                          uint64_t revision);
-/* Add the request that puts the ticket's key. */
-void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to,
+/* Add the request that puts the ticket's key, as a part @field of a
+ * transaction: HF__TXN_SUCCESS or HF__TXN_FAILURE. */
+void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
                       struct hf__ticket *ticket);
 /* Add the request for etcd->key, without its value. */
-void hf__etcd_add_get(struct hf__etcd *etcd, struct hf__buf *to);
+void hf__etcd_add_get(struct hf__etcd *etcd, struct hf__buf *to,
+                      uint32_t field);
 
 /* ---- keep.c ------------------------------------------------------------ */
 
@@ -297,13 +337,13 @@ void hf__etcd_beaten(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 
 /* ---- wait.c ------------------------------------------------------------ */
 
-/* Add the request for those before the ticket's @revision: all but exclusive
- * ones need the whole queue. */
+/* Add the request, in case of success, for those before the ticket's revision:
+ * all but exclusive ones need the whole queue. */
 void hf__etcd_add_before(struct hf__etcd *etcd, struct hf__buf *to,
                          const struct hf__ticket *ticket);
-/* @kvs are those before it, at @revision of the store: hold, or wait. */
+/* @range has those before it, at @revision of the store: hold, or wait. */
 void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                     struct hf__json kvs, uint64_t revision);
+                     struct hf__pb range, uint64_t revision);
 /* Ask who is before it. */
 int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
                   hf_error *err);

@@ -10,7 +10,6 @@
  * check_token is exact: the token is the create revision of a key, and the
  * server tells which keys there are at one instant of a majority.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -52,17 +51,18 @@ static bool read_name(const struct hf__etcd *etcd,
                       char name[HF_NAME_MAX + 1])
 {
     char key[4 * HF_NAME_MAX + 256];
-    long len = hf__base64_read(entry->key, key, sizeof(key) - 1);
+    size_t len = entry->key.len;
     char *slash;
     char *end;
     size_t n;
 
-    if (len < (long)etcd->prefix_len ||
-        memcmp(key, etcd->prefix, etcd->prefix_len) != 0)
+    if (len < etcd->prefix_len || len >= sizeof(key) || len == 0 ||
+        memcmp(entry->key.bytes, etcd->prefix, etcd->prefix_len) != 0)
         return false;
+    memcpy(key, entry->key.bytes, len);
     key[len] = '\0';
     slash = strchr(key + etcd->prefix_len, '/');
-    if (!slash || (size_t)(slash - key) + strlen(slash) != (size_t)len)
+    if (!slash || (size_t)(slash - key) + strlen(slash) != len)
         return false;
     n = hf__name_decode(key + etcd->prefix_len,
                         (size_t)(slash - key) - etcd->prefix_len, name,
@@ -101,13 +101,13 @@ static void judge(struct rows *rows)
 
 /* All keys of the answer that are locks, or are in line for query->name. */
 static int read_rows(struct hf__etcd *etcd, const struct hf__query *query,
-                     struct hf__json kvs, struct rows *rows)
+                     struct hf__pb range, struct rows *rows)
 {
-    struct hf__json kv;
+    struct hf__pb kv;
     size_t count = 0;
     size_t at = 0;
 
-    while (hf__json_next(kvs, &at).type != HF__JSON_NONE)
+    while (hf__pb_there(hf__pb_next(range, HF__RANGE_KVS, &at)))
         count++;
     memset(rows, 0, sizeof(*rows));
     rows->entries = hf__calloc(count + 1, sizeof(rows->entries[0]));
@@ -117,7 +117,7 @@ static int read_rows(struct hf__etcd *etcd, const struct hf__query *query,
         return HF_ENOMEM;
     }
     at = 0;
-    while ((kv = hf__json_next(kvs, &at)).type != HF__JSON_NONE) {
+    while (hf__pb_there(kv = hf__pb_next(range, HF__RANGE_KVS, &at))) {
         struct hf__etcd_entry *entry = &rows->entries[rows->n];
 
         *entry = hf__etcd_entry_read(kv);
@@ -136,7 +136,7 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
 
     if (!etcd->up)
         return hf__etcd_not_up(etcd, err);
-    call = hf__etcd_call_new(etcd, "/v3/kv/range", done);
+    call = hf__etcd_call_new(etcd, HF__CALL_RANGE, done);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
@@ -144,9 +144,8 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
         hf__etcd_key_queue(etcd, query->name, strlen(query->name));
     else
         hf__etcd_key_names(etcd, query->prefix);
-    hf__buf_add(&call->http.body, "{");
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ true);
-    hf__buf_printf(&call->http.body, ",\"limit\":\"%d\"}", MOST_ROWS);
+    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ true);
+    hf__pb_add_number(&call->rpc.body, HF__RANGE_LIMIT, MOST_ROWS);
     return hf__etcd_call_send(call, err);
 }
 
@@ -158,7 +157,7 @@ static bool got_rows(struct hf__etcd *etcd, struct hf__query *query,
         hf__etcd_answer_failed(etcd, query, reply);
         return false;
     }
-    if (read_rows(etcd, query, hf__json_member(reply->root, "kvs"), rows) == 0)
+    if (read_rows(etcd, query, reply->root, rows) == 0)
         return true;
     answer(etcd, query, HF_ENOMEM, "out of memory");
     return false;
@@ -287,7 +286,7 @@ static void on_broken(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     if (reply->code != HF__ETCD_OK)
         hf__etcd_answer_failed(etcd, call->query, reply);
-    else if (hf__json_true(hf__json_member(reply->root, "succeeded")))
+    else if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0)
         answer(etcd, call->query, 0, "");
     else
         answer_not_found(etcd, call->query, HF_ENOTFOUND);
@@ -298,19 +297,16 @@ static int send_break(struct hf__etcd *etcd, struct hf__query *query,
                       const struct hf__etcd_entry *holder, hf_error *err)
 {
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, "/v3/kv/txn", on_broken);
-    int len = (int)holder->key.len;
+        hf__etcd_call_new(etcd, HF__CALL_TXN, on_broken);
 
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
-    hf__buf_printf(&call->http.body,
-                   "{\"compare\":[{\"key\":%.*s,\"target\":\"CREATE\","
-                   "\"result\":\"EQUAL\",\"create_revision\":\"%" PRIu64
-                   "\"}],\"success\":[{\"request_delete_range\":{\"key\":"
-                   "%.*s}}]}",
-                   len, holder->key.text, holder->revision, len,
-                   holder->key.text);
+    etcd->key.len = 0;
+    hf__buf_append(&etcd->key, holder->key.bytes, holder->key.len);
+    hf__etcd_add_compare(etcd, &call->rpc.body, /* range= */ false,
+                         holder->revision);
+    hf__etcd_add_delete(etcd, &call->rpc.body);
     return hf__etcd_call_send(call, err);
 }
 
@@ -340,12 +336,9 @@ int hf__etcd_break(struct hf__engine *engine, struct hf__query *query,
 
 /* ---- versions ---------------------------------------------------------- */
 
-static uint64_t version_in(struct hf__json kvs)
+static uint64_t version_in(struct hf__pb range)
 {
-    size_t at = 0;
-    struct hf__json kv = hf__json_next(kvs, &at);
-
-    return (uint64_t)hf__json_number(hf__json_member(kv, "mod_revision"));
+    return hf__pb_number(hf__etcd_first_of(range), HF__KV_MODIFIED);
 }
 
 static void on_version(struct hf__etcd *etcd, struct hf__etcd_call *call,
@@ -355,26 +348,20 @@ static void on_version(struct hf__etcd *etcd, struct hf__etcd_call *call,
         hf__etcd_answer_failed(etcd, call->query, reply);
         return;
     }
-    call->query->version = version_in(hf__json_member(reply->root, "kvs"));
+    call->query->version = version_in(reply->root);
     answer(etcd, call->query, 0, "");
 }
 
 static void on_commit(struct hf__etcd *etcd, struct hf__etcd_call *call,
                       const struct hf__etcd_reply *reply)
 {
-    struct hf__json responses = hf__json_member(reply->root, "responses");
-    size_t at = 0;
-    struct hf__json response = hf__json_next(responses, &at);
-
     if (reply->code != HF__ETCD_OK) {
         hf__etcd_answer_failed(etcd, call->query, reply);
-    } else if (hf__json_true(hf__json_member(reply->root, "succeeded"))) {
-        call->query->version = (uint64_t)hf__json_number(
-            hf__json_path(reply->root, "header.revision"));
+    } else if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0) {
+        call->query->version = hf__etcd_revision_of(reply->root);
         answer(etcd, call->query, 0, "");
     } else {
-        call->query->version =
-            version_in(hf__json_path(response, "response_range.kvs"));
+        call->query->version = version_in(hf__etcd_range_of(reply->root, 0));
         answer(etcd, call->query, HF_ECONFLICT,
                "another version was committed");
     }
@@ -408,14 +395,33 @@ int hf__etcd_version_read(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_call *call =
-        version_call(etcd, query, "/v3/kv/range", on_version, err);
+        version_call(etcd, query, HF__CALL_RANGE, on_version, err);
 
     if (!call)
         return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
-    hf__buf_add(&call->http.body, "{");
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
-    hf__buf_add(&call->http.body, ",\"keys_only\":true}");
+    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ false);
+    hf__pb_add_number(&call->rpc.body, HF__RANGE_KEYS_ONLY, 1);
     return hf__etcd_call_send(call, err);
+}
+
+/* Put etcd->key if its version is @expected; if not, tell which it is. */
+static void add_commit(struct hf__etcd *etcd, struct hf__buf *to,
+                       uint64_t expected)
+{
+    size_t part = hf__pb_begin(to, HF__TXN_COMPARE);
+    size_t put;
+
+    hf__pb_add_number(to, HF__COMPARE_TARGET, HF__TARGET_MODIFIED);
+    hf__pb_add_bytes(to, HF__COMPARE_KEY, hf__buf_text(&etcd->key),
+                     etcd->key.len);
+    hf__pb_add_number(to, HF__COMPARE_MODIFIED, expected);
+    hf__pb_end(to, part);
+    part = hf__pb_begin(to, HF__TXN_SUCCESS);
+    put = hf__pb_begin(to, HF__OP_PUT);
+    hf__etcd_add_key(etcd, to, /* range= */ false);
+    hf__pb_end(to, put);
+    hf__pb_end(to, part);
+    hf__etcd_add_get(etcd, to, HF__TXN_FAILURE);
 }
 
 int hf__etcd_version_commit(struct hf__engine *engine, struct hf__query *query,
@@ -423,20 +429,10 @@ int hf__etcd_version_commit(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_call *call =
-        version_call(etcd, query, "/v3/kv/txn", on_commit, err);
+        version_call(etcd, query, HF__CALL_TXN, on_commit, err);
 
     if (!call)
         return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
-    hf__buf_add(&call->http.body, "{\"compare\":[{");
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
-    hf__buf_printf(&call->http.body,
-                   ",\"target\":\"MOD\",\"result\":\"EQUAL\","
-                   "\"mod_revision\":\"%" PRIu64
-                   "\"}],\"success\":[{\"request_put\":{",
-                   query->token);
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
-    hf__buf_add(&call->http.body, "}}],\"failure\":[{\"request_range\":{");
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
-    hf__buf_add(&call->http.body, ",\"keys_only\":true}}]}");
+    add_commit(etcd, &call->rpc.body, query->token);
     return hf__etcd_call_send(call, err);
 }

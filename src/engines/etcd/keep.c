@@ -20,7 +20,7 @@ static bool is_beating(struct hf__etcd_ticket *mine, const void *lease)
 }
 
 static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                        struct hf__json kv, int64_t sent_ns)
+                        struct hf__pb kv, int64_t sent_ns)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__grant grant = {.token = mine->revision, .tokens = 1};
@@ -37,21 +37,19 @@ static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
 static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
-    struct hf__json responses = hf__json_member(reply->root, "responses");
     const uint64_t *ids = call->data;
     size_t at = 0;
 
     if (reply->code != HF__ETCD_OK)
         return; /* in silence: the core counts the time */
     for (size_t i = 0; i < call->n; i++) {
-        struct hf__json response = hf__json_next(responses, &at);
-        struct hf__json range = hf__json_member(response, "response_range");
+        struct hf__pb range = hf__pb_inside(
+            hf__pb_next(reply->root, HF__TXN_RESPONSES, &at), HF__OP_RANGE);
         struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, ids[i]);
 
-        if (range.type == HF__JSON_OBJECT && ticket &&
+        if (hf__pb_there(range) && ticket &&
             hf__etcd_ticket(etcd, ticket)->held)
-            tell_beaten(etcd, ticket,
-                        hf__json_first(hf__json_member(range, "kvs")),
+            tell_beaten(etcd, ticket, hf__etcd_first_of(range),
                         (int64_t)call->ticket);
     }
 }
@@ -73,13 +71,11 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                        int64_t sent_ns, size_t *at)
 {
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, "/v3/kv/txn", on_checked);
+        hf__etcd_call_new(etcd, HF__CALL_TXN, on_checked);
     uint64_t *ids = hf__calloc(HF__ETCD_BEATS, sizeof(*ids));
     struct hf__ticket *ticket;
     size_t n = 0;
 
-    if (call)
-        hf__buf_add(&call->http.body, "{\"success\":[");
     while (n < HF__ETCD_BEATS && (ticket = hf__etcd_ticket_next(
                                       etcd, at, is_beating, lease)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->beating = false;
@@ -90,18 +86,16 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
         }
         if (!call || !ids)
             continue;
-        hf__buf_add(&call->http.body, n > 0 ? "," : "");
         hf__etcd_key_ticket(etcd, ticket);
-        hf__etcd_add_get(etcd, &call->http.body);
+        hf__etcd_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
         ids[n++] = ticket->id;
     }
     if (!call || n == 0) {
         hf__free(ids);
         if (call)
-            hf__http_stop(&call->http);
+            hf__etcd_call_drop(call);
         return false;
     }
-    hf__buf_add(&call->http.body, "]}");
     call->data = ids;
     call->n = n;
     call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
@@ -157,7 +151,7 @@ static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
         hf__up_unknown(&etcd->base, ticket, &reply->err);
         return;
     }
-    if (!hf__json_true(hf__json_member(reply->root, "succeeded"))) {
+    if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) == 0) {
         hf__etcd_ticket_forget(etcd, ticket);
         hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
         return;
@@ -178,18 +172,15 @@ int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 
     if (!etcd->up)
         return hf__etcd_not_up(etcd, err);
-    call = hf__etcd_call_new(etcd, "/v3/kv/txn", on_downgraded);
+    call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_downgraded);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->ticket = ticket->id;
     hf__etcd_key_ticket(etcd, ticket);
-    hf__buf_add(&call->http.body, "{\"compare\":[");
-    hf__etcd_add_compare(etcd, &call->http.body, /* range= */ false,
+    hf__etcd_add_compare(etcd, &call->rpc.body, /* range= */ false,
                          mine->revision);
-    hf__buf_add(&call->http.body, "],\"success\":[");
     ticket->mode = HF_SHARED; /* in the record; here when it is confirmed */
-    hf__etcd_add_put(etcd, &call->http.body, ticket);
+    hf__etcd_add_put(etcd, &call->rpc.body, HF__TXN_SUCCESS, ticket);
     ticket->mode = mode;
-    hf__buf_add(&call->http.body, "]}");
     return hf__etcd_call_send(call, err);
 }

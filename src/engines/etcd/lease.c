@@ -97,11 +97,11 @@ static void on_grant(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     struct hf__etcd_lease *lease = call->lease;
     struct hf__etcd_reply odd = {.code = HF__ETCD_LOST};
-    int64_t ttl_s = hf__json_number(hf__json_member(reply->root, "TTL"));
+    int64_t ttl_s = (int64_t)hf__pb_number(reply->root, HF__LEASE_GIVEN_TTL);
 
     lease->asking = false;
     if (reply->code == HF__ETCD_OK) {
-        lease->id = hf__json_number(hf__json_member(reply->root, "ID"));
+        lease->id = (int64_t)hf__pb_number(reply->root, HF__LEASE_GIVEN_ID);
         if (lease->id != 0 && ttl_s > 0) {
             confirmed(etcd, lease, ttl_s, reply);
         } else {
@@ -119,13 +119,12 @@ static void on_keepalive(struct hf__etcd *etcd, struct hf__etcd_call *call,
                          const struct hf__etcd_reply *reply)
 {
     struct hf__etcd_lease *lease = call->lease;
-    struct hf__json result = hf__json_member(reply->root, "result");
-    int64_t ttl_s = hf__json_number(hf__json_member(result, "TTL"));
+    int64_t ttl_s = (int64_t)hf__pb_number(reply->root, HF__LEASE_GIVEN_TTL);
     int64_t id = (int64_t)call->n;
 
     lease->asking = false;
     if (reply->code == HF__ETCD_OK && still_ours(lease, id)) {
-        if (hf__json_number(hf__json_member(result, "ID")) != id)
+        if ((int64_t)hf__pb_number(reply->root, HF__LEASE_GIVEN_ID) != id)
             return; /* of no lease of ours: in silence */
         if (ttl_s > 0)
             confirmed(etcd, lease, ttl_s, reply);
@@ -144,18 +143,17 @@ int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 
     if (lease->asking)
         return 0;
-    call = hf__etcd_call_new(etcd,
-                             there ? "/v3/lease/keepalive" : "/v3/lease/grant",
+    call = hf__etcd_call_new(etcd, there ? HF__CALL_KEEPALIVE : HF__CALL_GRANT,
                              there ? on_keepalive : on_grant);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->lease = lease;
     call->n = (size_t)lease->id;
     if (there)
-        hf__buf_printf(&call->http.body, "{\"ID\":\"%" PRId64 "\"}", lease->id);
+        hf__pb_add_number(&call->rpc.body, HF__LEASE_ID, (uint64_t)lease->id);
     else
-        hf__buf_printf(&call->http.body, "{\"TTL\":\"%" PRId64 "\"}",
-                       lease->asked_s);
+        hf__pb_add_number(&call->rpc.body, HF__GRANT_TTL,
+                          (uint64_t)lease->asked_s);
     rc = hf__etcd_call_send(call, err);
     lease->asking = rc == 0;
     return rc;
@@ -213,17 +211,13 @@ static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
 }
 
-static void on_line(struct hf__http_call *http, const char *line, size_t len)
+static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
 {
     struct hf__etcd_call *call =
-        HF_CONTAINER_OF(http, struct hf__etcd_call, http);
-    struct hf__json root = hf__json_read(line, len);
-    struct hf__json events = hf__json_path(root, "result.events");
-    size_t at = 0;
-    struct hf__json event = hf__json_next(events, &at);
+        HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
 
-    /* Only its end is asked for (NOPUT). */
-    if (event.type != HF__JSON_NONE)
+    /* Only its end is asked for (NO_PUT). */
+    if (hf__pb_there(hf__pb_inside(message, HF__WATCH_EVENTS)))
         hf__etcd_lease_ended(call->etcd, call->lease);
 }
 
@@ -242,8 +236,7 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
 {
     struct hf__etcd_lease *lease = put->lease;
     struct hf__etcd_call *call;
-    int64_t revision =
-        hf__json_number(hf__json_path(reply->root, "header.revision"));
+    size_t create;
 
     if (!still_ours(lease, (int64_t)put->n) || lease->watch)
         return;
@@ -253,19 +246,19 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
     }
     if (reply->code != HF__ETCD_OK || etcd->streams >= HF__ETCD_STREAMS)
         return; /* renewals will tell */
-    call = hf__etcd_call_new(etcd, "/v3/watch", on_watched);
+    call = hf__etcd_call_new(etcd, HF__CALL_WATCH, on_watched);
     if (!call)
         return;
     call->stream = true;
     call->lease = lease;
-    call->http.line = on_line;
+    call->rpc.message = on_message;
     name_lease(etcd, lease);
-    hf__buf_add(&call->http.body, "{\"create_request\":{");
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
-    hf__buf_printf(&call->http.body,
-                   ",\"filters\":[\"NOPUT\"],\"start_revision\":\"%" PRId64
-                   "\"}}",
-                   revision + 1);
+    create = hf__pb_begin(&call->rpc.body, HF__WATCH_CREATE);
+    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ false);
+    hf__pb_add_number(&call->rpc.body, HF__WATCH_FROM,
+                      hf__etcd_revision_of(reply->root) + 1);
+    hf__pb_add_number(&call->rpc.body, HF__WATCH_FILTERS, HF__WATCH_NO_PUT);
+    hf__pb_end(&call->rpc.body, create);
     if (hf__etcd_call_send(call, /* err= */ NULL) != 0)
         return;
     lease->watch = call;
@@ -275,16 +268,15 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
 
 static void start_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 {
-    struct hf__etcd_call *call = hf__etcd_call_new(etcd, "/v3/kv/put", on_put);
+    struct hf__etcd_call *call = hf__etcd_call_new(etcd, HF__CALL_PUT, on_put);
 
     if (!call)
         return;
     call->lease = lease;
     call->n = (size_t)lease->id;
     name_lease(etcd, lease);
-    hf__buf_add(&call->http.body, "{");
-    hf__etcd_add_key(etcd, &call->http.body, /* range= */ false);
-    hf__buf_printf(&call->http.body, ",\"lease\":\"%" PRId64 "\"}", lease->id);
+    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ false);
+    hf__pb_add_number(&call->rpc.body, HF__PUT_LEASE, (uint64_t)lease->id);
     (void)hf__etcd_call_send(call, /* err= */ NULL);
 }
 
@@ -340,11 +332,11 @@ void hf__etcd_lease_revoke_all(struct hf__etcd *etcd)
         struct hf__etcd_call *call = NULL;
 
         if (etcd->up && lease->id != 0)
-            call = hf__etcd_call_new(etcd, "/v3/lease/revoke", on_revoked);
+            call = hf__etcd_call_new(etcd, HF__CALL_REVOKE, on_revoked);
         if (!call)
             continue;
-        hf__buf_printf(&call->http.body, "{\"ID\":\"%" PRId64 "\"}", lease->id);
+        hf__pb_add_number(&call->rpc.body, HF__LEASE_ID, (uint64_t)lease->id);
         (void)hf__etcd_call_send(call, /* err= */ NULL);
     }
-    hf__http_flush(&etcd->http);
+    hf__etcd_flush(etcd);
 }

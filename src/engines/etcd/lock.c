@@ -17,8 +17,6 @@
  * Failure: "lease not found" is certain. The ticket is asked for again with a
  * new lease, or is lost, or has left.
  */
-#include <inttypes.h>
-
 #include "engines/etcd/etcd.h"
 
 /* ---- tickets ----------------------------------------------------------- */
@@ -99,33 +97,57 @@ void hf__etcd_ticket_forget_all(struct hf__etcd *etcd)
 
 /* ---- acquire ----------------------------------------------------------- */
 
-void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
-                          uint64_t revision)
+/* A part of a transaction that puts etcd->key with the lease @id. */
+static size_t begin_put(struct hf__etcd *etcd, struct hf__buf *to,
+                        uint32_t field, int64_t id, size_t *ret_put)
 {
-    hf__buf_add(to, "{");
-    hf__etcd_add_key(etcd, to, range);
-    hf__buf_printf(
-        to, ",\"target\":\"CREATE\",\"create_revision\":\"%" PRIu64 "\"}",
-        revision);
+    size_t part = hf__pb_begin(to, field);
+
+    *ret_put = hf__pb_begin(to, HF__OP_PUT);
+    hf__etcd_add_key(etcd, to, /* range= */ false);
+    hf__pb_add_number(to, HF__PUT_LEASE, (uint64_t)id);
+    return part;
 }
 
-void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to,
+void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
                       struct hf__ticket *ticket)
 {
-    hf__buf_add(to, "{\"request_put\":{");
+    size_t part;
+    size_t put;
+
     hf__etcd_key_ticket(etcd, ticket);
-    hf__etcd_add_key(etcd, to, /* range= */ false);
-    hf__buf_add(to, ",\"value\":\"");
+    part = begin_put(etcd, to, field, hf__etcd_ticket(etcd, ticket)->lease_id,
+                     &put);
     hf__etcd_add_record(etcd, to, ticket);
-    hf__buf_printf(to, "\",\"lease\":\"%" PRId64 "\"}}",
-                   hf__etcd_ticket(etcd, ticket)->lease_id);
+    hf__pb_end(to, put);
+    hf__pb_end(to, part);
 }
 
-void hf__etcd_add_get(struct hf__etcd *etcd, struct hf__buf *to)
+void hf__etcd_add_get(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field)
 {
-    hf__buf_add(to, "{\"request_range\":{");
+    size_t part = hf__pb_begin(to, field);
+    size_t range = hf__pb_begin(to, HF__OP_RANGE);
+
     hf__etcd_add_key(etcd, to, /* range= */ false);
-    hf__buf_add(to, ",\"keys_only\":true}}");
+    hf__pb_add_number(to, HF__RANGE_KEYS_ONLY, 1);
+    hf__pb_end(to, range);
+    hf__pb_end(to, part);
+}
+
+/* In case of failure: who is the first of the queue? */
+static void add_holder(struct hf__etcd *etcd, struct hf__buf *to,
+                       const struct hf__ticket *ticket)
+{
+    size_t part = hf__pb_begin(to, HF__TXN_FAILURE);
+    size_t range = hf__pb_begin(to, HF__OP_RANGE);
+
+    hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
+    hf__etcd_add_key(etcd, to, /* range= */ true);
+    hf__pb_add_number(to, HF__RANGE_LIMIT, 1);
+    hf__pb_add_number(to, HF__RANGE_ORDER, HF__ASCEND);
+    hf__pb_add_number(to, HF__RANGE_TARGET, HF__BY_CREATED);
+    hf__pb_end(to, range);
+    hf__pb_end(to, part);
 }
 
 /* Nobody may be there when an exclusive try comes; everybody else queues. */
@@ -135,56 +157,29 @@ static bool tries(const struct hf__ticket *ticket)
 }
 
 /* What never was asked for is not there: only who asks again is told where it
- * is. The gateway's time is in reading what we write. */
+ * is. */
 static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
                         struct hf__ticket *ticket)
 {
     bool again = hf__etcd_ticket(etcd, ticket)->sent;
     bool try = tries(ticket);
 
-    hf__buf_add(to, "{\"compare\":[");
     hf__etcd_key_gone(etcd, ticket);
     hf__etcd_add_compare(etcd, to, /* range= */ false, 0);
-    hf__buf_add(to, ",");
     if (try)
         hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
     else
         hf__etcd_key_ticket(etcd, ticket);
     hf__etcd_add_compare(etcd, to, try, 0);
-    hf__buf_add(to, "],\"success\":[");
-    hf__etcd_add_put(etcd, to, ticket);
-    if (!try) {
-        hf__buf_add(to, ",");
+    hf__etcd_add_put(etcd, to, HF__TXN_SUCCESS, ticket);
+    if (!try)
         hf__etcd_add_before(etcd, to, ticket);
-    }
-    if (!try && !again) {
-        hf__buf_add(to, "]}");
+    if (!try && !again)
         return;
-    }
-    hf__buf_add(to, "],\"failure\":[");
     hf__etcd_key_ticket(etcd, ticket);
-    hf__etcd_add_get(etcd, to);
-    if (try) {
-        hf__buf_add(to, ",{\"request_range\":{");
-        hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
-        hf__etcd_add_key(etcd, to, /* range= */ true);
-        hf__buf_add(to, ",\"sort_order\":\"ASCEND\",\"sort_target\":"
-                        "\"CREATE\",\"limit\":\"1\"}}");
-    }
-    hf__buf_add(to, "]}");
-}
-
-/* "kvs" of the @i-th response of a transaction. */
-static struct hf__json kvs_of(struct hf__json root, int i)
-{
-    struct hf__json responses = hf__json_member(root, "responses");
-    struct hf__json response = {0};
-    size_t at = 0;
-
-    do
-        response = hf__json_next(responses, &at);
-    while (i-- > 0);
-    return hf__json_path(response, "response_range.kvs");
+    hf__etcd_add_get(etcd, to, HF__TXN_FAILURE);
+    if (try)
+        add_holder(etcd, to, ticket);
 }
 
 void hf__etcd_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
@@ -248,7 +243,7 @@ static void restart(struct hf__etcd *etcd, struct hf__ticket *ticket)
 }
 
 static void busy(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                 struct hf__json kv)
+                 struct hf__pb kv)
 {
     struct hf__etcd_entry entry = hf__etcd_entry_read(kv);
     bool doubted = hf__etcd_ticket(etcd, ticket)->doubted;
@@ -274,12 +269,12 @@ static void odd(struct hf__etcd *etcd, struct hf__ticket *ticket)
     refuse(etcd, ticket, &err);
 }
 
-static bool has_revision(struct hf__json kvs, uint64_t revision)
+static bool has_revision(struct hf__pb range, uint64_t revision)
 {
-    struct hf__json kv;
+    struct hf__pb kv;
     size_t at = 0;
 
-    while ((kv = hf__json_next(kvs, &at)).type != HF__JSON_NONE) {
+    while (hf__pb_there(kv = hf__pb_next(range, HF__RANGE_KVS, &at))) {
         if (hf__etcd_entry_read(kv).revision == revision)
             return true;
     }
@@ -288,12 +283,12 @@ static bool has_revision(struct hf__json kvs, uint64_t revision)
 
 /* The key was put, at @revision of the store. */
 static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                   struct hf__json root, int64_t revision)
+                   struct hf__pb root, uint64_t revision)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__json queue = kvs_of(root, 1);
+    struct hf__pb queue = hf__etcd_range_of(root, 1);
 
-    mine->revision = revision > 0 ? (uint64_t)revision : 0;
+    mine->revision = revision;
     if (mine->revision == 0 ||
         (!tries(ticket) && !has_revision(queue, mine->revision)))
         odd(etcd, ticket);
@@ -305,23 +300,24 @@ static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
 /* The transaction was carried out. */
 static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                     struct hf__json root)
+                     struct hf__pb root)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__json own = hf__json_first(kvs_of(root, 0));
-    struct hf__json holder = hf__json_first(kvs_of(root, 1));
+    struct hf__pb own;
+    struct hf__pb holder;
     hf_error err;
 
-    if (hf__json_true(hf__json_member(root, "succeeded"))) {
-        put_at(etcd, ticket, root,
-               hf__json_number(hf__json_path(root, "header.revision")));
+    if (hf__pb_number(root, HF__TXN_SUCCEEDED) != 0) {
+        put_at(etcd, ticket, root, hf__etcd_revision_of(root));
         return;
     }
+    own = hf__etcd_first_of(hf__etcd_range_of(root, 0));
+    holder = hf__etcd_first_of(hf__etcd_range_of(root, 1));
     mine->revision = hf__etcd_entry_read(own).revision;
     if (mine->revision != 0) {
         if (hf__etcd_look(etcd, ticket, &err) != 0)
             refuse(etcd, ticket, &err);
-    } else if (tries(ticket) && holder.type != HF__JSON_NONE) {
+    } else if (tries(ticket) && hf__pb_there(holder)) {
         busy(etcd, ticket, holder);
     } else {
         odd(etcd, ticket);
@@ -356,19 +352,19 @@ static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, "/v3/kv/txn", on_acquire);
+        hf__etcd_call_new(etcd, HF__CALL_TXN, on_acquire);
     int rc;
 
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     mine->lease_id = mine->lease->id;
     call->ticket = ticket->id;
-    add_acquire(etcd, &call->http.body, ticket);
+    add_acquire(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_call_send(call, err);
     if (rc == 0) {
         mine->parked = false;
         mine->sent = true;
-        mine->asked_ns = call->http.sent_ns;
+        mine->asked_ns = call->rpc.sent_ns;
     }
     return rc;
 }
@@ -422,32 +418,34 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
+/* The sign that the ticket has left. */
+static void add_sign(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
+                     struct hf__ticket *ticket)
+{
+    size_t part;
+    size_t put;
+
+    hf__etcd_key_gone(etcd, ticket);
+    part = begin_put(etcd, to, field, hf__etcd_ticket(etcd, ticket)->lease_id,
+                     &put);
+    hf__pb_end(to, put);
+    hf__pb_end(to, part);
+}
+
 /* Delete the key; @guarded: only if it is the one we were granted. */
 static void add_leave(struct hf__etcd *etcd, struct hf__buf *to,
                       struct hf__ticket *ticket, bool guarded)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__buf sign = {0};
 
-    if (mine->doubted) {
-        hf__buf_add(&sign, "{\"request_put\":{");
-        hf__etcd_key_gone(etcd, ticket);
-        hf__etcd_add_key(etcd, &sign, /* range= */ false);
-        hf__buf_printf(&sign, ",\"lease\":\"%" PRId64 "\"}}", mine->lease_id);
-    }
     hf__etcd_key_ticket(etcd, ticket);
-    hf__buf_add(to, "{\"compare\":[");
     if (guarded)
         hf__etcd_add_compare(etcd, to, /* range= */ false, mine->revision);
-    hf__buf_add(to, "],\"success\":[{\"request_delete_range\":{");
-    hf__etcd_add_key(etcd, to, /* range= */ false);
-    hf__buf_add(to, "}}");
-    if (mine->doubted)
-        hf__buf_printf(to, ",%s],\"failure\":[%s", hf__buf_text(&sign),
-                       hf__buf_text(&sign));
-    hf__buf_add(to, "]}");
-    to->failed |= hf__buf_failed(&sign);
-    hf__buf_release(&sign);
+    hf__etcd_add_delete(etcd, to);
+    if (!mine->doubted)
+        return;
+    add_sign(etcd, to, HF__TXN_SUCCESS, ticket);
+    add_sign(etcd, to, HF__TXN_FAILURE, ticket);
 }
 
 /* A try that had to queue has left again: by whom it was refused is in data. */
@@ -479,7 +477,7 @@ static void on_left(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
     bool releasing = call->n != 0;
-    bool ours = hf__json_true(hf__json_member(reply->root, "succeeded"));
+    bool ours = hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0;
 
     if (!ticket)
         return;
@@ -495,7 +493,7 @@ static int send_leave(struct hf__etcd *etcd, struct hf__ticket *ticket,
                       hf__etcd_reply_fn *done, bool releasing, char *data,
                       hf_error *err)
 {
-    struct hf__etcd_call *call = hf__etcd_call_new(etcd, "/v3/kv/txn", done);
+    struct hf__etcd_call *call = hf__etcd_call_new(etcd, HF__CALL_TXN, done);
 
     if (!call) {
         hf__free(data);
@@ -504,7 +502,7 @@ static int send_leave(struct hf__etcd *etcd, struct hf__ticket *ticket,
     call->ticket = ticket->id;
     call->n = releasing;
     call->data = data;
-    add_leave(etcd, &call->http.body, ticket, releasing);
+    add_leave(etcd, &call->rpc.body, ticket, releasing);
     return hf__etcd_call_send(call, err);
 }
 

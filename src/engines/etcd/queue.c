@@ -57,6 +57,7 @@ static void add_name(struct hf__buf *key, const char *name, size_t len)
 static void begin_key(struct hf__etcd *etcd)
 {
     etcd->key.len = 0;
+    etcd->key.failed = false; /* it may have memory now */
     hf__buf_append(&etcd->key, etcd->prefix, etcd->prefix_len);
 }
 
@@ -67,11 +68,25 @@ void hf__etcd_key_queue(struct hf__etcd *etcd, const char *name, size_t len)
     hf__buf_add_char(&etcd->key, '/');
 }
 
+/* In lower case, as other clients write the number of a lease. */
+static void add_hex(struct hf__buf *to, uint64_t number)
+{
+    char digits[16];
+    char *end = digits + sizeof(digits);
+    char *at = end;
+
+    do {
+        *--at = "0123456789abcdef"[number % 16];
+        number /= 16;
+    } while (number > 0);
+    hf__buf_append(to, at, (size_t)(end - at));
+}
+
 static void add_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
-    hf__buf_printf(&etcd->key, "%" PRIx64 "-%" PRIx64,
-                   (uint64_t)hf__etcd_ticket(etcd, ticket)->lease_id,
-                   ticket->id);
+    add_hex(&etcd->key, (uint64_t)hf__etcd_ticket(etcd, ticket)->lease_id);
+    hf__buf_add_char(&etcd->key, '-');
+    add_hex(&etcd->key, ticket->id);
 }
 
 void hf__etcd_key_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket)
@@ -106,32 +121,80 @@ void hf__etcd_key_names(struct hf__etcd *etcd, const char *prefix)
 
 /* The first key after all that begin with etcd->key; "\0" means all of them. No
  * key of ours ends in the last byte there is. */
-static void add_range_end(struct hf__etcd *etcd, struct hf__buf *to)
+static void add_key(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
+                    uint32_t end_field)
 {
     struct hf__buf *key = &etcd->key;
 
-    hf__buf_add(to, ",\"range_end\":\"");
-    if (key->len > 0 && !hf__buf_failed(key)) {
-        key->text[key->len - 1]++;
-        hf__base64_add(to, key->text, key->len);
-        key->text[key->len - 1]--;
-    } else {
-        hf__base64_add(to, "", 1);
+    to->failed |= hf__buf_failed(key);
+    if (hf__buf_failed(to))
+        return;
+    if (key->len == 0) {
+        hf__pb_add_bytes(to, field, "", 1);
+        if (end_field != 0)
+            hf__pb_add_bytes(to, end_field, "", 1);
+        return;
     }
-    hf__buf_add(to, "\"");
+    hf__pb_add_bytes(to, field, key->text, key->len);
+    if (end_field == 0)
+        return;
+    key->text[key->len - 1]++;
+    hf__pb_add_bytes(to, end_field, key->text, key->len);
+    key->text[key->len - 1]--;
 }
 
 void hf__etcd_add_key(struct hf__etcd *etcd, struct hf__buf *to, bool range)
 {
-    to->failed |= hf__buf_failed(&etcd->key);
-    hf__buf_add(to, "\"key\":\"");
-    if (etcd->key.len > 0)
-        hf__base64_add(to, etcd->key.text, etcd->key.len);
-    else
-        hf__base64_add(to, "", 1);
-    hf__buf_add(to, "\"");
-    if (range)
-        add_range_end(etcd, to);
+    add_key(etcd, to, HF__OF_KEY, range ? HF__OF_RANGE_END : 0);
+}
+
+void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
+                          uint64_t revision)
+{
+    size_t compare = hf__pb_begin(to, HF__TXN_COMPARE);
+
+    hf__pb_add_number(to, HF__COMPARE_TARGET, HF__TARGET_CREATED);
+    add_key(etcd, to, HF__COMPARE_KEY, range ? HF__COMPARE_RANGE_END : 0);
+    hf__pb_add_number(to, HF__COMPARE_CREATED, revision);
+    hf__pb_end(to, compare);
+}
+
+void hf__etcd_add_delete(struct hf__etcd *etcd, struct hf__buf *to)
+{
+    size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
+    size_t delete = hf__pb_begin(to, HF__OP_DELETE);
+
+    hf__etcd_add_key(etcd, to, /* range= */ false);
+    hf__pb_end(to, delete);
+    hf__pb_end(to, part);
+}
+
+/* ---- answers ----------------------------------------------------------- */
+
+struct hf__pb hf__etcd_range_of(struct hf__pb root, int i)
+{
+    struct hf__pb response;
+    size_t at = 0;
+
+    do
+        response = hf__pb_next(root, HF__TXN_RESPONSES, &at);
+    while (i-- > 0);
+    return hf__pb_inside(response, HF__OP_RANGE);
+}
+
+struct hf__pb hf__etcd_first_of(struct hf__pb range)
+{
+    size_t at = 0;
+
+    return hf__pb_next(range, HF__RANGE_KVS, &at);
+}
+
+uint64_t hf__etcd_revision_of(struct hf__pb root)
+{
+    uint64_t revision = hf__pb_number(hf__pb_inside(root, HF__ANSWER_HEADER),
+                                      HF__HEADER_REVISION);
+
+    return revision <= INT64_MAX ? revision : 0; /* below zero */
 }
 
 /* ---- records ----------------------------------------------------------- */
@@ -144,15 +207,23 @@ static const char modes[] =
 void hf__etcd_add_record(struct hf__etcd *etcd, struct hf__buf *to,
                          const struct hf__ticket *ticket)
 {
-    char record[HF__ETCD_RECORD];
-    int n =
-        snprintf(record, sizeof(record), "%s%c %d %lld %lld\n%s%s\n%s", magic,
-                 modes[ticket->mode], ticket->slots, (long long)ticket->ttl_ms,
-                 (long long)(hf__world->wall_us() / 1000), etcd->whoami,
-                 ticket->owner, ticket->note);
+    size_t record = hf__pb_begin(to, HF__PUT_VALUE);
+    const uint64_t numbers[] = {(uint64_t)ticket->slots,
+                                (uint64_t)ticket->ttl_ms,
+                                (uint64_t)hf__world->wall_us() / 1000};
 
-    hf__base64_add(to, record,
-                   n < (int)sizeof(record) ? (size_t)n : sizeof(record) - 1);
+    hf__buf_add(to, magic);
+    hf__buf_add_char(to, modes[ticket->mode]);
+    for (size_t i = 0; i < HF_COUNT_OF(numbers); i++) {
+        hf__buf_add_char(to, ' ');
+        hf__buf_add_number(to, numbers[i]);
+    }
+    hf__buf_add_char(to, '\n');
+    hf__buf_add(to, etcd->whoami);
+    hf__buf_add(to, ticket->owner);
+    hf__buf_add_char(to, '\n');
+    hf__buf_add(to, ticket->note);
+    hf__pb_end(to, record);
 }
 
 static int mode_of(char letter)
@@ -163,24 +234,25 @@ static int mode_of(char letter)
 }
 
 /* The record, terminated; "" for a value of others. */
-static const char *record_text(struct hf__json value,
-                               char copy[HF__ETCD_RECORD])
+static const char *record_text(struct hf__pb value, char copy[HF__ETCD_RECORD])
 {
-    long len = hf__base64_read(value, copy, HF__ETCD_RECORD - 1);
+    size_t len = value.len < HF__ETCD_RECORD ? value.len : 0;
 
-    copy[len > 0 ? len : 0] = '\0';
-    return len > 0 && strncmp(copy, magic, strlen(magic)) == 0 ? copy : "";
+    if (len > 0)
+        memcpy(copy, value.bytes, len);
+    copy[len] = '\0';
+    return strncmp(copy, magic, strlen(magic)) == 0 ? copy : "";
 }
 
-struct hf__etcd_entry hf__etcd_entry_read(struct hf__json kv)
+struct hf__etcd_entry hf__etcd_entry_read(struct hf__pb kv)
 {
-    int64_t revision = hf__json_number(hf__json_member(kv, "create_revision"));
+    uint64_t revision = hf__pb_number(kv, HF__KV_CREATED);
     struct hf__etcd_entry entry = {
-        .revision = revision > 0 ? (uint64_t)revision : 0,
-        .lease = hf__json_number(hf__json_member(kv, "lease")),
+        .revision = revision <= INT64_MAX ? revision : 0,
+        .lease = (int64_t)hf__pb_number(kv, HF__KV_LEASE),
         .mode = HF_EXCLUSIVE,
-        .key = hf__json_member(kv, "key"),
-        .value = hf__json_member(kv, "value"),
+        .key = hf__pb_inside(kv, HF__KV_KEY),
+        .value = hf__pb_inside(kv, HF__KV_VALUE),
     };
     char copy[HF__ETCD_RECORD];
     const char *text = record_text(entry.value, copy);

@@ -11,18 +11,15 @@
  * revision): if the store has moved on since we looked, we look again, so
  * nothing is missed between. Were it to begin at the revision that we looked
  * at, a store that has moved on would serve it ten times a second only
- * (syncWatchersLoop). It is one HTTP answer that does not end: the gateway
- * reads all of a request before it answers, so a stream cannot take further
- * watches in. After any event or an end of the stream we look again; the look
- * decides, never the event. There are at most
- * HF__ETCD_STREAMS; who gets none looks twice a second. Every beat looks too,
- * so a stream that has died silently costs a third of a lease, not a lock.
+ * (syncWatchersLoop). Each is a stream of its own, all on one connection. After
+ * any event or an end of the stream we look again; the look decides, never the
+ * event. There are at most HF__ETCD_STREAMS; who gets none looks twice a
+ * second. Every beat looks too, so a stream that has died silently costs a
+ * third of a lease, not a lock.
  *
  * Failure: a ticket whose own key is missing has lost its place, and is asked
  * for again.
  */
-#include <inttypes.h>
-
 #include "engines/etcd/etcd.h"
 
 #define LOOK_AGAIN_NS (500 * HF_MS)
@@ -46,22 +43,20 @@ void hf__etcd_add_before(struct hf__etcd *etcd, struct hf__buf *to,
     struct hf__etcd_ticket *mine =
         hf__etcd_ticket(etcd, (struct hf__ticket *)(uintptr_t)ticket);
     bool alone = ticket->mode == HF_EXCLUSIVE;
+    size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
+    size_t range = hf__pb_begin(to, HF__OP_RANGE);
 
-    hf__buf_add(to, "{\"request_range\":{");
     hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
     hf__etcd_add_key(etcd, to, /* range= */ true);
-    if (mine->revision > 0)
-        hf__buf_printf(to, ",\"max_create_revision\":\"%" PRIu64 "\"",
-                       mine->revision - 1);
     /* In the transaction that creates it, our key is the last one. */
     if (alone)
-        hf__buf_printf(to,
-                       ",\"sort_order\":\"DESCEND\",\"sort_target\":\"CREATE\","
-                       "\"limit\":\"%d\"}}",
-                       mine->revision > 0 ? 1 : 2);
-    else
-        hf__buf_add(to, ",\"sort_order\":\"ASCEND\",\"sort_target\":"
-                        "\"CREATE\"}}");
+        hf__pb_add_number(to, HF__RANGE_LIMIT, mine->revision > 0 ? 1 : 2);
+    hf__pb_add_number(to, HF__RANGE_ORDER, alone ? HF__DESCEND : HF__ASCEND);
+    hf__pb_add_number(to, HF__RANGE_TARGET, HF__BY_CREATED);
+    if (mine->revision > 0)
+        hf__pb_add_number(to, HF__RANGE_MAX_CREATED, mine->revision - 1);
+    hf__pb_end(to, range);
+    hf__pb_end(to, part);
 }
 
 static void look_later(struct hf__etcd *etcd, struct hf__ticket *ticket)
@@ -76,11 +71,8 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
     struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
-    struct hf__json responses = hf__json_member(reply->root, "responses");
     struct hf__etcd_ticket *mine;
-    struct hf__json own;
-    struct hf__json before;
-    size_t at = 0;
+    struct hf__pb own;
 
     if (!ticket)
         return;
@@ -99,16 +91,12 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
         (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
         return;
     }
-    own = hf__json_next(responses, &at);
-    before = hf__json_next(responses, &at);
-    own = hf__json_first(hf__json_path(own, "response_range.kvs"));
+    own = hf__etcd_first_of(hf__etcd_range_of(reply->root, 0));
     if (hf__etcd_entry_read(own).revision != mine->revision)
         hf__etcd_place_lost(etcd, ticket);
     else
-        hf__etcd_decide(etcd, ticket,
-                        hf__json_path(before, "response_range.kvs"),
-                        (uint64_t)hf__json_number(
-                            hf__json_path(reply->root, "header.revision")));
+        hf__etcd_decide(etcd, ticket, hf__etcd_range_of(reply->root, 1),
+                        hf__etcd_revision_of(reply->root));
 }
 
 int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
@@ -122,21 +110,18 @@ int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
         mine->stale = true;
         return 0;
     }
-    call = hf__etcd_call_new(etcd, "/v3/kv/txn", on_look);
+    call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_look);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->ticket = ticket->id;
-    hf__buf_add(&call->http.body, "{\"success\":[");
     hf__etcd_key_ticket(etcd, ticket);
-    hf__etcd_add_get(etcd, &call->http.body);
-    hf__buf_add(&call->http.body, ",");
-    hf__etcd_add_before(etcd, &call->http.body, ticket);
-    hf__buf_add(&call->http.body, "]}");
+    hf__etcd_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
+    hf__etcd_add_before(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_call_send(call, err);
     mine->looking = rc == 0;
     mine->stale = false;
     if (rc == 0)
-        mine->asked_ns = call->http.sent_ns;
+        mine->asked_ns = call->rpc.sent_ns;
     return rc;
 }
 
@@ -149,23 +134,21 @@ static void look_again(struct hf__etcd *etcd, struct hf__ticket *ticket)
         look_later(etcd, ticket);
 }
 
-static void on_line(struct hf__http_call *http, const char *line, size_t len)
+static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
 {
     struct hf__etcd_call *call =
-        HF_CONTAINER_OF(http, struct hf__etcd_call, http);
+        HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     struct hf__etcd *etcd = call->etcd;
     struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
-    struct hf__json result =
-        hf__json_member(hf__json_read(line, len), "result");
 
     if (!ticket)
         return;
-    if (hf__json_true(hf__json_member(result, "created")) &&
-        hf__json_unsigned(hf__json_path(result, "header.revision")) > call->n)
-        (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
-    if (hf__json_member(result, "events").type != HF__JSON_NONE ||
-        hf__json_true(hf__json_member(result, "canceled")))
+    if (hf__pb_there(hf__pb_inside(message, HF__WATCH_EVENTS)) ||
+        hf__pb_number(message, HF__WATCH_CANCELED) != 0)
         look_again(etcd, ticket);
+    else if (hf__pb_number(message, HF__WATCH_CREATED) != 0 &&
+             hf__etcd_revision_of(message) > call->n)
+        (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
 }
 
 /* The stream has ended; the member may be on its way down. */
@@ -183,16 +166,33 @@ static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
         look_later(etcd, ticket);
 }
 
+/* The key of somebody before us; NULL for the whole queue. */
+struct watched {
+    size_t len;
+    char key[];
+};
+
+static struct watched *watched_new(struct hf__pb key)
+{
+    struct watched *watched = hf__malloc(sizeof(*watched) + key.len);
+
+    if (!watched)
+        return NULL;
+    watched->len = key.len;
+    memcpy(watched->key, key.bytes, key.len);
+    return watched;
+}
+
 /* Is it what is watched already? */
 static bool watches(const struct hf__etcd_call *call,
                     const struct hf__etcd_entry *entry)
 {
-    const char *key = call->data;
+    const struct watched *watched = call->data;
 
-    if (!entry || !key)
-        return !entry && !key;
-    return strlen(key) == entry->key.len &&
-           strncmp(key, entry->key.text, entry->key.len) == 0;
+    if (!entry || !watched)
+        return !entry && !watched;
+    return watched->len == entry->key.len &&
+           memcmp(watched->key, entry->key.bytes, watched->len) == 0;
 }
 
 /* @entry NULL: the whole queue. What it is was seen at @revision. */
@@ -201,14 +201,15 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__etcd_call *call = NULL;
+    size_t create;
 
-    if (entry && entry->key.type != HF__JSON_STRING)
+    if (entry && entry->key.len == 0)
         entry = NULL; /* an odd answer */
     if (mine->watch && watches(mine->watch, entry))
         return;
     hf__etcd_stop_waiting(etcd, ticket);
     if (etcd->streams < HF__ETCD_STREAMS)
-        call = hf__etcd_call_new(etcd, "/v3/watch", on_ended);
+        call = hf__etcd_call_new(etcd, HF__CALL_WATCH, on_ended);
     if (!call) {
         look_later(etcd, ticket);
         return;
@@ -216,17 +217,17 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
     call->stream = true;
     call->ticket = ticket->id;
     call->n = revision;
-    call->http.line = on_line;
-    hf__buf_add(&call->http.body, "{\"create_request\":{");
+    call->rpc.message = on_message;
+    create = hf__pb_begin(&call->rpc.body, HF__WATCH_CREATE);
     if (entry) {
-        call->data = hf__strndup(entry->key.text, entry->key.len);
-        hf__buf_add(&call->http.body, "\"key\":");
-        hf__buf_append(&call->http.body, entry->key.text, entry->key.len);
+        call->data = watched_new(entry->key);
+        hf__pb_add_bytes(&call->rpc.body, HF__OF_KEY, entry->key.bytes,
+                         entry->key.len);
     } else {
         hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
-        hf__etcd_add_key(etcd, &call->http.body, /* range= */ true);
+        hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ true);
     }
-    hf__buf_add(&call->http.body, "}}");
+    hf__pb_end(&call->rpc.body, create);
     if (hf__etcd_call_send(call, /* err= */ NULL) != 0) {
         look_later(etcd, ticket);
         return;
@@ -246,13 +247,13 @@ struct before {
     bool unlike; /* any that is not a slot */
 };
 
-static struct before survey(struct hf__json kvs, uint64_t own)
+static struct before survey(struct hf__pb range, uint64_t own)
 {
     struct before before = {.n = 0};
-    struct hf__json kv;
+    struct hf__pb kv;
     size_t at = 0;
 
-    while ((kv = hf__json_next(kvs, &at)).type != HF__JSON_NONE) {
+    while (hf__pb_there(kv = hf__pb_next(range, HF__RANGE_KVS, &at))) {
         struct hf__etcd_entry entry = hf__etcd_entry_read(kv);
 
         if (entry.revision >= own)
@@ -283,10 +284,10 @@ static bool is_free(const struct hf__ticket *ticket,
 }
 
 void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                     struct hf__json kvs, uint64_t revision)
+                     struct hf__pb range, uint64_t revision)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct before before = survey(kvs, mine->revision);
+    struct before before = survey(range, mine->revision);
     const struct hf__etcd_entry *whom =
         ticket->mode == HF_SHARED ? &before.unshared
         : ticket->mode == HF_SLOT ? NULL

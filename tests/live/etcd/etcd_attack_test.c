@@ -2,76 +2,180 @@
 /*
  * etcd_attack_test.c - answers that no etcd would give.
  *
- * A server of our own speaks just enough HTTP, and answers each path with what
- * the test wants. Whatever comes: no crash, no lock, and an end in time.
+ * A server of our own answers each call with what the test wants, or says bytes
+ * that are no HTTP/2 at all. Whatever comes: no crash, no lock, and an end in
+ * time.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <nghttp2/nghttp2.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engines/etcd/frame.h"
+#include "engines/etcd/messages.h"
 #include "etcd.h"
 #include "event.h"
 
-#define QUICK                                                                  \
-    "retry.base=1ms&retry.max_interval=20ms&io_timeout=300ms&"                 \
-    "connect_timeout=1s"
+#define QUICK "retry.base=1ms&retry.max_interval=20ms&io_timeout=300ms"
+
+/* How a call ends. */
+enum end {
+    ENDS_WELL,    /* the bytes, and grpc-status 0 */
+    ENDS_ILL,     /* grpc-status 14 and no bytes */
+    ENDS_MUTE,    /* the bytes, and no status */
+    ENDS_BROKEN,  /* HTTP's status 500, whatever else is said */
+    ENDS_RESET,   /* in the middle of the bytes */
+    ENDS_REFUSED, /* the server has not looked at it */
+    ENDS_GONE     /* nor will it look at any other */
+};
 
 struct page {
-    const char *path;
-    const char *body;
-    size_t len; /* 0: strlen(body) */
-    int status; /* 0: 200 */
+    const char *path;   /* NULL: any */
+    struct hf__pb says; /* frames */
+    enum end end;
 };
+
+enum { PAGES = 3 };
 
 struct fake {
     int fd;
     int port;
-    const struct page *pages;
+    struct page pages[PAGES];
+    struct hf__pb bytes; /* said instead of HTTP/2 */
     pthread_t thread;
     _Atomic int requests;
     _Atomic bool stop;
 };
 
-static const char good_status[] =
-    "{\"header\":{\"revision\":\"1\"},\"version\":\"3.4.23\",\"leader\":\"7\"}";
-static const char good_lease[] =
-    "{\"header\":{\"revision\":\"1\"},\"ID\":\"99\",\"TTL\":\"30\"}";
+#define BYTES(text)                                                            \
+    (struct hf__pb)                                                            \
+    {                                                                          \
+        (text), sizeof(text) - 1                                               \
+    }
+#define FRAME(len, message) BYTES("\0\0\0\0" len message)
 
-static const struct page *find_page(const struct fake *fake, const char *head)
+/* header.revision 1, version, leader 7; header, ID 99, TTL 30. */
+static const struct hf__pb good_status =
+    FRAME("\x0e", "\x0a\x02\x18\x01\x12\x06"
+                  "3.4.23"
+                  "\x20\x07");
+static const struct hf__pb good_lease =
+    FRAME("\x08", "\x0a\x02\x18\x01\x10\x63\x18\x1e");
+
+/* ---- the server -------------------------------------------------------- */
+
+/* An answer on its way. */
+struct answer {
+    const struct page *page;
+    size_t at;
+};
+
+/* More than are ever under way on one connection. */
+enum { ANSWERS = 64 };
+
+struct talk {
+    struct fake *fake;
+    struct answer answers[ANSWERS];
+};
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
+                     const uint8_t *name, size_t name_len, const uint8_t *value,
+                     size_t len, uint8_t flags, void *ctx)
 {
-    const struct page *page = fake->pages;
+    struct talk *talk = ctx;
+    struct answer *answer = &talk->answers[frame->hd.stream_id / 2 % ANSWERS];
+    const struct page *page = talk->fake->pages;
 
-    while (page->path && !strstr(head, page->path))
+    (void)name_len;
+    (void)flags;
+    if (strcmp((const char *)name, ":path") != 0)
+        return 0;
+    while (page->path &&
+           (strlen(page->path) != len || memcmp(page->path, value, len) != 0))
         page++;
-    return page;
+    *answer = (struct answer){.page = page};
+    return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id,
+                                                answer);
 }
 
-/* One request with its body; false when the peer has gone. */
-static bool read_request(int fd, char *head, size_t size)
-{
-    size_t used = 0;
-    size_t wanted = size - 1;
-
-    while (used < wanted) {
-        ssize_t n = recv(fd, head + used, wanted - used, 0);
-        const char *end;
-        const char *length;
-
-        if (n <= 0)
-            return false;
-        used += (size_t)n;
-        head[used] = '\0';
-        end = strstr(head, "\r\n\r\n");
-        length = strstr(head, "Content-Length: ");
-        if (end && length)
-            wanted = (size_t)(end + 4 - head) +
-                     strtoul(length + strlen("Content-Length: "), NULL, 10);
+#define HEADER(name, value)                                                    \
+    {                                                                          \
+        (uint8_t *)(uintptr_t)(name), (uint8_t *)(uintptr_t)(value),           \
+            strlen(name), strlen(value), NGHTTP2_NV_FLAG_NONE                  \
     }
-    return true;
+
+static ssize_t say(nghttp2_session *session, int32_t stream, uint8_t *to,
+                   size_t size, uint32_t *flags, nghttp2_data_source *source,
+                   void *ctx)
+{
+    const nghttp2_nv good[] = {HEADER("grpc-status", "0")};
+    struct answer *answer = source->ptr;
+    const struct page *page = answer->page;
+    size_t len = page->says.len - answer->at;
+
+    (void)ctx;
+    if (page->end == ENDS_RESET && len <= page->says.len / 2) {
+        (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream,
+                                        NGHTTP2_INTERNAL_ERROR);
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    if (page->end == ENDS_RESET)
+        len = (len + 1) / 2;
+    if (len > size)
+        len = size;
+    memcpy(to, page->says.bytes + answer->at, len);
+    answer->at += len;
+    if (answer->at < page->says.len)
+        return (ssize_t)len;
+    *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (page->end == ENDS_WELL || page->end == ENDS_BROKEN) {
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        (void)nghttp2_submit_trailer(session, stream, good, 1);
+    }
+    return (ssize_t)len;
+}
+
+static void reply(nghttp2_session *session, int32_t stream,
+                  struct answer *answer)
+{
+    const enum end end = answer->page->end;
+    const nghttp2_nv headers[] = {
+        HEADER(":status", end == ENDS_BROKEN ? "500" : "200"),
+        HEADER("content-type", "application/grpc"),
+        HEADER("grpc-status", "14"),
+        HEADER("grpc-message", "no%20leader%0a%"),
+    };
+    const nghttp2_data_provider body = {.source = {.ptr = answer},
+                                        .read_callback = say};
+
+    if (end == ENDS_REFUSED)
+        (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream,
+                                        NGHTTP2_REFUSED_STREAM);
+    else if (end == ENDS_GONE)
+        (void)nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, stream - 2,
+                                    NGHTTP2_NO_ERROR, NULL, 0);
+    else if (end == ENDS_ILL)
+        (void)nghttp2_submit_response(session, stream, headers, 4, NULL);
+    else
+        (void)nghttp2_submit_response(session, stream, headers, 2, &body);
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
+                    void *ctx)
+{
+    struct talk *talk = ctx;
+    struct answer *answer =
+        nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+
+    if (!answer || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+        return 0;
+    atomic_fetch_add(&talk->fake->requests, 1);
+    reply(session, frame->hd.stream_id, answer);
+    return 0;
 }
 
 static bool send_all(int fd, const char *bytes, size_t len)
@@ -87,21 +191,54 @@ static bool send_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
+static bool flush(nghttp2_session *session, int fd)
+{
+    const uint8_t *bytes;
+    ssize_t n;
+
+    while ((n = nghttp2_session_mem_send(session, &bytes)) > 0) {
+        if (!send_all(fd, (const char *)bytes, (size_t)n))
+            return false;
+    }
+    return n == 0;
+}
+
+/* Until the peer has gone, or says nothing for two seconds. */
+static void speak_http(struct fake *fake, int fd)
+{
+    struct talk talk = {.fake = fake};
+    nghttp2_session_callbacks *callbacks;
+    nghttp2_session *session;
+    uint8_t bytes[1 << 14];
+    ssize_t n;
+
+    if (nghttp2_session_callbacks_new(&callbacks) != 0)
+        return;
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    if (nghttp2_session_server_new(&session, callbacks, &talk) == 0) {
+        (void)nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, NULL, 0);
+        while (flush(session, fd) &&
+               (n = recv(fd, bytes, sizeof(bytes), 0)) > 0 &&
+               nghttp2_session_mem_recv(session, bytes, (size_t)n) >= 0)
+            continue;
+        nghttp2_session_del(session);
+    }
+    nghttp2_session_callbacks_del(callbacks);
+}
+
 static void serve(struct fake *fake, int fd)
 {
-    static _Thread_local char head[1 << 16];
+    char bytes[1 << 10];
 
-    while (read_request(fd, head, sizeof(head))) {
-        const struct page *page = find_page(fake, head);
-        size_t len = page->len != 0 ? page->len : strlen(page->body);
-        char line[128];
-        int n = snprintf(line, sizeof(line),
-                         "HTTP/1.1 %d OK\r\nContent-Length: %zu\r\n\r\n",
-                         page->status != 0 ? page->status : 200, len);
-
+    if (!hf__pb_there(fake->bytes)) {
+        speak_http(fake, fd);
+    } else {
         atomic_fetch_add(&fake->requests, 1);
-        if (!send_all(fd, line, (size_t)n) || !send_all(fd, page->body, len))
-            break;
+        if (send_all(fd, fake->bytes.bytes, fake->bytes.len)) {
+            while (recv(fd, bytes, sizeof(bytes), 0) > 0)
+                continue;
+        }
     }
     close(fd);
 }
@@ -159,9 +296,10 @@ static void end_fake(void *arg)
     free(fake);
 }
 
-/* A server that answers with @pages; the last has no path, and is for all
- * that is left. */
-static struct fake *start_fake(const struct page *pages)
+/* A server that answers with @n @pages; the last has no path, and is for all
+ * that is left. It says @bytes instead if they are there. */
+static struct fake *start_fake(const struct page *pages, size_t n,
+                               struct hf__pb bytes)
 {
     struct fake *fake = calloc(1, sizeof(*fake));
     struct sockaddr_in here = {.sin_family = AF_INET,
@@ -170,7 +308,9 @@ static struct fake *start_fake(const struct page *pages)
 
     if (!fake)
         FAIL("out of memory");
-    fake->pages = pages;
+    for (size_t i = 0; i < n; i++)
+        fake->pages[i] = pages[i];
+    fake->bytes = bytes;
     fake->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fake->fd < 0 || bind(fake->fd, (struct sockaddr *)&here, len) != 0 ||
         listen(fake->fd, 64) != 0 ||
@@ -184,74 +324,145 @@ static struct fake *start_fake(const struct page *pages)
 
 /* ---- greetings ------------------------------------------------------------ */
 
-static void refuses_to_open(const char *body, size_t len, int status)
+static void refuses_to_open(struct fake *fake)
 {
-    struct page pages[] = {{NULL, body, len, status}};
-    struct fake *fake = start_fake(pages);
     hf_client *client;
     hf_error err;
-    int rc = hf_open(etcd_url(&fake->port, 1, QUICK), NULL, &client, &err);
+    int rc = hf_open(etcd_url(&fake->port, 1, QUICK "&connect_timeout=300ms"),
+                     NULL, &client, &err);
 
     ASSERT_RC(rc, HF_EUNAVAILABLE, &err);
-    ASSERT_GT(atomic_load(&fake->requests), 0);
+    EVENTUALLY(atomic_load(&fake->requests) > 0);
 }
 
-TEST(greeting, that_is_no_json_is_refused)
+static void refuses_bytes(struct hf__pb bytes)
 {
-    refuses_to_open("<html>It works!</html>", 0, 0);
-    refuses_to_open("", 0, 200);
-    refuses_to_open("{\"leader\":\"7\"", 0, 0);
-    refuses_to_open("{\"leader\":\"7\"}{\"leader\":\"7\"}", 0, 0);
-    refuses_to_open("{\"leader\":\"\0\"}", 14, 0);
+    refuses_to_open(start_fake(/* pages= */ NULL, 0, bytes));
 }
 
-TEST(greeting, that_is_nested_without_end_is_refused)
+static void refuses_answer(struct hf__pb says, enum end end)
 {
-    char *deep = malloc(1 << 20);
+    const struct page page = {NULL, says, end};
 
-    if (!deep)
-        FAIL("out of memory");
-    test_defer(free, deep);
-    memset(deep, '[', 1 << 20);
-    refuses_to_open(deep, 1 << 20, 0);
+    refuses_to_open(start_fake(&page, 1, (struct hf__pb){0}));
+}
+
+#define SETTINGS "\0\0\0\x04\0\0\0\0\0"
+
+TEST(greeting, that_is_no_http2_is_refused)
+{
+    refuses_bytes(BYTES("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    refuses_bytes(BYTES("\x15\x03\x01\0\x02\x02\x16"));
+    refuses_bytes(BYTES("+PONG\r\n+PONG\r\n+PONG\r\n"));
+    refuses_bytes(BYTES("\0\0\x08\x06\0\0\0\0\0pingpong"));
+    refuses_bytes(BYTES(SETTINGS "\xff\xff\xff\0\0\0\0\0\x01"));
+    refuses_bytes(BYTES(SETTINGS "\0\0\x04\x08\0\0\0\0\0\0\0\0\0"));
+    /* A push, which we have forbidden. */
+    refuses_bytes(BYTES(SETTINGS "\0\0\x05\x05\x04\0\0\0\x01"
+                                 "\0\0\0\x02\x88"));
+}
+
+TEST(greeting, that_says_nothing_is_refused)
+{
+    refuses_bytes(BYTES(""));
+    refuses_bytes(BYTES(SETTINGS));
+}
+
+/* @n times @piece after the settings. */
+static struct hf__pb flood(struct hf__buf *buf, struct hf__pb first,
+                           struct hf__pb piece, int n)
+{
+    hf__buf_append(buf, SETTINGS, sizeof(SETTINGS) - 1);
+    hf__buf_append(buf, first.bytes, first.len);
+    for (int i = 0; i < n; i++)
+        hf__buf_append(buf, piece.bytes, piece.len);
+    return (struct hf__pb){buf->text, buf->len};
+}
+
+static void release(void *buf)
+{
+    hf__buf_release(buf);
+}
+
+TEST(greeting, that_floods_is_refused)
+{
+    static struct hf__buf pings;
+    static struct hf__buf settings;
+    static struct hf__buf headers;
+
+    /* The servers that say them end before. */
+    test_defer(release, &pings);
+    test_defer(release, &settings);
+    test_defer(release, &headers);
+    refuses_bytes(flood(&pings, BYTES(""),
+                        BYTES("\0\0\x08\x06\0\0\0\0\0pingpong"), 50000));
+    refuses_bytes(flood(&settings, BYTES(""), BYTES(SETTINGS), 50000));
+    /* A head that does not end: each piece says x: x. */
+    refuses_bytes(flood(&headers, BYTES("\0\0\x01\x01\0\0\0\0\x01\x88"),
+                        BYTES("\0\0\x05\x09\0\0\0\0\x01\0\x01x\x01x"), 50000));
+}
+
+TEST(greeting, that_is_no_message_is_refused)
+{
+    static const struct hf__pb odd[] = {
+        BYTES(""),                           /* none */
+        BYTES("\0\0\0"),                     /* cut in the head */
+        FRAME("\x05", "\x20\x07"),           /* cut */
+        FRAME("\x01", "\x20"),               /* a field without value */
+        FRAME("\x03", "\x20\x07\x0f"),       /* odd after the leader */
+        BYTES("\x01\0\0\0\x02\x20\x07"),     /* compressed */
+        BYTES("\0\xff\xff\xff\xff\x20\x07"), /* too long */
+        FRAME("\x02", "\x20\x07\0\0\0\0\x02\x20\x07"), /* two */
+        BYTES("<html>It works!</html>"),
+    };
+
+    for (size_t i = 0; i < HF_COUNT_OF(odd); i++)
+        refuses_answer(odd[i], ENDS_WELL);
+}
+
+TEST(greeting, that_ends_in_any_other_way_is_refused)
+{
+    for (int end = ENDS_ILL; end <= ENDS_GONE; end++)
+        refuses_answer(good_status, (enum end)end);
 }
 
 TEST(greeting, that_is_longer_than_any_answer_is_refused)
 {
     size_t len = 20 << 20;
-    char *text = malloc(len);
+    char *bytes = calloc(1, len);
 
-    if (!text)
+    if (!bytes)
         FAIL("out of memory");
-    test_defer(free, text);
-    memset(text, ' ', len);
-    refuses_to_open(text, len, 0);
+    test_defer(free, bytes);
+    refuses_answer((struct hf__pb){bytes, len}, ENDS_WELL);
+    hf__frame_head(bytes, HF__FRAME_MOST);
+    refuses_answer((struct hf__pb){bytes, len}, ENDS_WELL);
 }
 
 TEST(greeting, without_a_leader_is_refused)
 {
-    refuses_to_open("{\"version\":\"3.4.23\"}", 0, 0);
-    refuses_to_open("{\"leader\":[\"7\"]}", 0, 0);
-    refuses_to_open("{\"leader\":\"99999999999999999999999\"}", 0, 0);
-    refuses_to_open("{\"error\":\"no\",\"code\":14}", 0, 503);
-    refuses_to_open("not found", 0, 404);
+    refuses_answer(FRAME("\x08", "\x12\x06"
+                                 "3.4.23"),
+                   ENDS_WELL);
+    refuses_answer(FRAME("\x03", "\x22\x01\x07"), ENDS_WELL); /* no number */
+    refuses_answer(FRAME("\0", ""), ENDS_WELL);
 }
 
 /* ---- locks ---------------------------------------------------------------- */
 
 /* Nobody may believe to hold a lock after @lease and @txn. */
-static void grants_nothing(const char *lease, const char *txn)
+static void grants_nothing(struct hf__pb lease, struct hf__pb txn, enum end end)
 {
-    struct page pages[] = {{"/v3/maintenance/status", good_status, 0, 0},
-                           {"/v3/lease/grant", lease, 0, 0},
-                           {NULL, txn, 0, 0}};
-    struct fake *fake = start_fake(pages);
+    const struct page pages[PAGES] = {{HF__CALL_STATUS, good_status, ENDS_WELL},
+                                      {HF__CALL_GRANT, lease, ENDS_WELL},
+                                      {NULL, txn, end}};
+    struct fake *fake = start_fake(pages, PAGES, (struct hf__pb){0});
     hf_opts opts = HF_OPTS_INIT;
     hf_client *client;
     hf_hold *hold;
     hf_error err;
 
-    opts.wait_ms = 500;
+    opts.wait_ms = 300;
     ASSERT_OK(hf_open(etcd_url(&fake->port, 1, QUICK), NULL, &client, &err),
               &err);
     ASSERT_NE(hf_acquire(client, "jobs", &opts, &hold, &err), 0);
@@ -260,32 +471,55 @@ static void grants_nothing(const char *lease, const char *txn)
 
 TEST(grant, by_a_lease_without_number_or_time_is_none)
 {
-    grants_nothing("{}", "{}");
-    grants_nothing("{\"ID\":\"99\"}", "{}");
-    grants_nothing("{\"ID\":\"0\",\"TTL\":\"30\"}", "{}");
-    grants_nothing("{\"ID\":\"99\",\"TTL\":\"-5\"}", "{}");
-    grants_nothing("{\"ID\":{},\"TTL\":[]}", "{}");
+    static const struct hf__pb odd[] = {
+        FRAME("\0", ""),                 /* nothing */
+        FRAME("\x02", "\x10\x63"),       /* ID 99 */
+        FRAME("\x04", "\x10\0\x18\x1e"), /* ID 0, TTL 30 */
+        FRAME("\x0d", "\x10\x63\x18\xfb\xff\xff\xff\xff\xff\xff\xff\xff"
+                      "\x01"),                     /* TTL -5 */
+        FRAME("\x06", "\x12\x01\x63\x1a\x01\x1e"), /* bytes, not numbers */
+    };
+
+    for (size_t i = 0; i < HF_COUNT_OF(odd); i++)
+        grants_nothing(odd[i], FRAME("\0", ""), ENDS_WELL);
 }
 
 TEST(grant, by_a_misshapen_transaction_is_none)
 {
-    grants_nothing(good_lease, "{}");
-    grants_nothing(good_lease, "[]");
-    grants_nothing(good_lease, "{\"succeeded\":\"true\"}");
-    grants_nothing(good_lease, "{\"succeeded\":true,");
-    grants_nothing(good_lease, "{\"succeeded\":false,\"responses\":7}");
-    grants_nothing(good_lease, "{\"responses\":[{\"response_range\":{\"kvs\":["
-                               "{\"create_revision\":\"x\"}]}}]}");
-    /* A queue with somebody before us whose key is missing. */
-    grants_nothing(good_lease,
-                   "{\"header\":{\"revision\":\"9\"},\"succeeded\":true,"
-                   "\"responses\":[{},{\"response_range\":{\"kvs\":["
-                   "{\"create_revision\":\"3\",\"value\":\"!!!\"}]}}]}");
+    static const struct hf__pb odd[] = {
+        FRAME("\0", ""),
+        FRAME("\x02", "\x10\x01"),     /* succeeded, and no more */
+        FRAME("\x02", "\x18\x07"),     /* responses are a number */
+        FRAME("\x03", "\x12\x01\x01"), /* succeeded is bytes */
+        /* Failed; our key has a revision that is text. */
+        FRAME("\x09", "\x1a\x07\x0a\x05\x12\x03\x12\x01x"),
+        /* Succeeded at 9, with somebody before us, and without our key. */
+        FRAME("\x0e", "\x0a\x02\x18\x09\x10\x01\x1a\0\x1a\x04\x0a\x02\x12\0"),
+    };
+
+    for (size_t i = 0; i < HF_COUNT_OF(odd); i++)
+        grants_nothing(good_lease, odd[i], ENDS_WELL);
 }
 
 TEST(grant, without_a_revision_is_none)
 {
-    grants_nothing(good_lease, "{\"succeeded\":true,\"responses\":[{},{}]}");
-    grants_nothing(good_lease, "{\"header\":{\"revision\":\"-4\"},"
-                               "\"succeeded\":true,\"responses\":[{},{}]}");
+    grants_nothing(good_lease, FRAME("\x06", "\x10\x01\x1a\0\x1a\0"),
+                   ENDS_WELL);
+    /* Revision -4. */
+    grants_nothing(good_lease,
+                   FRAME("\x13", "\x0a\x0b\x18\xfc\xff\xff\xff\xff\xff\xff"
+                                 "\xff\xff\x01\x10\x01\x1a\0\x1a\0"),
+                   ENDS_WELL);
+}
+
+/* The transaction that would have granted it, and how its answer was lost. */
+TEST(grant, whose_answer_does_not_end_well_is_none)
+{
+    /* Succeeded at 9; the queue is our key, created at 9. */
+    static const struct hf__pb granted =
+        FRAME("\x10", "\x0a\x02\x18\x09\x10\x01\x1a\0"
+                      "\x1a\x06\x0a\x04\x12\x02\x10\x09");
+
+    for (int end = ENDS_ILL; end <= ENDS_GONE; end++)
+        grants_nothing(good_lease, granted, (enum end)end);
 }

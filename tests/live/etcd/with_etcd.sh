@@ -65,8 +65,7 @@ start() {
 
 make_certificates() {
     certificates
-    # With users, the gateway refuses certificates with a common name.
-    certificate client /O=holdfast
+    certificate client /CN=client
 }
 
 make_user() {
