@@ -369,10 +369,18 @@ const char *hf__pg_statement_name(enum hf__pg_statement statement)
     "SET client_connection_check_interval = 250; "                             \
     "SET default_transaction_isolation = 'read committed'; "
 
+/* A plan that is made while the table is empty would read all of it, and be
+ * kept while the rows of thousands who came and went lie there. A session that
+ * is lent is not set so. */
+#define BY_INDEX                                                               \
+    "SET enable_seqscan = off; SET enable_bitmapscan = off; "                  \
+    "SET plan_cache_mode = force_generic_plan; "
+
 const char *hf__pg_greeting(const struct hf__postgres *postgres)
 {
-    return postgres->dialect ? hf__pg_statement(postgres, HF__PG_GREETING)
-                             : SET WHO;
+    if (postgres->dialect)
+        return hf__pg_statement(postgres, HF__PG_GREETING);
+    return postgres->mode->listens ? SET BY_INDEX WHO : SET WHO;
 }
 
 /* One at a time: CREATE … IF NOT EXISTS fails when two do it at once. */
