@@ -222,18 +222,26 @@ static int send_it(struct hf__memcached *memcached, size_t mark,
     return rc;
 }
 
-static int send_look(struct hf__memcached *memcached, struct hf__ticket *ticket,
-                     hf_error *err)
+static int send_look_at(struct hf__memcached *memcached,
+                        struct hf__ticket *ticket, const char *key,
+                        hf_error *err)
 {
     struct hf__buf *out = &memcached->stream.out;
     size_t mark = out->len;
-    char key[KEY_MAX + 1];
 
-    (void)make_key(memcached, ticket, key, /* err= */ NULL);
     hf__buf_add(out, "mg ");
     hf__buf_add(out, key);
     hf__buf_add(out, " v c\r\n");
     return send_it(memcached, mark, on_looked, ticket, err);
+}
+
+static int send_look(struct hf__memcached *memcached, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    char key[KEY_MAX + 1];
+
+    (void)make_key(memcached, ticket, key, /* err= */ NULL);
+    return send_look_at(memcached, ticket, key, err);
 }
 
 /* Store our value, and look what is there then: add it, or replace the item
@@ -264,7 +272,7 @@ static int send_store(struct hf__memcached *memcached,
     hf__buf_append(out, value, len);
     hf__buf_add(out, "\r\n");
     rc = send_it(memcached, mark, on_stored, ticket, err);
-    return rc == 0 ? send_look(memcached, ticket, err) : rc;
+    return rc == 0 ? send_look_at(memcached, ticket, key, err) : rc;
 }
 
 static int send_delete(struct hf__memcached *memcached,
