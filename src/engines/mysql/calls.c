@@ -6,21 +6,24 @@
  * wait for instead of waiting. A connection carries out one call at a time; the
  * others stand behind it. A call is a text of statements, or one statement that
  * is prepared with its first use on the connection: the server then parses it
- * once, and the values travel beside it. What is asked all day is prepared.
+ * once, and the values travel beside it. What is asked all day is prepared, and
+ * answered without rows.
  *
  *   text      QUERY ─▶ STORE ─▶ NEXT ─▶ STORE …      for each statement
- *   prepared  PREPARE ─▶ EXECUTE ─▶ FETCH            PREPARE the first time
+ *   prepared  PREPARE ─▶ EXECUTE                     PREPARE the first time
  *
- * A step may be over when it has hardly begun, because the answer came while it
- * was being sent. Where the caller expects it (call->at_once) the answer is
- * told from inside the sending; everybody else hears it by the timer.
+ * A step of the library may be over when it has hardly begun, because the answer
+ * came while it was being sent. Whoever sent it hears it by the timer.
  *
  * Failure: an error of the server is an answer. An error of the library, or one
  * that says that the session is over, ends the connection.
  */
 #include <errmsg.h>
+#include <errno.h>
 #include <mysqld_error.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "engines/mysql/mysql.h"
 
@@ -79,7 +82,6 @@ static void reset_reply(struct hf__mysql_reply *reply)
     reply->text[0] = '\0';
     reply->rows = NULL;
     reply->n = 0;
-    reply->fields = 0;
 }
 
 static void drop_reply(struct hf__mysql_reply *reply)
@@ -92,7 +94,7 @@ static void drop_reply(struct hf__mysql_reply *reply)
 /* It has room for much that most answers do not need. */
 static void move_reply(struct hf__mysql_reply *to, struct hf__mysql_reply *from)
 {
-    size_t n = from->n < HF__MYSQL_BATCH ? from->n + 1 : HF__MYSQL_BATCH;
+    size_t n = from->n < HF__MYSQL_BATCH ? from->n : HF__MYSQL_BATCH;
 
     to->code = from->code;
     hf__text_copy(to->text, sizeof(to->text), from->text);
@@ -100,14 +102,7 @@ static void move_reply(struct hf__mysql_reply *to, struct hf__mysql_reply *from)
     to->n = from->n;
     memcpy(to->affected, from->affected, n * sizeof(to->affected[0]));
     to->number = from->number;
-    to->fields = from->fields;
-    memcpy(to->lengths, from->lengths, sizeof(to->lengths));
-    memcpy(to->null, from->null, sizeof(to->null));
-    for (unsigned i = 0; i < to->fields; i++) {
-        size_t at = (size_t)i * HF__MYSQL_FIELD;
-
-        memcpy(to->room + at, from->room + at, to->lengths[i] + 1);
-    }
+    to->in_transaction = from->in_transaction;
     reset_reply(from);
 }
 
@@ -133,15 +128,6 @@ void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
 bool hf__mysql_row(struct hf__mysql_reply *reply, MYSQL_ROW *ret_row,
                    unsigned long **ret_lengths)
 {
-    if (reply->fields > 0) {
-        for (size_t i = 0; i < reply->fields; i++)
-            reply->row[i] =
-                reply->null[i] ? NULL : reply->room + i * HF__MYSQL_FIELD;
-        reply->fields = 0;
-        *ret_row = reply->row;
-        *ret_lengths = reply->lengths;
-        return true;
-    }
     if (!reply->rows)
         return false;
     *ret_row = hf__mariadb.mysql_fetch_row(reply->rows);
@@ -239,81 +225,71 @@ void hf__mysql_prepared_free(struct hf__mysql_connection *connection)
     memset(connection->prepared, 0, sizeof(connection->prepared));
 }
 
-/* Where its values are: they stay there until it is answered. */
-static int bind_values(const struct hf__mysql_prepared *prepared,
-                       struct hf__mysql_call *call)
+/* Ask for it ourselves: the library would look for the answer at once, in vain,
+ * and keep a stack of its own while it waits. */
+static int execute(struct hf__mysql_connection *connection,
+                   const struct hf__mysql_call *call, int *ret_rc)
 {
-    MYSQL_BIND binds[HF__MYSQL_PARAMS];
+    const struct hf__mysql_prepared *prepared = connection->current;
+    struct hf__buf *packet = &connection->mysql->scratch;
 
-    memset(binds, 0, call->n_params * sizeof(binds[0]));
-    for (unsigned i = 0; i < call->n_params; i++) {
-        struct hf__mysql_param *param = &call->params[i];
-
-        if (param->is_number) {
-            binds[i].buffer_type = MYSQL_TYPE_LONGLONG;
-            binds[i].is_unsigned = 1;
-            binds[i].buffer = &param->number;
-        } else {
-            binds[i].buffer_type = MYSQL_TYPE_BLOB;
-            binds[i].buffer = call->sql.text + param->at;
-            binds[i].buffer_length = param->len;
-        }
+    packet->len = 0;
+    connection->answer_len = 0;
+    hf__mysql_put_execute(packet, (uint32_t)prepared->handle->stmt_id,
+                          prepared->typed, call->sql.text, call->params,
+                          call->n_params);
+    *ret_rc = -1;
+    if (hf__buf_failed(packet)) {
+        hf__buf_release(packet);
+        return 0;
     }
-    return hf__mariadb.mysql_stmt_bind_param(prepared->handle, binds) != 0;
+    /* The last one was answered, so there is room for it. */
+    if (send(connection->io.fd, packet->text, packet->len,
+             MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)packet->len)
+        return 0;
+    *ret_rc = 0;
+    return MYSQL_WAIT_READ;
 }
 
-/* Its answer is one row, as text, in the reply of the connection. */
-static int bind_row(struct hf__mysql_connection *connection,
-                    struct hf__mysql_prepared *prepared)
+static int take_answer(struct hf__mysql_reply *reply,
+                       const struct hf__mysql_answer *answer)
 {
-    struct hf__mysql_reply *reply = &connection->reply;
-    MYSQL_BIND binds[HF__MYSQL_FIELDS];
-
-    if (prepared->bound)
+    reply->code = answer->code;
+    reply->affected[0] = answer->affected;
+    reply->number = answer->number;
+    reply->in_transaction = answer->in_transaction;
+    if (answer->code == 0)
         return 0;
-    prepared->fields = hf__mariadb.mysql_stmt_field_count(prepared->handle);
-    if (prepared->fields > HF__MYSQL_FIELDS)
-        return -1;
-    memset(binds, 0, sizeof(binds));
-    for (unsigned i = 0; i < prepared->fields; i++) {
-        binds[i].buffer_type = MYSQL_TYPE_STRING;
-        binds[i].buffer = reply->room + (size_t)i * HF__MYSQL_FIELD;
-        binds[i].buffer_length =
-            i + 1 < HF__MYSQL_FIELDS ? HF__MYSQL_FIELD - 1 : HF__MYSQL_LAST - 1;
-        binds[i].length = &reply->lengths[i];
-        binds[i].is_null = &reply->null[i];
-    }
-    prepared->bound =
-        hf__mariadb.mysql_stmt_bind_result(prepared->handle, binds) == 0;
-    return prepared->bound ? 0 : -1;
+    (void)snprintf(reply->text, sizeof(reply->text), "%.*s",
+                   (int)answer->text_len, answer->text);
+    return -1;
 }
 
-/* A field that is too long is cut. */
-static int take_row(struct hf__mysql_connection *connection,
-                    struct hf__mysql_prepared *prepared)
+/* What has come of its answer. */
+static int receive(struct hf__mysql_connection *connection, int *ret_rc)
 {
-    struct hf__mysql_reply *reply = &connection->reply;
-    int rc = bind_row(connection, prepared);
+    struct hf__mysql_answer answer;
+    ssize_t n =
+        recv(connection->io.fd, connection->answer + connection->answer_len,
+             sizeof(connection->answer) - connection->answer_len, MSG_DONTWAIT);
 
-    if (rc == 0)
-        rc = hf__mariadb.mysql_stmt_fetch(prepared->handle);
-    (void)hf__mariadb.mysql_stmt_free_result(prepared->handle);
-    if (rc == MYSQL_NO_DATA)
+    *ret_rc = -1;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return MYSQL_WAIT_READ;
+    if (n <= 0)
         return 0;
-    if (rc != 0 && rc != MYSQL_DATA_TRUNCATED)
-        return -1;
-    reply->fields = prepared->fields;
-    for (unsigned i = 0; i < reply->fields; i++) {
-        unsigned long most =
-            i + 1 < HF__MYSQL_FIELDS ? HF__MYSQL_FIELD - 1 : HF__MYSQL_LAST - 1;
-
-        if (reply->null[i])
-            reply->lengths[i] = 0;
-        else if (reply->lengths[i] > most)
-            reply->lengths[i] = most;
-        reply->room[i * HF__MYSQL_FIELD + reply->lengths[i]] = '\0';
+    connection->answer_len += (size_t)n;
+    switch (hf__mysql_parse_answer(connection->answer, connection->answer_len,
+                                   &answer)) {
+    case HF__MYSQL_MORE:
+        return MYSQL_WAIT_READ;
+    case HF__MYSQL_WHOLE:
+        connection->current->typed = true;
+        *ret_rc = take_answer(&connection->reply, &answer);
+        return 0;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 /* ---- one step after another -------------------------------------------- */
@@ -345,14 +321,8 @@ static int begin(struct hf__mysql_connection *connection, int *ret_rc)
     case HF__MYSQL_PREPARE:
         return hf__mariadb.mysql_stmt_prepare_start(
             ret_rc, prepared->handle, prepared->sql.text, prepared->sql.len);
-    case HF__MYSQL_EXECUTE:
-        *ret_rc = bind_values(prepared, call);
-        if (*ret_rc != 0)
-            return 0;
-        return hf__mariadb.mysql_stmt_execute_start(ret_rc, prepared->handle);
-    default: /* FETCH */
-        return hf__mariadb.mysql_stmt_store_result_start(ret_rc,
-                                                         prepared->handle);
+    default: /* EXECUTE */
+        return execute(connection, call, ret_rc);
     }
 }
 
@@ -374,12 +344,8 @@ static int resume(struct hf__mysql_connection *connection, int ready,
     case HF__MYSQL_PREPARE:
         return hf__mariadb.mysql_stmt_prepare_cont(ret_rc, prepared->handle,
                                                    ready);
-    case HF__MYSQL_EXECUTE:
-        return hf__mariadb.mysql_stmt_execute_cont(ret_rc, prepared->handle,
-                                                   ready);
-    default: /* FETCH */
-        return hf__mariadb.mysql_stmt_store_result_cont(
-            ret_rc, prepared->handle, ready);
+    default: /* EXECUTE */
+        return receive(connection, ret_rc);
     }
 }
 
@@ -387,7 +353,12 @@ static int resume(struct hf__mysql_connection *connection, int ready,
  * is there another one? */
 static int after_statement(struct hf__mysql_connection *connection)
 {
-    connection->reply.n++;
+    struct hf__mysql_reply *reply = &connection->reply;
+
+    reply->n++;
+    reply->number = hf__mariadb.mysql_insert_id(connection->handle);
+    reply->in_transaction =
+        (connection->handle->server_status & SERVER_STATUS_IN_TRANS) != 0;
     return hf__mariadb.mysql_more_results(connection->handle) ? HF__MYSQL_NEXT
                                                               : HF__MYSQL_IDLE;
 }
@@ -420,15 +391,8 @@ static int next_step(struct hf__mysql_connection *connection)
         hf__buf_release(&prepared->sql);
         return HF__MYSQL_EXECUTE;
     case HF__MYSQL_EXECUTE:
-        if (hf__mariadb.mysql_stmt_field_count(prepared->handle) > 0)
-            return HF__MYSQL_FETCH;
-        note_affected(reply,
-                      hf__mariadb.mysql_stmt_affected_rows(prepared->handle));
-        reply->number = hf__mariadb.mysql_stmt_insert_id(prepared->handle);
+        reply->n++;
         return HF__MYSQL_IDLE;
-    case HF__MYSQL_FETCH:
-        return take_row(connection, prepared) == 0 ? HF__MYSQL_IDLE
-                                                   : HF__MYSQL_CLOSED;
     default: /* QUERY, NEXT */
         if (hf__mariadb.mysql_field_count(connection->handle) > 0)
             return HF__MYSQL_STORE;
@@ -460,15 +424,18 @@ static void finish(struct hf__mysql_connection *connection)
 static void failed(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_reply *reply = &connection->reply;
-    bool by_text = connection->step < HF__MYSQL_PREPARE;
 
-    reply->code =
-        by_text ? hf__mariadb.mysql_errno(connection->handle)
-                : hf__mariadb.mysql_stmt_errno(connection->current->handle);
-    hf__text_copy(
-        reply->text, sizeof(reply->text),
-        by_text ? hf__mariadb.mysql_error(connection->handle)
-                : hf__mariadb.mysql_stmt_error(connection->current->handle));
+    if (connection->step == HF__MYSQL_PREPARE) {
+        MYSQL_STMT *handle = connection->current->handle;
+
+        reply->code = hf__mariadb.mysql_stmt_errno(handle);
+        hf__text_copy(reply->text, sizeof(reply->text),
+                      hf__mariadb.mysql_stmt_error(handle));
+    } else if (connection->step != HF__MYSQL_EXECUTE) {
+        reply->code = hf__mariadb.mysql_errno(connection->handle);
+        hf__text_copy(reply->text, sizeof(reply->text),
+                      hf__mariadb.mysql_error(connection->handle));
+    }
     if (reply->code == 0 || is_fatal(reply->code)) {
         char words[sizeof(reply->text)];
 
@@ -577,10 +544,7 @@ int hf__mysql_call_send(struct hf__mysql_connection *connection,
     if (connection->step != HF__MYSQL_IDLE || connection->broken ||
         !start_call(connection))
         return 0;
-    if (call->at_once)
-        hf__mysql_calls_early(connection);
-    else
-        hf__mysql_wake(connection->mysql, hf__now());
+    hf__mysql_wake(connection->mysql, hf__now());
     return 0;
 }
 
@@ -616,12 +580,14 @@ int hf__mysql_ask_prepared(struct hf__mysql_connection *connection,
                            hf_error *err)
 {
     struct hf__mysql_values values = {.ticket = ticket};
-    struct hf__mysql_call *call = new_for(ticket, done, err);
+    struct hf__mysql_call *call;
 
+    if (connection->sealed)
+        return hf__mysql_ask(connection, ticket, text, done, wait_ms, err);
+    call = new_for(ticket, done, err);
     if (!call)
         return HF_ENOMEM;
     call->wait_ms = wait_ms;
-    call->at_once = wait_ms == 0;
     hf__mysql_put_params(connection->mysql, call, text, &values);
     return hf__mysql_call_send(connection, call, err);
 }

@@ -215,6 +215,8 @@ static void greet(struct hf__mysql_connection *connection)
             (long long)(settings->io_timeout_ms + 1999) / 2000);
         put_session_name(&call->sql, connection);
         hf__buf_add(&call->sql, ",0),DATABASE()");
+        if (mysql->mode == &hf__mysql_for_update && connection != &mysql->main)
+            hf__buf_add(&call->sql, ";START TRANSACTION");
     }
     connection->step = HF__MYSQL_IDLE;
     if (call && hf__mysql_call_send(connection, call, &err) == 0)
@@ -244,8 +246,10 @@ static void established(struct hf__mysql_connection *connection)
     const struct hf__mysql *mysql = connection->mysql;
     hf_error err;
 
+    connection->sealed =
+        hf__mariadb.mysql_get_ssl_cipher(connection->handle) != NULL;
     /* Without tls.verify the library goes on in clear. */
-    if (mysql->tls && !hf__mariadb.mysql_get_ssl_cipher(connection->handle)) {
+    if (mysql->tls && !connection->sealed) {
         (void)hf__fail(&err, HF_EAUTH, "%s: the server does not speak TLS",
                        mysql->peer);
         hf__mysql_connection_fail(connection, &err);

@@ -84,6 +84,11 @@ bool hf__mysql_is_collision(const struct hf__mysql_reply *reply)
            reply->code == ER_NEED_REPREPARE; /* the tables were changed */
 }
 
+bool hf__mysql_is_refused(const struct hf__mysql_reply *reply)
+{
+    return reply->code == ER_DATA_OUT_OF_RANGE;
+}
+
 bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply)
 {
     return reply->code == ER_NO_SUCH_TABLE;

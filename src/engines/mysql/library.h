@@ -29,22 +29,12 @@
     X(mysql_fetch_row)                                                         \
     X(mysql_fetch_lengths)                                                     \
     X(mysql_affected_rows)                                                     \
+    X(mysql_insert_id)                                                         \
     X(mysql_errno)                                                             \
     X(mysql_error)                                                             \
     X(mysql_stmt_init)                                                         \
     X(mysql_stmt_prepare_start)                                                \
     X(mysql_stmt_prepare_cont)                                                 \
-    X(mysql_stmt_bind_param)                                                   \
-    X(mysql_stmt_execute_start)                                                \
-    X(mysql_stmt_execute_cont)                                                 \
-    X(mysql_stmt_field_count)                                                  \
-    X(mysql_stmt_affected_rows)                                                \
-    X(mysql_stmt_insert_id)                                                    \
-    X(mysql_stmt_bind_result)                                                  \
-    X(mysql_stmt_store_result_start)                                           \
-    X(mysql_stmt_store_result_cont)                                            \
-    X(mysql_stmt_fetch)                                                        \
-    X(mysql_stmt_free_result)                                                  \
     X(mysql_stmt_close)                                                        \
     X(mysql_stmt_errno)                                                        \
     X(mysql_stmt_error)                                                        \

@@ -5,6 +5,7 @@
  *   mysql.c       the engine's table: open, connect, close, the timer
  *   connection.c  one connection: looking up, greeting, ending
  *   calls.c       calls and their answers, in order
+ *   packet.c      a prepared statement on the wire, and its answer
  *   errors.c      what the server's error numbers mean for a lock
  *   statements.c  the SQL, and how values get into it
  *   tickets.c     which tickets the server may know
@@ -22,6 +23,7 @@
 #include "base/buf.h"
 #include "engine.h"
 #include "engines/mysql/library.h"
+#include "engines/mysql/packet.h"
 #include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"
 #include "net/resolve.h"
@@ -36,11 +38,8 @@ struct hf__mysql_connection;
 enum {
     HF__MYSQL_BATCH = 64,
     HF__MYSQL_BUCKETS = 1024,
-    HF__MYSQL_PARAMS = 8,   /* of a prepared statement */
-    HF__MYSQL_PREPARED = 8, /* on one connection */
-    HF__MYSQL_FIELDS = 4,   /* of the one row that it answers */
-    HF__MYSQL_FIELD = 24,   /* room for one of them */
-    HF__MYSQL_LAST = 1032   /* and for the last one */
+    HF__MYSQL_PARAMS = 8,  /* of a prepared statement */
+    HF__MYSQL_PREPARED = 8 /* on one connection */
 };
 
 /* What the server said to one call. */
@@ -50,26 +49,14 @@ struct hf__mysql_reply {
     MYSQL_RES *rows; /* the first result that has rows; NULL: none */
     uint32_t n;      /* statements that were carried out */
     uint64_t affected[HF__MYSQL_BATCH];
-    uint64_t number; /* that a prepared statement gave to LAST_INSERT_ID() */
-    unsigned fields; /* of a prepared statement's row; 0: there is none */
-    unsigned long lengths[HF__MYSQL_FIELDS];
-    char null[HF__MYSQL_FIELDS];
-    char *row[HF__MYSQL_FIELDS];
-    char room[(HF__MYSQL_FIELDS - 1) * HF__MYSQL_FIELD + HF__MYSQL_LAST];
+    uint64_t number;     /* a prepared statement's LAST_INSERT_ID() */
+    bool in_transaction; /* after the last of them */
 };
 
 /* @reply is NULL when the connection was lost before it came. */
 typedef void hf__mysql_done_fn(struct hf__mysql *mysql,
                                struct hf__mysql_call *call,
                                struct hf__mysql_reply *reply);
-
-/* A value that goes beside a prepared statement. */
-struct hf__mysql_param {
-    bool is_number;
-    uint64_t number;
-    size_t at; /* where its bytes are in call->sql */
-    size_t len;
-};
 
 /* One text of statements, or one prepared statement, from being queued to being
  * answered. */
@@ -83,7 +70,6 @@ struct hf__mysql_call {
     uint64_t *tickets;       /* of a batch */
     int64_t sent_ns;
     int64_t wait_ms; /* the server may take so much longer than io_timeout */
-    bool at_once;    /* done() may be called from inside the sending */
     bool again;      /* the tables have been made for it already */
     bool kept;       /* somebody has it: do not free it when it is answered */
     struct hf__mysql_call *then; /* what waits for the tables */
@@ -98,8 +84,7 @@ struct hf__mysql_prepared {
     const char *text; /* which one: a text of statements.c, by its address */
     MYSQL_STMT *handle;
     bool ready;
-    bool bound;
-    unsigned fields;
+    bool typed;         /* it knows what its values are */
     struct hf__buf sql; /* while it is being prepared */
 };
 
@@ -113,8 +98,7 @@ enum hf__mysql_step {
     HF__MYSQL_STORE,
     HF__MYSQL_NEXT,
     HF__MYSQL_PREPARE,
-    HF__MYSQL_EXECUTE,
-    HF__MYSQL_FETCH
+    HF__MYSQL_EXECUTE
 };
 
 /* What the server knows a connection by. */
@@ -144,6 +128,9 @@ struct hf__mysql_connection {
     MYSQL_RES *rows; /* being stored */
     struct hf__mysql_prepared prepared[HF__MYSQL_PREPARED];
     struct hf__mysql_prepared *current; /* being carried out */
+    size_t answer_len;                  /* what has come for it */
+    char answer[HF__MYSQL_ANSWER_MAX];
+    bool sealed; /* by TLS: only the library can speak */
     struct hf__mysql_session session;
     uint64_t ticket; /* whose it is, of the pool's; 0: nobody's */
     bool lent;       /* to the caller: hands off */
@@ -175,7 +162,7 @@ struct hf__mysql_ticket {
     bool exorcising; /* the ghost is being ended */
     struct hf__mysql_session ghost;  /* lost, and may hold it or wait */
     struct hf__mysql_connection *on; /* the session; NULL: none */
-    const struct hf__mysql_lock_texts *texts; /* mode=get_lock */
+    const struct hf__mysql_lock_texts *texts; /* of a session's lock */
     struct hf__mysql *mysql;
     struct hf__ticket *self;
     struct hf__sql_want want;
@@ -233,6 +220,7 @@ struct hf__mysql {
     int64_t held_ns;     /* since when there is one */
     bool listening;      /* … so long that the end of its session is heard */
     uint32_t main_users; /* tickets that ask, or hold, on the main session */
+    bool proven;         /* the last answer about a row was one */
     struct hf__mysql_connection main;
     bool up;
     struct hf__mysql_session old; /* the main one before */
@@ -291,8 +279,7 @@ int hf__mysql_call_send(struct hf__mysql_connection *connection,
 int hf__mysql_ask(struct hf__mysql_connection *connection,
                   struct hf__ticket *ticket, const char *text,
                   hf__mysql_done_fn *done, int64_t wait_ms, hf_error *err);
-/* The same for one statement that is prepared. Where it does not wait, done()
- * may be called from inside. */
+/* The same for one statement that is prepared, where we can. */
 int hf__mysql_ask_prepared(struct hf__mysql_connection *connection,
                            struct hf__ticket *ticket, const char *text,
                            hf__mysql_done_fn *done, int64_t wait_ms,
@@ -329,6 +316,8 @@ int hf__mysql_explain_lost(const struct hf__mysql *mysql, hf_error *err);
  * nothing was done, ask again. */
 bool hf__mysql_is_collision(const struct hf__mysql_reply *reply);
 bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply);
+/* A prepared statement that takes what is free found that it is not. */
+bool hf__mysql_is_refused(const struct hf__mysql_reply *reply);
 
 /* ---- listen.c ---------------------------------------------------------- */
 
@@ -361,18 +350,18 @@ void hf__mysql_put_params(struct hf__mysql *mysql, struct hf__mysql_call *call,
                           const char *text,
                           const struct hf__mysql_values *values);
 
-/* mode=get_lock: how a lock is asked for, waited for and freed. */
+/* How the lock of a session is asked for, waited for and freed. */
 struct hf__mysql_lock_texts {
     const char *try;
     const char *wait;
     const char *leave;
 };
 const struct hf__mysql_lock_texts *hf__mysql_lock_texts(
-    const struct hf__mysql *mysql, const char *name);
+    const struct hf__mysql *mysql, const struct hf__ticket *ticket);
 
 extern const char hf__mysql_make_tables[];
 extern const char hf__mysql_take[];
-extern const char hf__mysql_acquire_fast[];
+extern const char hf__mysql_who[];
 extern const char hf__mysql_acquire_slow[];
 extern const char hf__mysql_look[];
 extern const char hf__mysql_leave_fast[];
@@ -386,8 +375,7 @@ extern const char hf__mysql_show[];
 extern const char hf__mysql_check[];
 extern const char hf__mysql_break[];
 extern const char hf__mysql_for_update_make[];
-extern const char hf__mysql_for_update_try[];
-extern const char hf__mysql_for_update_wait[];
+extern const char hf__mysql_for_update_begin[];
 extern const char hf__mysql_for_update_leave[];
 extern const char hf__mysql_for_update_undo[];
 extern const char hf__mysql_version_read[];

@@ -314,10 +314,15 @@ static void busy(struct hf__mysql *mysql, struct hf__ticket *ticket)
 static void refused(struct hf__mysql *mysql, struct hf__ticket *ticket,
                     const hf_error *err)
 {
+    bool waiting = hf__mysql_ticket(mysql, ticket)->waiting;
     hf_error why = *err;
 
+    mysql->proven = false;
     forget(mysql, ticket, /* clean= */ false);
-    hf__up_failed(&mysql->base, ticket, &why);
+    if (waiting) /* it is asked for again, and told then */
+        hf__up_lost(&mysql->base, ticket, HF__LOST_SESSION);
+    else
+        hf__up_failed(&mysql->base, ticket, &why);
 }
 
 static hf__mysql_done_fn on_left;
@@ -332,13 +337,9 @@ static void stand_in_line(struct hf__mysql *mysql, struct hf__ticket *ticket)
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     int64_t wait_ms = (int64_t)WAIT_S * 1000;
     bool first = mine->asking;
-    int rc = is_get_lock(mysql)
-                 ? hf__mysql_ask_prepared(mine->on, ticket, mine->texts->wait,
-                                          on_waited, wait_ms, NULL)
-                 : hf__mysql_ask(mine->on, ticket, hf__mysql_for_update_wait,
-                                 on_waited, wait_ms, NULL);
 
-    if (rc != 0) {
+    if (hf__mysql_ask_prepared(mine->on, ticket, mine->texts->wait, on_waited,
+                               wait_ms, NULL) != 0) {
         hf__mysql_connection_break(mine->on);
         return;
     }
@@ -364,10 +365,10 @@ static void got_session(struct hf__sql_want *want, struct hf__sql_link *link,
     bind_session(mine, hf__mysql_connection_of(link));
     if (need_lease(mine->on, ticket, NULL) != 0)
         hf__mysql_connection_break(mine->on);
-    else if (is_get_lock(mysql))
+    else if (is_get_lock(mysql) || (mysql->proven && !ticket->nowait))
         stand_in_line(mysql, ticket);
-    else if (hf__mysql_ask(mine->on, ticket, hf__mysql_for_update_try, on_tried,
-                           0, NULL) != 0)
+    else if (hf__mysql_ask_prepared(mine->on, ticket, mine->texts->try,
+                                    on_tried, 0, NULL) != 0)
         unknown(mysql, ticket);
 }
 
@@ -398,44 +399,37 @@ static void not_free(struct hf__mysql *mysql, struct hf__ticket *ticket)
     }
 }
 
-/* The answer to GET_LOCK. */
-static void tried_get_lock(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                           struct hf__mysql_reply *reply, int64_t sent_ns)
+/* It is ours: unless it was withdrawn while it was asked for. */
+static void taken(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                  int64_t sent_ns)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-    unsigned long *lengths;
-    MYSQL_ROW row;
-    bool taken =
-        hf__mysql_row(reply, &row, &lengths) && hf__mysql_number(row[0]) == 1;
 
-    if (mine->leaving) {
-        /* Withdrawn while it was asked for. */
-        if (!taken)
-            left(mysql, ticket, /* held= */ false);
-        else if (hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave,
-                                        on_left, 0, NULL) != 0)
-            unknown(mysql, ticket);
-    } else if (taken) {
+    if (!mine->leaving)
         granted(mysql, ticket, sent_ns);
-    } else {
-        not_free(mysql, ticket);
-    }
+    else if (hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave,
+                                    on_left, 0, NULL) != 0)
+        unknown(mysql, ticket);
 }
 
-/* The answer to SELECT … FOR UPDATE: the row, or there is none yet. */
-static void tried_for_update(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                             struct hf__mysql_call *call,
-                             struct hf__mysql_reply *reply)
+/* The answer to SELECT … FOR UPDATE: is the row locked? It may not be there
+ * yet. Or it was locked for this statement alone, because the server had ended
+ * the transaction, as it does with a deadlock. */
+static bool has_row(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                    const struct hf__mysql_reply *reply)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    bool found = reply->affected[reply->n - 1] == 1;
 
-    if (hf__mysql_row(reply, &row, &lengths))
-        granted(mysql, ticket, call->sent_ns);
-    else if (hf__mysql_ask(mine->on, ticket, hf__mysql_for_update_make,
-                           on_tried, 0, NULL) != 0)
-        unknown(mysql, ticket);
+    mysql->proven = true;
+    if (found && reply->in_transaction)
+        return true;
+    if (hf__mysql_ask(mine->on, ticket,
+                      found ? hf__mysql_for_update_begin
+                            : hf__mysql_for_update_make,
+                      on_tried, 0, NULL) != 0)
+        hf__mysql_connection_break(mine->on);
+    return false;
 }
 
 static void on_tried(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -451,18 +445,16 @@ static void on_tried(struct hf__mysql *mysql, struct hf__mysql_call *call,
     mine->trying = false;
     if (!mine->leaving && hf__mysql_remake(call, reply)) {
         mine->trying = true;
-    } else if (hf__mysql_is_collision(reply)) {
+    } else if (reply->code == 0) {
+        if (is_get_lock(mysql) || has_row(mysql, ticket, reply))
+            taken(mysql, ticket, call->sent_ns);
+    } else if (mine->leaving) {
+        left(mysql, ticket, /* held= */ false);
+    } else if (hf__mysql_is_refused(reply) || hf__mysql_is_collision(reply)) {
         not_free(mysql, ticket);
-    } else if (reply->code != 0) {
-        (void)hf__mysql_explain(mysql, reply, &err);
-        if (mine->leaving)
-            left(mysql, ticket, /* held= */ false);
-        else
-            refused(mysql, ticket, &err);
-    } else if (is_get_lock(mysql)) {
-        tried_get_lock(mysql, ticket, reply, call->sent_ns);
     } else {
-        tried_for_update(mysql, ticket, call, reply);
+        (void)hf__mysql_explain(mysql, reply, &err);
+        refused(mysql, ticket, &err);
     }
 }
 
@@ -498,16 +490,20 @@ static void on_waited(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    hf_error err;
 
-    if (!reply || !mine || mine->on != call->connection)
+    if (!reply || !mine || !mine->waiting || mine->on != call->connection ||
+        hf__mysql_remake(call, reply))
         return;
-    if (reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
-        hf__mysql_number(row[0]) == 1)
-        waited(mysql, ticket, call->sent_ns);
-    else if (mine->waiting)
+    if (reply->code == 0) {
+        if (is_get_lock(mysql) || has_row(mysql, ticket, reply))
+            waited(mysql, ticket, call->sent_ns);
+    } else if (is_get_lock(mysql) || hf__mysql_is_collision(reply)) {
         stand_in_line(mysql, ticket);
+    } else {
+        (void)hf__mysql_explain(mysql, reply, &err);
+        refused(mysql, ticket, &err);
+    }
 }
 
 /* GET_LOCK is re-entrant in a session: does the main one have the name, or will
@@ -588,7 +584,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     int rc;
 
     hf__mysql_ticket_know(mysql, ticket);
-    mine->texts = hf__mysql_lock_texts(mysql, ticket->name);
+    mine->texts = hf__mysql_lock_texts(mysql, ticket);
     mine->asking = true;
     if (mine->on && (mine->held || mine->waiting))
         return ask_again(mysql, ticket, err);
@@ -607,13 +603,6 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
-/* for_update: nobody but us has used the transaction, so it is still there. */
-static bool is_untouched(const struct hf__mysql *mysql,
-                         const struct hf__mysql_ticket *mine)
-{
-    return !is_get_lock(mysql) && !mine->lent;
-}
-
 static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
                     struct hf__mysql_reply *reply)
 {
@@ -625,12 +614,12 @@ static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!reply || !mine || mine->on != call->connection)
         return;
-    /* get_lock: it was ours. for_update: the transaction that held it was still
-     * open, and has been committed. */
+    /* Nobody but us has used the session, so it was still ours; or the caller's
+     * transaction was still open, and has been committed. */
     left(mysql, ticket,
-         reply->code == 0 && (is_untouched(mysql, mine) ||
-                              (hf__mysql_row(reply, &row, &lengths) &&
-                               hf__mysql_number(row[0]) == 1)));
+         reply->code == 0 &&
+             (!mine->lent || (hf__mysql_row(reply, &row, &lengths) &&
+                              hf__mysql_number(row[0]) == 1)));
 }
 
 /* The connection cannot be asked any more, or waits inside the server: it goes,
@@ -672,14 +661,12 @@ static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
         mine->on->lent = false;
         hf__mysql_watch_idle(mine->on);
     }
-    if (is_get_lock(mysql))
+    if (is_get_lock(mysql) || (releasing && !mine->lent))
         return hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave,
                                       on_left, 0, err);
     return hf__mysql_ask(mine->on, ticket,
-                         !releasing ? hf__mysql_for_update_undo
-                         : is_untouched(mysql, mine)
-                             ? "COMMIT"
-                             : hf__mysql_for_update_leave,
+                         releasing ? hf__mysql_for_update_leave
+                                   : hf__mysql_for_update_undo,
                          on_left, 0, err);
 }
 

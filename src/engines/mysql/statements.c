@@ -8,7 +8,8 @@
  * The tables of mode=table:
  *
  *   holdfast_lock     one row per name, never deleted, so that tokens go on.
- *                     The exclusive holder is in it (ticket, until, record)
+ *                     The exclusive holder is in it (ticket, until, record);
+ *                     if until is 0, the others are those of the last one
  *   holdfast_ticket   a row for each who waits (role 0), or holds with others
  *                     (role 1)
  *   holdfast_row      mode=for_update: the row that a transaction holds
@@ -32,7 +33,7 @@
 #include "engines/sql/record.h"
 
 /* At the start of the statement, and at this moment. */
-#define NOW "CAST(UNIX_TIMESTAMP(NOW(6))*1000000 AS UNSIGNED)"
+#define NOW "(UNIX_TIMESTAMP()*1000000+MICROSECOND(NOW(6)))"
 #define NOW_INSIDE "CAST(UNIX_TIMESTAMP(SYSDATE(6))*1000000 AS UNSIGNED)"
 
 const char hf__mysql_make_tables[] =
@@ -67,27 +68,22 @@ const char hf__mysql_make_tables[] =
     "version BIGINT UNSIGNED NOT NULL"
     ") ENGINE=InnoDB CHARSET=binary";
 
-/* Assignments happen from left to right, and see those before them. */
+/* What is prepared has no result, which costs the server more than the rest.
+ * If a lock is not free, a number is above or below all that there are: that is
+ * an error (hf__mysql_is_refused), and nothing is done. */
 
-/* A row that is there, and free: the name was used before. The token comes back
- * with the number of changed rows, and no result has to be described. */
+/* The row of a name that is new, or free. VALUES() is what would have been
+ * inserted: since is now. The token comes back as the number of the insert. */
 const char hf__mysql_take[] =
-    "UPDATE holdfast_lock SET since=" NOW
-    ",token=LAST_INSERT_ID(GREATEST(token+1,since)),until=since+$L,"
-    "record=$R,ticket=$T "
-    "WHERE name=$N AND queue=0 AND (ticket='' OR until<=" NOW ")";
-
-/* VALUES() is what would have been inserted: since is now. */
-#define FREE "queue=0 AND (ticket='' OR until<=VALUES(since))"
-const char hf__mysql_acquire_fast[] =
-    "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
-    "VALUES($N," NOW ",$T," NOW "+$L," NOW ",$R) ON DUPLICATE KEY UPDATE "
-    "token=IF(" FREE ",GREATEST(token+1,VALUES(token)),token),"
-    "since=IF(" FREE ",VALUES(since),since),"
-    "record=IF(" FREE ",VALUES(record),record),"
-    "ticket=IF(" FREE ",VALUES(ticket),ticket),"
-    "until=IF(ticket=VALUES(ticket),VALUES(until),until) "
-    "RETURNING ticket=$T,token,queue,record";
+    "INSERT INTO holdfast_lock(name,since,token,until,ticket,record) "
+    "VALUES($N," NOW ",LAST_INSERT_ID(since),since+$L,$T,$R) "
+    "ON DUPLICATE KEY UPDATE token=LAST_INSERT_ID("
+    "GREATEST(token+1,VALUES(since))+0*(VALUES(since)-until-queue*~0)),"
+    "since=VALUES(since),until=VALUES(until),ticket=VALUES(ticket),"
+    "record=VALUES(record)";
+/* Who has it, if nobody waits. */
+const char hf__mysql_who[] = "SELECT record FROM holdfast_lock "
+                             "WHERE name=$N AND queue=0 AND until>" NOW;
 
 #define BLOCK                                                                  \
     "BEGIN NOT ATOMIC "                                                        \
@@ -100,7 +96,7 @@ const char hf__mysql_acquire_fast[] =
     "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
     "START TRANSACTION;"
 #define LOCK_ROW                                                               \
-    "SELECT token,ticket,until,seq,IF(ticket='','',record) "                   \
+    "SELECT token,IF(until=0,'',ticket),until,seq,IF(until=0,'',record) "      \
     "INTO v_token,v_ticket,v_until,v_seq,v_record "                            \
     "FROM holdfast_lock WHERE name=$N FOR UPDATE;"                             \
     "SET v_now=" NOW_INSIDE ";"
@@ -163,10 +159,13 @@ const char hf__mysql_look[] =
     "FROM holdfast_ticket m JOIN holdfast_lock l ON l.name=m.name "
     "WHERE m.name=$N AND m.ticket=$T";
 
-/* The exclusive holder goes; whoever waits sees that it is free. The record
- * stays, and means nothing without a ticket: the next one is often the same. */
+/* The exclusive holder goes; whoever waits sees that it is free. Ticket and
+ * record stay, and mean nothing: what comes next is as long, and is written in
+ * their place. Two rows are "changed" if it was ours. */
 const char hf__mysql_leave_fast[] =
-    "UPDATE holdfast_lock SET ticket='',until=0 WHERE name=$N AND ticket=$T";
+    "INSERT INTO holdfast_lock(name,since,token,until,ticket,record) "
+    "VALUES($N,0,0,0,'','') "
+    "ON DUPLICATE KEY UPDATE until=until*(ticket<>$T)";
 
 const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
     "SELECT role INTO v_ok FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
@@ -175,7 +174,8 @@ const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
     "SET v_record='';END IF;" STORE_ROW "SELECT v_ok;END";
 
 const char hf__mysql_renew_exclusive[] =
-    "UPDATE holdfast_lock SET until=" NOW "+$L WHERE name=$N AND ticket=$T";
+    "UPDATE holdfast_lock SET until=" NOW
+    "+$L WHERE name=$N AND ticket=$T AND until>0";
 const char hf__mysql_renew_row[] = "UPDATE holdfast_ticket SET until=" NOW
                                    "+$L WHERE name=$N AND ticket=$T AND role=1";
 
@@ -222,23 +222,36 @@ const char hf__mysql_break[] = BLOCK LOCK_ROW
  * database and name. */
 #define DIGEST                                                                 \
     "CONCAT('holdfast',SHA2(CONCAT(CAST(DATABASE() AS BINARY),x'00',$N),224))"
+#define GET_LOCK(name, seconds)                                                \
+    "SET @holdfast=1+~0*(GET_LOCK(" name "," seconds ") IS NOT TRUE)"
 #define LOCK_TEXTS(name)                                                       \
     {                                                                          \
-        "SELECT GET_LOCK(" name ",0)", "SELECT GET_LOCK(" name ",3600)",       \
-            "SELECT RELEASE_LOCK(" name ")"                                    \
+        GET_LOCK(name, "0"), GET_LOCK(name, "3600"),                           \
+            "DO RELEASE_LOCK(" name ")"                                        \
     }
 static const struct hf__mysql_lock_texts plain = LOCK_TEXTS("$D");
 static const struct hf__mysql_lock_texts digest = LOCK_TEXTS(DIGEST);
 
-#define ROW "SELECT 1 FROM holdfast_row WHERE name=$N $F"
+/* The session of a row is always in a transaction, so that the statement that
+ * locks it is the first one of it. One row is "changed" if it is there. */
+#define ROW(lock)                                                              \
+    "SELECT 1 INTO @holdfast FROM holdfast_row WHERE name=$N " lock
+#define ROW_TEXTS(lock)                                                        \
+    {                                                                          \
+        ROW(lock) " NOWAIT", ROW(lock) " WAIT 3600", "COMMIT AND CHAIN"        \
+    }
+static const struct hf__mysql_lock_texts exclusive = ROW_TEXTS("FOR UPDATE");
+static const struct hf__mysql_lock_texts shared =
+    ROW_TEXTS("LOCK IN SHARE MODE");
 const char hf__mysql_for_update_make[] =
-    "ROLLBACK;INSERT IGNORE INTO holdfast_row VALUES($N);START TRANSACTION;" ROW
-    " NOWAIT";
-const char hf__mysql_for_update_try[] = "START TRANSACTION;" ROW " NOWAIT";
-const char hf__mysql_for_update_wait[] = ROW " WAIT 3600";
+    "ROLLBACK;INSERT IGNORE INTO holdfast_row VALUES($N);START "
+    "TRANSACTION;" ROW("$F") " NOWAIT";
+const char hf__mysql_for_update_begin[] =
+    "START TRANSACTION;" ROW("$F") " NOWAIT";
 /* A deadlock or the caller may have ended the transaction, and the lock. */
-const char hf__mysql_for_update_leave[] = "SELECT @@in_transaction;COMMIT";
-const char hf__mysql_for_update_undo[] = "ROLLBACK";
+const char hf__mysql_for_update_leave[] =
+    "SELECT @@in_transaction;COMMIT AND CHAIN";
+const char hf__mysql_for_update_undo[] = "ROLLBACK AND CHAIN";
 
 /* Every right that a lock needs, and nothing stays. */
 const char hf__mysql_doctor[] =
@@ -329,13 +342,15 @@ static bool is_plain(const char *text, size_t *len)
 
 /* "holdfast/DATABASE/NAME": a database has no '/' in its name. */
 const struct hf__mysql_lock_texts *hf__mysql_lock_texts(
-    const struct hf__mysql *mysql, const char *name)
+    const struct hf__mysql *mysql, const struct hf__ticket *ticket)
 {
     size_t len = strlen("holdfast//");
 
+    if (mysql->mode == &hf__mysql_for_update)
+        return ticket->mode == HF_SHARED ? &shared : &exclusive;
     return is_plain(mysql->schema, &len) &&
                    is_plain(mysql->base.host->settings->prefix, &len) &&
-                   is_plain(name, &len) && len <= 64
+                   is_plain(ticket->name, &len) && len <= 64
                ? &plain
                : &digest;
 }

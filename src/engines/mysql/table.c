@@ -149,35 +149,31 @@ static int64_t poll_line(struct hf__mysql *mysql, int64_t now_ns)
 
 /* ---- the fast way ------------------------------------------------------ */
 
-static void on_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                    struct hf__mysql_reply *reply)
+static void on_who(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                   struct hf__mysql_reply *reply)
 {
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
-    struct hf__mysql_ticket *mine =
-        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
     unsigned long *lengths;
     MYSQL_ROW row;
 
-    if (!mine || !mine->asking || hf__mysql_remake(call, reply))
+    if (!ticket || !hf__mysql_ticket(mysql, ticket)->asking)
         return;
-    if (reply && reply->code != 0) {
+    if (reply && reply->code != 0)
         hf__mysql_row_not_granted(mysql, ticket, reply);
-        return;
-    }
-    if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
-        hf__mysql_row_unknown(mysql, ticket);
-        return;
-    }
-    if (hf__mysql_number(row[0]) == 1)
-        hf__mysql_row_granted(mysql, ticket, hf__mysql_number(row[1]),
-                              call->sent_ns);
-    else if (ticket->nowait && hf__mysql_number(row[2]) == 0)
-        busy(mysql, ticket, row[3], lengths[3]);
-    else if (ask_slow(mysql, ticket, NULL) != 0)
+    else if (reply && hf__mysql_row(reply, &row, &lengths))
+        busy(mysql, ticket, row[0], lengths[0]);
+    else if (!reply || ask_slow(mysql, ticket, NULL) != 0)
         hf__mysql_row_unknown(mysql, ticket);
 }
 
-/* Nothing was changed: there is no such row yet, or somebody has it. */
+/* Somebody has it, or waits. */
+static int not_free(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    return ticket->nowait ? hf__mysql_ask(&mysql->main, ticket, hf__mysql_who,
+                                          on_who, 0, NULL)
+                          : ask_slow(mysql, ticket, NULL);
+}
+
 static void on_taken(struct hf__mysql *mysql, struct hf__mysql_call *call,
                      struct hf__mysql_reply *reply)
 {
@@ -187,13 +183,11 @@ static void on_taken(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!mine || !mine->asking || hf__mysql_remake(call, reply))
         return;
-    if (reply && reply->code != 0)
-        hf__mysql_row_not_granted(mysql, ticket, reply);
-    else if (reply && reply->affected[0] == 1)
+    if (reply && reply->code == 0)
         hf__mysql_row_granted(mysql, ticket, reply->number, call->sent_ns);
-    else if (!reply || hf__mysql_ask_prepared(&mysql->main, ticket,
-                                              hf__mysql_acquire_fast, on_fast,
-                                              0, NULL) != 0)
+    else if (reply && !hf__mysql_is_refused(reply))
+        hf__mysql_row_not_granted(mysql, ticket, reply);
+    else if (!reply || not_free(mysql, ticket) != 0)
         hf__mysql_row_unknown(mysql, ticket);
 }
 
@@ -209,7 +203,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     mine->asking = true;
     mine->waiting = false;
     mine->poll_ns = 0;
-    if (ticket->mode == HF_EXCLUSIVE && !mine->in_row)
+    if (ticket->mode == HF_EXCLUSIVE && !known)
         rc = hf__mysql_ask_prepared(&mysql->main, ticket, hf__mysql_take,
                                     on_taken, 0, err);
     else
@@ -241,7 +235,7 @@ static void on_left_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!ticket || hf__mysql_row_not_left(mysql, ticket, reply))
         return;
-    if (reply->affected[0] == 1) {
+    if (reply->affected[0] == 2) {
         hf__mysql_row_left(mysql, ticket, /* held= */ true);
         return;
     }

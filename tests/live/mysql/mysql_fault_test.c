@@ -240,6 +240,53 @@ TEST(administrator, who_drops_the_tables_takes_the_locks)
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
+/* Whoever has had a lock waits in the server with the first statement. */
+TEST(administrator, who_drops_the_rows_of_transactions_is_forgiven)
+{
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK "&mode=for_update");
+    hf_hold *hold = client_acquire(client, "jobs");
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+    (void)mysql_do(port, "DROP TABLE holdfast_row");
+    hold = client_acquire(client, "jobs");
+    ASSERT_RC(
+        client_try(mysql_open(port, QUICK "&mode=for_update"), "jobs", &err),
+        HF_EBUSY, &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    (void)mysql_do(port, "DELETE FROM holdfast_row");
+    hold = client_acquire(client, "jobs");
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* A row that could not be locked at once ends the transaction there. */
+TEST(administrator, who_rolls_back_on_timeout_gives_no_lock_that_holds_nothing)
+{
+    static const char *const rolls_back[] = {
+        "--innodb-rollback-on-timeout=1", "--innodb-flush-log-at-trx-commit=0",
+        NULL};
+    int port = server_port(mysql_start(rolls_back));
+    hf_client *client = mysql_open(port, QUICK "&mode=for_update");
+    hf_client *rival = mysql_open(port, QUICK "&mode=for_update");
+    hf_hold *hold = client_acquire(client, "jobs");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(
+        hf_acquire_start(rival, "jobs", &opts, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM "
+                                   "information_schema.innodb_trx WHERE "
+                                   "trx_state='LOCK WAIT'")) == 1);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_request_wait(request, HF_FOREVER, &hold, &err), &err);
+    hf_request_free(request);
+    ASSERT_RC(client_try(client, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
 TEST(administrator, who_makes_the_server_read_only_is_told)
 {
     int port = mysql_fresh();
@@ -335,7 +382,7 @@ TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
               &err);
     ASSERT_OK(hf_release(hold, &err), &err);
     EVENTUALLY(strcmp(mysql_do(port, "SELECT (SELECT COUNT(*) FROM "
-                                     "holdfast_lock WHERE ticket<>'') + "
+                                     "holdfast_lock WHERE until>0) + "
                                      "(SELECT COUNT(*) FROM holdfast_ticket)"),
                       "0\n") == 0);
 }
@@ -515,7 +562,7 @@ static void lose_the_answer_and_be_refused(const char *query, const char *held)
 TEST(network, a_lost_answer_and_a_refusal_leave_no_row_behind)
 {
     lose_the_answer_and_be_refused(QUICK "&ttl=1h",
-                                   "holdfast_lock WHERE ticket<>''");
+                                   "holdfast_lock WHERE until>0");
 }
 
 TEST(network, a_lost_answer_and_a_refusal_leave_no_row_of_shedlock_behind)

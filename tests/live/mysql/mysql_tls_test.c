@@ -47,11 +47,11 @@ static struct server *start(void)
     return mysql_start(options);
 }
 
-/* What a lock says over TLS, with tls.verify and our authority or none. */
-static int try_tls(int port, bool verify, bool authority, hf_error *err)
+/* A client over TLS, with tls.verify and our authority or none. */
+static int open_tls(int port, const char *mode, bool verify, bool authority,
+                    hf_client **ret_client, hf_error *err)
 {
     hf_config *config = hf_config_new();
-    hf_client *client;
     char text[256];
     int rc;
 
@@ -63,10 +63,19 @@ static int try_tls(int port, bool verify, bool authority, hf_error *err)
     }
     (void)snprintf(text, sizeof(text),
                    "mysqls://locker:s3cret@127.0.0.1:%d/locks"
-                   "?connect_timeout=60s",
-                   port);
-    rc = hf_open(text, config, &client, err);
+                   "?connect_timeout=60s&mode=%s",
+                   port, mode);
+    rc = hf_open(text, config, ret_client, err);
     hf_config_free(config);
+    return rc;
+}
+
+/* What a lock says then. */
+static int try_tls(int port, bool verify, bool authority, hf_error *err)
+{
+    hf_client *client;
+    int rc = open_tls(port, "table", verify, authority, &client, err);
+
     if (rc != 0)
         return rc;
     rc = client_try(client, "jobs", err);
@@ -99,4 +108,33 @@ TEST(tls, is_not_given_up_for_a_server_without_it)
     dir = certificates_new();
     ASSERT_RC(try_tls(port, true, true, &err), HF_EAUTH, &err);
     ASSERT_RC(try_tls(port, false, false, &err), HF_EAUTH, &err);
+}
+
+TEST(tls, locks_in_every_mode)
+{
+    static const char *const modes[] = {"table", "get_lock", "for_update"};
+    int port = server_port(start());
+    hf_error err;
+
+    for (size_t i = 0; i < HF_COUNT_OF(modes); i++) {
+        hf_opts opts = HF_OPTS_INIT;
+        hf_client *client;
+        hf_client *rival;
+        hf_request *request;
+        hf_hold *hold;
+
+        ASSERT_OK(open_tls(port, modes[i], true, true, &client, &err), &err);
+        ASSERT_OK(open_tls(port, modes[i], true, true, &rival, &err), &err);
+        hold = client_acquire(client, "jobs");
+        ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
+        ASSERT_OK(
+            hf_acquire_start(rival, "jobs", &opts, NULL, NULL, &request, &err),
+            &err);
+        ASSERT_OK(hf_release(hold, &err), &err);
+        ASSERT_OK(hf_request_wait(request, HF_FOREVER, &hold, &err), &err);
+        hf_request_free(request);
+        ASSERT_OK(hf_release(hold, &err), &err);
+        hf_close(rival);
+        hf_close(client);
+    }
 }

@@ -14,7 +14,7 @@ static bool clean(void *port)
     return atoi(
                mysql_do(*(int *)port,
                         "SELECT (SELECT COUNT(*) FROM holdfast_ticket)+"
-                        "(SELECT COUNT(*) FROM holdfast_lock WHERE ticket<>'')"
+                        "(SELECT COUNT(*) FROM holdfast_lock WHERE until>0)"
                         "+(SELECT COUNT(*) FROM information_schema.processlist "
                         "WHERE USER='locker')")) == 0;
 }
