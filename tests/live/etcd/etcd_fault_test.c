@@ -369,7 +369,7 @@ TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
     struct etcd *etcd = etcd_start(1);
     struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
     hf_client *client =
-        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=1s");
+        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=3s");
     hf_request *request;
     uint64_t answered;
     hf_error err;
