@@ -39,13 +39,12 @@
 const char hf__mysql_make_tables[] =
     "CREATE TABLE IF NOT EXISTS holdfast_lock("
     "name VARBINARY(400) NOT NULL PRIMARY KEY,"
-    "token BIGINT UNSIGNED NOT NULL,"
+    "token BIGINT UNSIGNED NOT NULL DEFAULT 0,"
     "seq BIGINT UNSIGNED NOT NULL DEFAULT 0,"
     "queue BIGINT UNSIGNED NOT NULL DEFAULT 0,"
-    "ticket VARBINARY(24) NOT NULL,"
-    "until BIGINT UNSIGNED NOT NULL,"
-    "since BIGINT UNSIGNED NOT NULL,"
-    "record VARBINARY(1024) NOT NULL"
+    "ticket VARBINARY(24) NOT NULL DEFAULT '',"
+    "until BIGINT UNSIGNED NOT NULL DEFAULT 0,"
+    "record VARBINARY(1024) NOT NULL DEFAULT ''"
     ") ENGINE=InnoDB CHARSET=binary;"
     "CREATE TABLE IF NOT EXISTS holdfast_ticket("
     "name VARBINARY(400) NOT NULL,"
@@ -73,13 +72,13 @@ const char hf__mysql_make_tables[] =
  * an error (hf__mysql_is_refused), and nothing is done. */
 
 /* The row of a name that is new, or free. VALUES() is what would have been
- * inserted: since is now. The token comes back as the number of the insert. */
+ * inserted: the token is now. It comes back as the number of the insert. */
 const char hf__mysql_take[] =
-    "INSERT INTO holdfast_lock(name,since,token,until,ticket,record) "
-    "VALUES($N," NOW ",LAST_INSERT_ID(since),since+$L,$T,$R) "
+    "INSERT INTO holdfast_lock(name,token,until,ticket,record) "
+    "VALUES($N,LAST_INSERT_ID(" NOW "),token+$L,$T,$R) "
     "ON DUPLICATE KEY UPDATE token=LAST_INSERT_ID("
-    "GREATEST(token+1,VALUES(since))+0*(VALUES(since)-until-queue*~0)),"
-    "since=VALUES(since),until=VALUES(until),ticket=VALUES(ticket),"
+    "GREATEST(token+1,VALUES(token))+0*(VALUES(token)-until-queue*~0)),"
+    "until=VALUES(until),ticket=VALUES(ticket),"
     "record=VALUES(record)";
 /* Who has it, if nobody waits. */
 const char hf__mysql_who[] = "SELECT record FROM holdfast_lock "
@@ -88,7 +87,7 @@ const char hf__mysql_who[] = "SELECT record FROM holdfast_lock "
 #define BLOCK                                                                  \
     "BEGIN NOT ATOMIC "                                                        \
     "DECLARE "                                                                 \
-    "v_now,v_token,v_until,v_seq,v_mine,v_place,v_since,v_held,v_given "       \
+    "v_now,v_token,v_until,v_seq,v_mine,v_place,v_held,v_given "               \
     "BIGINT UNSIGNED DEFAULT 0;"                                               \
     "DECLARE v_ok,v_role INT DEFAULT 0;"                                       \
     "DECLARE v_ticket VARBINARY(24) DEFAULT '';"                               \
@@ -108,14 +107,13 @@ const char hf__mysql_who[] = "SELECT record FROM holdfast_lock "
     "WHERE name=$N AND until<=v_now AND ticket<>$T;"
 #define STORE_ROW                                                              \
     "UPDATE holdfast_lock SET token=v_token,seq=v_seq,ticket=v_ticket,"        \
-    "until=v_until,record=v_record,since=IF(v_since=0,since,v_since),"         \
+    "until=v_until,record=v_record,"                                           \
     "queue=(SELECT COUNT(*) FROM holdfast_ticket q WHERE q.name=$N) "          \
     "WHERE name=$N;COMMIT;"
 
 const char hf__mysql_acquire_slow[] = BLOCK
-    "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
-    "VALUES($N,0,'',0,0,'') ON DUPLICATE KEY UPDATE name=name;" LOCK_ROW
-        FORGET_DEAD
+    "INSERT INTO holdfast_lock(name) VALUES($N) "
+    "ON DUPLICATE KEY UPDATE name=name;" LOCK_ROW FORGET_DEAD
     "SELECT seq,1+role,token INTO v_mine,v_role,v_held FROM holdfast_ticket "
     "WHERE name=$N AND ticket=$T;"
     /* Held already: the answer was lost. */
@@ -136,7 +134,7 @@ const char hf__mysql_acquire_slow[] = BLOCK
     "WHERE name=$N AND role=1)<$S ELSE TRUE END;"
     "IF v_ok THEN SET v_token=GREATEST(v_token+1,v_now);"
     "SET v_given=v_token;"
-    "IF $M=0 THEN SET v_ticket=$T;SET v_until=v_now+$L;SET v_since=v_now;"
+    "IF $M=0 THEN SET v_ticket=$T;SET v_until=v_now+$L;"
     "SET v_record=$R;DELETE FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
     "ELSE REPLACE INTO holdfast_ticket VALUES"
     "($N,$T,0,1,$M,$S,v_token,v_now+$L,v_now,$R);END IF;"
@@ -163,8 +161,7 @@ const char hf__mysql_look[] =
  * record stay, and mean nothing: what comes next is as long, and is written in
  * their place. Two rows are "changed" if it was ours. */
 const char hf__mysql_leave_fast[] =
-    "INSERT INTO holdfast_lock(name,since,token,until,ticket,record) "
-    "VALUES($N,0,0,0,'','') "
+    "INSERT INTO holdfast_lock(name) VALUES($N) "
     "ON DUPLICATE KEY UPDATE until=until*(ticket<>$T)";
 
 const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
@@ -187,14 +184,17 @@ const char hf__mysql_downgrade[] = BLOCK LOCK_ROW
     "WHERE name=$N AND ticket=$T AND role=1;SET v_ok=ROW_COUNT();"
     "END IF;" STORE_ROW "SELECT v_ok;END";
 
-/* name, role, mode, slots, token, what is left, how long since, record */
-#define SINCE "IF(since>" NOW ",0," NOW "-since)" /* begun after we asked */
+/* name, role, mode, slots, token, what is left, how long since, record. A token
+ * is the instant of its grant, unless the clock was set back. */
+#define SINCE(when) "IF(" when ">" NOW ",0," NOW "-" when ")"
 #define LIST(where)                                                            \
-    "SELECT name,1,0,0,token,until-" NOW "," SINCE ",record,0 FROM "           \
-    "holdfast_lock WHERE ticket<>'' AND until>" NOW " AND " where              \
-    " UNION ALL SELECT name,role,mode,slots,token,until-" NOW "," SINCE        \
-    ",record,seq FROM holdfast_ticket WHERE until>" NOW " AND " where          \
-    " ORDER BY 1,2 DESC,9"
+    "SELECT name,1,0,0,token,until-" NOW "," SINCE(                            \
+        "token") ",record,0 FROM "                                             \
+                 "holdfast_lock WHERE ticket<>'' AND until>" NOW " AND " where \
+                 " UNION ALL SELECT name,role,mode,slots,token,until-" NOW     \
+                 "," SINCE("since") ",record,seq FROM holdfast_ticket WHERE "  \
+                                    "until>" NOW " AND " where                 \
+                                    " ORDER BY 1,2 DESC,9"
 const char hf__mysql_list[] = LIST("LEFT(name,$Z)=$N");
 const char hf__mysql_show[] = LIST("name=$N");
 
@@ -260,9 +260,9 @@ const char hf__mysql_doctor[] =
     "START TRANSACTION;"
     "INSERT INTO holdfast_row VALUES($N) ON DUPLICATE KEY UPDATE name=name;"
     "SELECT 1 INTO v FROM holdfast_row WHERE name=$N FOR UPDATE;"
-    "INSERT INTO holdfast_lock(name,token,ticket,until,since,record) "
-    "VALUES($N,0,'',0,0,'') ON DUPLICATE KEY UPDATE name=name;"
-    "UPDATE holdfast_lock SET since=0 WHERE name=$N;"
+    "INSERT INTO holdfast_lock(name) VALUES($N) "
+    "ON DUPLICATE KEY UPDATE name=name;"
+    "UPDATE holdfast_lock SET until=0 WHERE name=$N;"
     "DELETE FROM holdfast_ticket WHERE name=$N;ROLLBACK;"
     "DO GET_LOCK(" DIGEST ",0),RELEASE_LOCK(" DIGEST ");END";
 
