@@ -41,10 +41,10 @@
 
 #define ME "name = $1 AND id = $2"
 #define ENDS(ms) "clock_timestamp() + " ms " * interval '1 ms'"
-/* Nearly the same, and costs no look at the clock: a single statement that
- * waits for nobody. */
+#define MY_END ENDS("$3::bigint")
+/* Nearly the same, and costs no look at the clock. */
 #define NOW "statement_timestamp()"
-#define ENDS_SOON(ms) NOW " + " ms " * interval '1 ms'"
+#define MY_END_SOON NOW " + $3::bigint * interval '1 ms'"
 #define MS_UNTIL(instant)                                                      \
     "(extract(epoch FROM " instant " - clock_timestamp()) * 1000)::bigint"
 /* Rows that @p has to wait for stand before it: holders, and who came first. */
@@ -59,10 +59,9 @@
 #define NUMBER "nextval('holdfast_token')"
 #define PLACE                                                                  \
     "INSERT INTO holdfast_place (name, place, alone, id, mode, slots, "        \
-    "ttl_ms, "                                                                 \
-    "record, token, until, since) "
-#define CLAIM(mode, slots) "$2, " mode ", " slots ", $3::bigint, $4, "
-#define WRITER CLAIM("0", "0")
+    "ttl_ms, record, token, until, since) "
+#define WRITER "$2, 0, 0, $3::bigint, $4, "
+#define ANYBODY "$2, $6::int, $7::int, $3::bigint, $4, "
 
 static const struct {
     const char *name;
@@ -169,33 +168,21 @@ static const struct {
          "AND $6::int <> 0 AND token IS NOT NULL)) = 0 "
          "AND ($6::int <> 2 OR count(*) < $7::int) AS free, "
          "count(*) = 0 AS empty FROM holdfast_place WHERE name = $1), "
-         "again AS (UPDATE holdfast_place SET alone = false, until = CASE "
-         "WHEN id = $2 THEN " ENDS(
-             "$3::bigint") " ELSE until END "
-                           "WHERE name = $1 AND (alone OR id = $2)) " PLACE
-                           "SELECT $1, CASE WHEN empty THEN 0 ELSE " NUMBER
-                           " END, false, " CLAIM(
-                               "$6::int",
-                               "$7::int") "CASE WHEN free THEN " NUMBER
-                                          " END, " ENDS(
-                                              "$3::bigint") ", "
-                                                            "clock_timestamp() "
-                                                            "FROM way WHERE "
-                                                            "(free OR "
-                                                            "$5::boolean) "
-                                                            "AND NOT EXISTS "
-                                                            "(SELECT FROM "
-                                                            "holdfast_place "
-                                                            "WHERE " ME ")",
+         "again AS (UPDATE holdfast_place SET alone = false, "
+         "until = CASE WHEN id = $2 THEN " MY_END " ELSE until END "
+         "WHERE name = $1 AND (alone OR id = $2)) " PLACE
+         "SELECT $1, CASE WHEN empty THEN 0 ELSE " NUMBER " END, "
+         "false, " ANYBODY "CASE WHEN free THEN " NUMBER " END, " MY_END
+         ", clock_timestamp() FROM way WHERE (free OR $5::boolean) "
+         "AND NOT EXISTS (SELECT FROM holdfast_place WHERE " ME ")",
          NULL},
     /* The lock is had before the number is taken. */
     [HF__PG_ROW_TAKE] =
         {"hf_row_take",
          PLACE "VALUES ($1, 0, true, " WRITER
                "CASE WHEN pg_advisory_xact_lock($5::bigint) IS NOT NULL "
-               "THEN " NUMBER " END, " ENDS_SOON(
-                   "$3::bigint") ", " NOW ") ON CONFLICT (name, place) DO "
-                                 "NOTHING RETURNING token",
+               "THEN " NUMBER " END, " MY_END_SOON ", " NOW
+               ") ON CONFLICT (name, place) DO NOTHING RETURNING token",
          NULL},
     [HF__PG_ROW_FREE] = {"hf_row_free",
                          "DELETE FROM holdfast_place WHERE " ME
@@ -203,11 +190,9 @@ static const struct {
                          NULL},
     [HF__PG_ROW_JOIN] =
         {"hf_row_join",
-         PLACE "SELECT $1, " NUMBER ", false, " WRITER "NULL, " ENDS_SOON(
-             "$3::bigint") ", " NOW
-                           " FROM (SELECT FROM holdfast_place WHERE name = $1 "
-                           "AND NOT alone ORDER BY place DESC LIMIT 1 FOR KEY "
-                           "SHARE) l",
+         PLACE "SELECT $1, " NUMBER ", false, " WRITER "NULL, " MY_END_SOON
+               ", " NOW " FROM (SELECT FROM holdfast_place WHERE name = $1 "
+               "AND NOT alone ORDER BY place DESC LIMIT 1 FOR KEY SHARE) l",
          NULL},
     [HF__PG_ROW_CEDE] = {"hf_row_cede",
                          "DELETE FROM holdfast_place WHERE " ME
@@ -215,16 +200,15 @@ static const struct {
                          " FROM holdfast_place WHERE name = $1 AND place > 0 "
                          "ORDER BY place LIMIT 1)",
                          NULL},
+    /* A beat that came in between may reach further. */
     [HF__PG_ROW_PASS] =
         {"hf_row_pass",
-         "UPDATE holdfast_place SET place = 0, "
-         "token = " NUMBER ", until = " ENDS_SOON(
-             "ttl_ms") ", since = " NOW
-                       " WHERE name = $1 AND place = (SELECT CASE WHEN "
-                       "place > 0 THEN place END FROM holdfast_place "
-                       "WHERE name = $1 ORDER BY place LIMIT 1) "
-                       "AND mode = 0 AND token IS NULL "
-                       "AND until >= " NOW " RETURNING " TELL,
+         "UPDATE holdfast_place SET place = 0, token = " NUMBER
+         ", until = greatest(until, " NOW " + ttl_ms * interval '1 ms'), "
+         "since = " NOW " WHERE name = $1 AND place = (SELECT CASE WHEN "
+         "place > 0 THEN place END FROM holdfast_place WHERE name = $1 "
+         "ORDER BY place LIMIT 1) AND mode = 0 AND token IS NULL "
+         "AND until >= " NOW " RETURNING " TELL,
          NULL},
     [HF__PG_ROW_GRANT] =
         {"hf_row_grant",

@@ -229,7 +229,7 @@ TEST(renewals, go_by_name_whatever_is_in_it)
                                         "f,\"g"};
     enum { N = sizeof(names) / sizeof(names[0]) };
     struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), TABLE "&ttl=3s");
+    hf_client *client = postgres_open(server_port(server), TABLE "&ttl=6s");
     hf_hold *holds[N];
     hf_error err;
 
@@ -237,7 +237,7 @@ TEST(renewals, go_by_name_whatever_is_in_it)
         ASSERT_OK(hf_acquire(client, names[i], NULL, &holds[i], &err), &err);
     EVENTUALLY(
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place WHERE "
-                                 "until > since + interval '3500 ms'")) == N);
+                                 "until > since + interval '6500 ms'")) == N);
     for (int i = 0; i < N; i++)
         release(holds[i]);
     ASSERT_EQ(postgres_leftovers(server), 0);
