@@ -23,6 +23,7 @@
 
 #include "engines/etcd/etcd.h"
 #include "name.h"
+#include "who.h"
 
 /* ---- keys -------------------------------------------------------------- */
 
@@ -286,18 +287,6 @@ void hf__etcd_entry_judge(struct hf__etcd_entry *entries, size_t n)
     }
 }
 
-/* Read up to a newline, and step over it. */
-static const char *next_line(char **at)
-{
-    char *line = *at;
-    char *end = strchr(line, '\n');
-
-    *at = end ? end + 1 : line + strlen(line);
-    if (end)
-        *end = '\0';
-    return line;
-}
-
 void hf__etcd_record_read(const struct hf__etcd_entry *entry,
                           char copy[HF__ETCD_RECORD], hf_lock_info *info)
 {
@@ -319,17 +308,14 @@ void hf__etcd_record_read(const struct hf__etcd_entry *entry,
         info->note = "";
         return;
     }
-    if (sscanf(next_line(&at), "hf1 %*c %*d %lld %lld", &ttl_ms, &asked_ms) ==
-        2) {
+    if (sscanf(hf__who_line(&at), "hf1 %*c %*d %lld %lld", &ttl_ms,
+               &asked_ms) == 2) {
         info->since_ms = hf__world->wall_us() / 1000 - asked_ms;
         if (info->since_ms < 0)
             info->since_ms = 0;
         info->lease_ms = ttl_ms;
     }
-    info->host = next_line(&at);
-    info->pid = strtoll(next_line(&at), NULL, 10);
-    info->owner = next_line(&at);
-    info->note = next_line(&at);
+    hf__who_read(&at, info);
 }
 
 void hf__etcd_record_holder(const struct hf__etcd_entry *entry, char *to,
@@ -342,7 +328,5 @@ void hf__etcd_record_holder(const struct hf__etcd_entry *entry, char *to,
     if (info.pid == 0)
         (void)snprintf(to, size, "%s", info.owner);
     else
-        (void)snprintf(to, size, "%s:%" PRId64 " (%s)%s%s%s", info.host,
-                       info.pid, info.owner, info.note[0] ? ", \"" : "",
-                       info.note, info.note[0] ? "\"" : "");
+        hf__who_name(&info, to, size);
 }

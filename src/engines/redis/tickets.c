@@ -15,10 +15,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "engines/redis/redis.h"
 #include "name.h"
+#include "who.h"
 
 void hf__redis_put_digits(char *to, uint64_t number, size_t width)
 {
@@ -159,21 +159,6 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
     return 0;
 }
 
-/* Read up to a newline, and step over it. */
-static const char *next_line(char **at)
-{
-    char *line = *at;
-    char *end = strchr(line, '\n');
-
-    if (end) {
-        *end = '\0';
-        *at = end + 1;
-    } else {
-        *at = line + strlen(line);
-    }
-    return line;
-}
-
 void hf__redis_record_read(const char *record, size_t len,
                            char copy[HF__REDIS_TEXTS], hf_lock_info *info)
 {
@@ -185,10 +170,7 @@ void hf__redis_record_read(const char *record, size_t len,
     if (texts > 0)
         memcpy(copy, record + HF__RECORD_TEXTS, texts);
     copy[texts] = '\0';
-    info->host = next_line(&at);
-    info->pid = strtoll(next_line(&at), NULL, 10);
-    info->owner = next_line(&at);
-    info->note = next_line(&at);
+    hf__who_read(&at, info);
     info->alive = 2;
     if (len < HF__RECORD_TEXTS)
         return;
@@ -206,9 +188,7 @@ void hf__redis_record_holder(const char *record, size_t len, char *to,
     hf_lock_info info = {0};
 
     hf__redis_record_read(record, len, copy, &info);
-    (void)snprintf(to, size, "%s:%" PRId64 " (%s)%s%s%s", info.host, info.pid,
-                   info.owner, info.note[0] ? ", \"" : "", info.note,
-                   info.note[0] ? "\"" : "");
+    hf__who_name(&info, to, size);
 }
 
 /* ---- the table --------------------------------------------------------- */

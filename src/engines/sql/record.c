@@ -7,9 +7,7 @@
  */
 #include "engines/sql/record.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "who.h"
 
 void hf__sql_record_put(struct hf__buf *to, const struct hf__engine_host *host,
                         const struct hf__ticket *ticket)
@@ -23,21 +21,6 @@ void hf__sql_record_put(struct hf__buf *to, const struct hf__engine_host *host,
     hf__buf_add(to, ticket->note);
 }
 
-/* Read up to a newline, and step over it. */
-static const char *next_line(char **at)
-{
-    char *line = *at;
-    char *end = strchr(line, '\n');
-
-    if (end) {
-        *end = '\0';
-        *at = end + 1;
-    } else {
-        *at = line + strlen(line);
-    }
-    return line;
-}
-
 void hf__sql_record_read(const char *record, size_t len,
                          char copy[HF__SQL_TEXTS], hf_lock_info *info)
 {
@@ -48,10 +31,7 @@ void hf__sql_record_read(const char *record, size_t len,
     if (len > 0)
         memcpy(copy, record, len);
     copy[len] = '\0';
-    info->host = next_line(&at);
-    info->pid = strtoll(next_line(&at), NULL, 10);
-    info->owner = next_line(&at);
-    info->note = next_line(&at);
+    hf__who_read(&at, info);
     info->alive = 2;
 }
 
@@ -62,7 +42,5 @@ void hf__sql_record_holder(const char *record, size_t len, char *to,
     hf_lock_info info = {0};
 
     hf__sql_record_read(record, len, copy, &info);
-    (void)snprintf(to, size, "%s:%" PRId64 " (%s)%s%s%s", info.host, info.pid,
-                   info.owner, info.note[0] ? ", \"" : "", info.note,
-                   info.note[0] ? "\"" : "");
+    hf__who_name(&info, to, size);
 }

@@ -18,6 +18,7 @@
 
 #include "engines/zookeeper/zookeeper.h"
 #include "name.h"
+#include "who.h"
 
 /* Room behind the ID for a line of a semaphore, the longest marker, a sign, ten
  * digits. */
@@ -243,18 +244,6 @@ bool hf__zk_record_is_of(struct hf__zk *zk, const struct hf__ticket *ticket,
                   zk->scratch.len) == 0;
 }
 
-/* Read up to a newline, and step over it. */
-static char *next_line(char **at)
-{
-    char *line = *at;
-    char *end = strchr(line, '\n');
-
-    *at = end ? end + 1 : line + strlen(line);
-    if (end)
-        *end = '\0';
-    return line;
-}
-
 bool hf__zk_record_read(struct hf__jute_text data, char copy[HF__ZK_TEXTS],
                         hf_lock_info *row)
 {
@@ -272,15 +261,12 @@ bool hf__zk_record_read(struct hf__jute_text data, char copy[HF__ZK_TEXTS],
             row->host = copy;
         return false;
     }
-    (void)next_line(&at);
-    row->host = next_line(&at);
-    row->pid = strtoll(next_line(&at), NULL, 10);
-    row->owner = next_line(&at);
-    row->note = next_line(&at);
-    row->slots = (int32_t)strtol(next_line(&at), NULL, 10);
-    row->lease_ms = strtoll(next_line(&at), NULL, 10);
-    token = strtoull(next_line(&at), NULL, 10);
+    (void)hf__who_line(&at);
+    hf__who_read(&at, row);
+    row->slots = (int32_t)strtol(hf__who_line(&at), NULL, 10);
+    row->lease_ms = strtoll(hf__who_line(&at), NULL, 10);
+    token = strtoull(hf__who_line(&at), NULL, 10);
     if (token != 0)
         row->token = token;
-    return strcmp(next_line(&at), "held") == 0;
+    return strcmp(hf__who_line(&at), "held") == 0;
 }
