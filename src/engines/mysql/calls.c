@@ -284,7 +284,7 @@ static int receive(struct hf__mysql_connection *connection, int *ret_rc)
     case HF__MYSQL_MORE:
         return MYSQL_WAIT_READ;
     case HF__MYSQL_WHOLE:
-        connection->current->typed = true;
+        connection->current->typed |= answer.code == 0;
         *ret_rc = take_answer(&connection->reply, &answer);
         return 0;
     default:
