@@ -501,6 +501,7 @@ void hf_close(hf_client *client)
         return; /* the descriptors are closed; the rest is the parent's */
     (void)shut(client, client->settings.io_timeout_ms, /* err= */ NULL);
     await_users(client);
+    hf__query_farewell(client);
     hf__monitor_unlock(client);
 
     hf__monitor_stop_background(client);

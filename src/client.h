@@ -159,6 +159,8 @@ void hf__client_connected(hf_client *client);
 void hf__client_down(hf_client *client, const hf_error *err);
 void hf__query_answered(hf_client *client, struct hf__query *query, int rc,
                         const hf_error *err);
+/* With the monitor, by who closes: ask the engine to leave nothing behind. */
+void hf__query_farewell(hf_client *client);
 /* The client goes: nobody will answer what is still asked. */
 void hf__query_abandon(hf_client *client);
 /* Connect if that is not under way; for asks that find the engine down. */

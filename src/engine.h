@@ -191,6 +191,9 @@ struct hf__engine_ops {
      * own statements; from then on the engine leaves it alone until release()
      * or withdraw(). */
     hf__engine_query_fn *connection;
+    /* The last question, before close(): what the client as a whole still has
+     * on the store goes. Nobody holds or waits any more. NULL: nothing. */
+    hf__engine_query_fn *farewell;
     hf__engine_wait_fn *wait; /* NULL: the loop; then the next three
                                          are NULL too */
     hf__engine_attend_fn *attend;

@@ -241,6 +241,19 @@ int hf__query_ask(hf_client *client, size_t slot_offset,
     return rc;
 }
 
+void hf__query_farewell(hf_client *client)
+{
+    hf__engine_query_fn *farewell = client->engine->ops->farewell;
+    struct hf__query *query;
+
+    if (!farewell || !client->up)
+        return;
+    query = hf__query_new(/* err= */ NULL);
+    if (query)
+        (void)ask(client, farewell, &query, /* err= */ NULL);
+    hf__query_free(query);
+}
+
 int hf__query_set(const char **to, const char *text, hf_error *err)
 {
     *to = hf__strdup(text);

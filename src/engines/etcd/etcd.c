@@ -125,11 +125,8 @@ static void etcd_close(struct hf__engine *engine, bool forked)
 {
     struct hf__etcd *etcd = etcd_of(engine);
 
-    if (is_open(etcd)) {
-        if (!forked)
-            hf__etcd_lease_revoke_all(etcd);
+    if (is_open(etcd))
         hf__etcd_api_release(etcd, forked);
-    }
     if (forked)
         return;
     engine->under_way = 0;
@@ -161,6 +158,7 @@ const struct hf__engine_ops hf__engine_etcd = {
     .open = etcd_open,
     .connect = etcd_connect,
     .close = etcd_close,
+    .farewell = hf__etcd_farewell,
     .acquire = hf__etcd_acquire,
     .withdraw = hf__etcd_withdraw,
     .release = hf__etcd_release,

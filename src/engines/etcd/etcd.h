@@ -139,6 +139,8 @@ struct hf__etcd {
 
     /* lease.c */
     struct hf__etcd_lease leases[HF__ETCD_LEASES];
+    struct hf__query *farewell; /* while leases are revoked */
+    uint32_t revoking;          /* how many are not yet */
 
     /* lock.c, keep.c, wait.c */
     struct hf__ticket *tickets[HF__ETCD_BUCKETS];
@@ -269,8 +271,8 @@ void hf__etcd_lease_hold(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                          bool held);
 /* The timer: start what is planned; when is the next? */
 int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns);
-/* Before closing: tell the server that they are not needed any more. */
-void hf__etcd_lease_revoke_all(struct hf__etcd *etcd);
+/* Before closing: revoke them all. */
+hf__engine_query_fn hf__etcd_farewell;
 
 /* ---- lock.c ------------------------------------------------------------ */
 

@@ -316,27 +316,46 @@ int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns)
     return next_ns;
 }
 
+static void revoked(struct hf__etcd *etcd)
+{
+    if (--etcd->revoking == 0)
+        hf__up_answer(&etcd->base, HF_STEAL(etcd->farewell), 0,
+                      /* err= */ NULL);
+}
+
 static void on_revoked(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
-    (void)etcd;
     (void)call;
-    (void)reply;
+    (void)reply; /* where it failed, the lease ends with its ttl */
+    revoked(etcd);
 }
 
-/* The answer is not waited for: what is not heard ends with its ttl. */
-void hf__etcd_lease_revoke_all(struct hf__etcd *etcd)
+static void revoke(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 {
-    for (size_t i = 0; i < HF__ETCD_LEASES; i++) {
-        struct hf__etcd_lease *lease = &etcd->leases[i];
-        struct hf__etcd_call *call = NULL;
+    struct hf__etcd_call *call =
+        hf__etcd_call_new(etcd, HF__CALL_REVOKE, on_revoked);
 
-        if (etcd->up && lease->id != 0)
-            call = hf__etcd_call_new(etcd, HF__CALL_REVOKE, on_revoked);
-        if (!call)
-            continue;
-        hf__pb_add_number(&call->rpc.body, HF__LEASE_ID, (uint64_t)lease->id);
-        (void)hf__etcd_call_send(call, /* err= */ NULL);
+    if (!call)
+        return;
+    hf__pb_add_number(&call->rpc.body, HF__LEASE_ID, (uint64_t)lease->id);
+    if (hf__etcd_call_send(call, /* err= */ NULL) == 0)
+        etcd->revoking++;
+    lease->id = 0;
+}
+
+int hf__etcd_farewell(struct hf__engine *engine, struct hf__query *query,
+                      hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+
+    (void)err;
+    etcd->farewell = query;
+    etcd->revoking = 1; /* this call itself */
+    for (size_t i = 0; i < HF__ETCD_LEASES; i++) {
+        if (etcd->leases[i].id != 0)
+            revoke(etcd, &etcd->leases[i]);
     }
-    hf__etcd_flush(etcd);
+    revoked(etcd);
+    return 0;
 }

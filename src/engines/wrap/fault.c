@@ -679,6 +679,7 @@ const struct hf__engine_ops hf__engine_fault = {
     .version_commit = fault_version_commit,
     .doctor = fault_doctor,
     .connection = fault_connection,
+    .farewell = hf__wrap_farewell,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

@@ -183,6 +183,7 @@ TRACE_QUERY(version_read, "version_read")
 TRACE_QUERY(version_commit, "version_commit")
 TRACE_QUERY(doctor, "doctor")
 TRACE_QUERY(connection, "connection")
+TRACE_QUERY(farewell, "farewell")
 
 /* ---- reports up --------------------------------------------------------- */
 
@@ -333,6 +334,7 @@ const struct hf__engine_ops hf__engine_trace = {
     .version_commit = trace_version_commit,
     .doctor = trace_doctor,
     .connection = trace_connection,
+    .farewell = trace_farewell,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

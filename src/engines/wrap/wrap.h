@@ -48,6 +48,8 @@ int hf__wrap_doctor(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err);
 int hf__wrap_connection(struct hf__engine *engine, struct hf__query *query,
                         hf_error *err);
+int hf__wrap_farewell(struct hf__engine *engine, struct hf__query *query,
+                      hf_error *err);
 void hf__wrap_wait(struct hf__engine *engine, int64_t until_ns);
 void hf__wrap_attend(struct hf__engine *engine);
 void hf__wrap_kick(struct hf__engine *engine);

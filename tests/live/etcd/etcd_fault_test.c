@@ -53,6 +53,24 @@ static void await_lost(struct event *events)
 
 /* ---- members ------------------------------------------------------------- */
 
+TEST(client, that_closes_leaves_no_lease_behind)
+{
+    struct etcd *etcd = etcd_start(1);
+    hf_error err;
+
+    for (int i = 0; i < 10; i++) {
+        hf_client *client;
+
+        ASSERT_OK(hf_open(etcd_url((int[]){server_port(etcd->members[0])}, 1,
+                                   "ttl=600s"),
+                          NULL, &client, &err),
+                  &err);
+        ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
+        hf_close(client);
+    }
+    ASSERT_HAS(etcd_ctl(etcd, "lease list"), "found 0 leases");
+}
+
 TEST(leader, killed_while_held_keeps_the_lock)
 {
     struct etcd *etcd = etcd_start(3);
