@@ -159,9 +159,10 @@ static uint64_t field_of(const char *message, const char *end, unsigned field,
         uint64_t number = 0;
         int shift = 0;
 
-        do
-            number |= (uint64_t)(*message & 0x7f) << shift, shift += 7;
-        while (*message++ & 0x80);
+        do {
+            number |= (uint64_t)(*message & 0x7f) << shift;
+            shift += 7;
+        } while (*message++ & 0x80);
         if (tag >> 3 == field) {
             *at = message;
             return number;
@@ -226,8 +227,8 @@ static void pair(void)
 
 static void connect_to(int port)
 {
-    nghttp2_session_callbacks *callbacks;
-    nghttp2_option *option;
+    nghttp2_session_callbacks *callbacks = NULL;
+    nghttp2_option *option = NULL;
 
     fd = dial_tcp(port);
     if (nghttp2_session_callbacks_new(&callbacks) != 0 ||
