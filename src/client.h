@@ -35,6 +35,12 @@ struct hf__waiter {
 
 enum { HF__CLIENT_WAKES = 16, HF__CLIENT_SPARES = 64, HF__CLIENT_BATCH = 256 };
 
+/* Something that may not be worth its price here and now. */
+struct hf__trial {
+    int64_t from_ns;  /* when it is tried again */
+    int64_t pause_ns; /* if that fails, it is not for this long */
+};
+
 struct hf_client {
     pthread_mutex_t monitor;
     uint32_t fork_generation; /* of the process that opened it */
@@ -72,8 +78,8 @@ struct hf_client {
     bool polling;              /* the driver is outside, waiting */
     uint32_t served;           /* waiters that are done, on their way out */
     uint32_t expected;         /* of those who were, to ask again */
-    int64_t gather_from_ns;    /* yielding was too dear before this */
-    int64_t gather_pause_ns;   /* and if it is again, is so for this long */
+    struct hf__trial gather;   /* yielding before a poll */
+    struct hf__trial spin;     /* looking before a sleep */
     int64_t listened_ns;       /* when a driver last came back */
     uint32_t asked;            /* tickets ASKING or QUEUED */
     uint32_t owed;             /* tickets LEAVING or renewing */

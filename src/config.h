@@ -58,6 +58,7 @@ struct hf__settings {
     int32_t connect;    /* HF__CONNECT_* */
     int32_t lease;      /* HF__LEASE_* */
     int32_t sync_replicas;
+    int32_t spin;     /* 1 */
     double drift;     /* 0.02: share of a lease that clocks may differ */
     uint64_t require; /* HF_CAP_* that must be there */
     char *prefix;     /* before every name on the engine; "" */

@@ -61,6 +61,9 @@ const struct hf__key hf__keys[] = {
     ROW("drive", CHOICE, drive, "auto", .choices = "auto|app",
         .help = "Who runs the engine: our threads, or the program by "
                 "hf_event_fd() and hf_dispatch()."),
+    ROW("spin", BOOLEAN, spin, "on",
+        .help = "Whether a lone caller looks for an answer for up to 100 us "
+                "before it sleeps, as long as that pays."),
     ROW("connect", CHOICE, connect, "wait", .choices = "wait|lazy",
         .help = "Whether hf_open() waits for the connection."),
     ROW("connect_timeout", DURATION, connect_timeout_ms, "5s", .min = 1,

@@ -47,12 +47,20 @@
  * background thread after this long, if no caller has come by. */
 #define OWED_NS (50 * HF_MS)
 
-/* Beside a busy process a yield gives away a time slice. If one took longer
- * than this, none is tried for a while: the longer the more often it happens,
- * so that a processor that is only disturbed now and then loses little. */
+/* Beside a busy process a yield gives away a time slice: longer than this, and
+ * it was not worth it. */
 #define YIELD_NS (300 * HF_MS / 1000)
-#define YIELD_PAUSE_MIN_NS (2 * HF_MS)
-#define YIELD_PAUSE_MAX_NS (100 * HF_MS)
+
+/* To sleep and be woken takes longer than what many servers need for an answer,
+ * so it is first looked for so long, or so often. */
+#define SPIN_NS (100 * HF_MS / 1000)
+#define SPIN_LOOKS 256
+
+/* What was not worth it is left for a while: the longer the more often it
+ * happens, so that a processor that is only disturbed now and then loses
+ * little. */
+#define PAUSE_MIN_NS (2 * HF_MS)
+#define PAUSE_MAX_NS (100 * HF_MS)
 
 /* Who wakes others may be put off the processor by them, and is the last to
  * come back: one yield is for them, one for him. */
@@ -118,16 +126,21 @@ int hf__client_enter(hf_client *client, hf_error *err)
     return rc;
 }
 
-/* Is there something to come that somebody has to hear? */
-static bool expects(const hf_client *client)
+/* Has the engine asked its server something that is not answered? */
+static bool is_under_way(const hf_client *client)
 {
     const struct hf__engine *engine = client->engine;
 
-    if (client->asked + client->owed > 0 || client->connecting)
-        return true;
     while (engine && engine->under_way == 0)
         engine = engine->inner;
     return engine != NULL;
+}
+
+/* Is there something to come that somebody has to hear? */
+static bool expects(const hf_client *client)
+{
+    return client->asked + client->owed > 0 || client->connecting ||
+           is_under_way(client);
 }
 
 /* Something was sent, or is in line, and no caller will come back for it. */
@@ -164,7 +177,7 @@ static void tell_log(struct hf__log_line *line)
 /* Somebody is on its way to the engine, or out, and will send what it finds. */
 static bool gathers(const hf_client *client)
 {
-    if (client->now_ns < client->gather_from_ns)
+    if (client->now_ns < client->gather.from_ns)
         return false;
     return client->driver ? !client->polling : client->served > 0;
 }
@@ -328,19 +341,17 @@ void hf__monitor_look(hf_client *client)
     look(client, &batch);
 }
 
-static void judge_yield(hf_client *client, int64_t took_ns)
+static void judge(struct hf__trial *trial, int64_t now_ns, bool worth)
 {
-    int64_t pause_ns = client->gather_pause_ns;
+    int64_t pause_ns =
+        trial->pause_ns < PAUSE_MIN_NS ? PAUSE_MIN_NS : trial->pause_ns;
 
-    if (pause_ns < YIELD_PAUSE_MIN_NS)
-        pause_ns = YIELD_PAUSE_MIN_NS;
-    if (took_ns <= YIELD_NS) {
-        client->gather_pause_ns = pause_ns / 2;
+    if (worth) {
+        trial->pause_ns = pause_ns / 2;
         return;
     }
-    client->gather_from_ns = client->now_ns + pause_ns;
-    client->gather_pause_ns =
-        2 * pause_ns < YIELD_PAUSE_MAX_NS ? 2 * pause_ns : YIELD_PAUSE_MAX_NS;
+    trial->from_ns = now_ns + pause_ns;
+    trial->pause_ns = 2 * pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : PAUSE_MAX_NS;
 }
 
 /* Let those who were just served come back with what they want next. */
@@ -349,7 +360,7 @@ static void gather(hf_client *client)
     bool worth = client->engine->ops->flush != NULL;
 
     for (int i = 0; i < YIELDS_MAX && client->expected > 0 && worth &&
-                    client->now_ns >= client->gather_from_ns;
+                    client->now_ns >= client->gather.from_ns;
          i++) {
         int64_t before_ns = client->now_ns;
 
@@ -357,15 +368,38 @@ static void gather(hf_client *client)
         hf__world->yield();
         (void)pthread_mutex_lock(&client->monitor);
         hf__monitor_turn(client);
-        judge_yield(client, client->now_ns - before_ns);
+        judge(&client->gather, client->now_ns,
+              client->now_ns - before_ns <= YIELD_NS);
     }
     client->expected = 0;
+}
+
+/* An answer is looked for by who is alone: others would rather have the
+ * processor. */
+static bool may_spin(const hf_client *client)
+{
+    return client->now_ns >= client->spin.from_ns && is_under_way(client) &&
+           client->waiters.next == client->waiters.prev;
+}
+
+/* Without the monitor. */
+static bool spin(hf_client *client, struct hf__loop_batch *batch)
+{
+    int64_t until_ns = hf__now() + SPIN_NS;
+
+    for (int i = 0; i < SPIN_LOOKS && hf__now() < until_ns; i++) {
+        if (hf__loop_poll(&client->loop, batch, 0) > 0)
+            return true;
+    }
+    return false;
 }
 
 static void drive(hf_client *client, int64_t until_ns)
 {
     struct hf__engine *engine = client->engine;
+    bool spins = may_spin(client);
     struct hf__loop_batch batch;
+    bool found;
 
     batch.n = 0;
     if (client->settings.drive == HF__DRIVE_APP &&
@@ -373,12 +407,15 @@ static void drive(hf_client *client, int64_t until_ns)
         until_ns = hf__loop_next_due(&client->loop); /* no other clock here */
     client->polling = true;
     depart(client, /* send= */ true);
+    found = spins && spin(client, &batch);
     if (engine->ops->wait)
         engine->ops->wait(engine, until_ns);
-    else
+    else if (!found)
         (void)hf__loop_poll(&client->loop, &batch, until_ns);
     (void)pthread_mutex_lock(&client->monitor);
     client->polling = false;
+    if (spins)
+        judge(&client->spin, client->now_ns, found);
     look(client, &batch);
     client->listened_ns = client->now_ns;
 }

@@ -175,6 +175,13 @@ const struct hf__world hf__world_real = {
 
 const struct hf__world *hf__world = &hf__world_real;
 
+int hf__processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 uint64_t hf__random_below(uint64_t bound)
 {
     uint64_t number = 0;

@@ -92,6 +92,9 @@ static inline int64_t hf__ms_to_ns(int64_t ms)
 /* A serial number that no thread has. */
 uint64_t hf__world_serial(void);
 
+/* On how many the calling thread may run; 1 if that is not known. */
+int hf__processors(void);
+
 /* A number below @bound; 0 if @bound is 0. */
 uint64_t hf__random_below(uint64_t bound);
 

@@ -160,3 +160,69 @@ TEST(monitor, cheap_yields_make_the_pause_after_a_dear_one_short_again)
     ASSERT_EQ(yields, 1 + 3);
     assert_pause(client, 2);
 }
+
+static int looks;
+static int64_t look_takes_ms;
+
+static int count_look(struct hf__loop *loop, struct hf__loop_batch *batch,
+                      int64_t until_ns)
+{
+    looks += until_ns == 0;
+    core_stop_ms(until_ns == 0 ? look_takes_ms : 1);
+    return hf__world_real.poll(loop, batch, 0);
+}
+
+/* A blocking call whose answer is under way, and does not come: how often was
+ * it looked for? The last time is before the call gives up. */
+static int looks_in_vain(hf_client *client)
+{
+    core_world()->poll = count_look;
+    looks = -1;
+    core_engine()->under_way = 1;
+    call_in_vain(client, /* others= */ 0);
+    core_engine()->under_way = 0;
+    return looks;
+}
+
+TEST(monitor, an_answer_under_way_is_looked_for_before_the_caller_sleeps)
+{
+    hf_client *client = core_open("");
+
+    look_takes_ms = 0;
+    client->spin.from_ns = 0; /* as if there were other processors */
+    ASSERT_EQ(looks_in_vain(client), 256);
+    ASSERT_EQ(looks_in_vain(client), 0); /* it was not worth it */
+    core_stop_ms(2);
+    ASSERT_EQ(looks_in_vain(client), 256);
+    core_stop_ms(2);
+    ASSERT_EQ(looks_in_vain(client), 0);
+}
+
+TEST(monitor, who_looks_for_an_answer_gives_up_when_its_time_is_over)
+{
+    hf_client *client = core_open("");
+
+    look_takes_ms = 1;
+    client->spin.from_ns = 0;
+    ASSERT_EQ(looks_in_vain(client), 1);
+}
+
+TEST(monitor, nobody_looks_for_an_answer_beside_others_who_wait)
+{
+    hf_client *client = core_open("");
+    struct hf__waiter another;
+
+    look_takes_ms = 0;
+    client->spin.from_ns = 0;
+    hf__waiter_init(&another);
+    another.done = true; /* it does not want the driver's role */
+    hf__list_append(&client->waiters, &another.link);
+    ASSERT_EQ(looks_in_vain(client), 0);
+    hf__list_remove(&another.link);
+}
+
+TEST(monitor, nobody_looks_for_an_answer_with_spin_off)
+{
+    look_takes_ms = 0;
+    ASSERT_EQ(looks_in_vain(core_open("spin=off")), 0);
+}
