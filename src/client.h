@@ -78,6 +78,7 @@ struct hf_client {
     bool polling;              /* the driver is outside, waiting */
     uint32_t served;           /* waiters that are done, on their way out */
     uint32_t expected;         /* of those who were, to ask again */
+    uint32_t yields;           /* that a driver may make for them */
     struct hf__trial gather;   /* yielding before a poll */
     struct hf__trial spin;     /* looking before a sleep */
     int64_t listened_ns;       /* when a driver last came back */

@@ -24,9 +24,9 @@
  *
  * Requests are gathered. While a driver is named but not yet polling, others
  * leave their bytes to it, and without a driver to who was served and is on
- * its way out; and as long as somebody who was served has not asked again, a
- * driver lets others run before it polls. Eight commands then travel in one
- * send. A lone caller never yields.
+ * its way out; and a driver lets others run before it polls, as long as some
+ * are served, or were and have not asked again. Eight commands then travel in
+ * one send. A lone caller never yields.
  *
  * Wakes are collected inside and delivered after unlocking. The word may be
  * gone by then, with its client or its stack: unpark never reads it.
@@ -292,6 +292,7 @@ static void wake(hf_client *client, struct hf__waiter *waiter)
         waiter->served = true;
         client->served++;
         client->expected++;
+        client->yields = YIELDS_MAX;
     }
     if (waiter->call != 0) {
         client->called |= waiter->call;
@@ -354,24 +355,29 @@ static void judge(struct hf__trial *trial, int64_t now_ns, bool worth)
     trial->pause_ns = 2 * pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : PAUSE_MAX_NS;
 }
 
+/* Since somebody was served, once for him; and again for who is missing. */
+static bool may_yield(const hf_client *client)
+{
+    return client->yields == YIELDS_MAX ||
+           (client->yields > 0 && client->expected > 0);
+}
+
 /* Let those who were just served come back with what they want next. */
 static void gather(hf_client *client)
 {
-    bool worth = client->engine->ops->flush != NULL;
+    int64_t before_ns = client->now_ns;
 
-    for (int i = 0; i < YIELDS_MAX && client->expected > 0 && worth &&
-                    client->now_ns >= client->gather.from_ns;
-         i++) {
-        int64_t before_ns = client->now_ns;
-
-        depart(client, /* send= */ true);
-        hf__world->yield();
-        (void)pthread_mutex_lock(&client->monitor);
-        hf__monitor_turn(client);
-        judge(&client->gather, client->now_ns,
-              client->now_ns - before_ns <= YIELD_NS);
+    client->yields--;
+    if (!client->engine->ops->flush || before_ns < client->gather.from_ns) {
+        client->yields = 0;
+        return;
     }
-    client->expected = 0;
+    depart(client, /* send= */ true);
+    hf__world->yield();
+    (void)pthread_mutex_lock(&client->monitor);
+    hf__monitor_turn(client);
+    judge(&client->gather, client->now_ns,
+          client->now_ns - before_ns <= YIELD_NS);
 }
 
 /* An answer is looked for by who is alone: others would rather have the
@@ -402,6 +408,8 @@ static void drive(hf_client *client, int64_t until_ns)
     bool found;
 
     batch.n = 0;
+    client->expected = 0;
+    client->yields = 0;
     if (client->settings.drive == HF__DRIVE_APP &&
         until_ns > hf__loop_next_due(&client->loop))
         until_ns = hf__loop_next_due(&client->loop); /* no other clock here */
@@ -515,7 +523,7 @@ bool hf__client_wait(hf_client *client, struct hf__waiter *waiter,
             take_role(client, waiter);
         if (client->driver != waiter)
             rest(client, waiter, until_ns);
-        else if (client->expected > 0)
+        else if (may_yield(client))
             gather(client);
         else
             drive(client, until_ns);

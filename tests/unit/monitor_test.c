@@ -37,6 +37,7 @@ static void call_in_vain(hf_client *client, uint32_t others)
     hf_error err;
 
     client->expected = others + 1;
+    client->yields = others > 0 ? 3 : 0;
     opts.wait_ms = 1;
     ASSERT_RC(hf_acquire(client, "mine", &opts, &hold, &err), HF_EUNAVAILABLE,
               &err);
@@ -75,6 +76,21 @@ TEST(monitor, a_driver_yields_for_who_is_late_but_not_for_ever)
     call_in_vain(client, /* others= */ 7);
     ASSERT_EQ(yields, 3);
     ASSERT_EQ(client->expected, 0);
+}
+
+static void another_is_served(void)
+{
+    if (++yields < 5)
+        shared->yields = 3;
+}
+
+TEST(monitor, a_driver_yields_while_others_are_served_by_each_other)
+{
+    shared = core_open("");
+    yields = 0;
+    core_others(another_is_served);
+    call_in_vain(shared, /* others= */ 1);
+    ASSERT_EQ(yields, 5 + 2);
 }
 
 TEST(monitor, what_is_asked_beside_one_who_is_on_its_way_out_goes_with_it)
