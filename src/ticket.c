@@ -73,17 +73,12 @@ static struct hf__ticket *take_spare(hf_client *client)
 static void name_thread(uint64_t serial, char text[24])
 {
     static const char thread[] = "thread ";
-    char digits[12];
-    size_t n = 0;
+    char room[HF_DIGITS];
+    const char *digits = hf__text_number(serial % 1000000000000, room);
 
-    do {
-        digits[sizeof(digits) - ++n] = (char)('0' + serial % 10);
-        serial /= 10;
-    } while (serial > 0 && n < sizeof(digits));
     memcpy(text, thread, sizeof(thread) - 1);
-    text += sizeof(thread) - 1;
-    memcpy(text, digits + sizeof(digits) - n, n);
-    text[n] = '\0';
+    memcpy(text + sizeof(thread) - 1, digits,
+           (size_t)(room + HF_DIGITS - digits));
 }
 
 int hf__ticket_set_owner(struct hf__ticket *ticket,

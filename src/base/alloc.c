@@ -87,6 +87,18 @@ char *hf__strdup(const char *text)
     return hf__strndup(text, strlen(text));
 }
 
+char *hf__text_number(uint64_t number, char room[HF_DIGITS])
+{
+    char *at = room + HF_DIGITS - 1;
+
+    *at = '\0';
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return at;
+}
+
 void hf__text_copy(char *to, size_t size, const char *text)
 {
     size_t len = strlen(text);

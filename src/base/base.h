@@ -44,6 +44,9 @@ static inline void hf__freep(void *pointer)
     hf__free(*(void **)pointer);
 }
 
+/* @number in decimal, terminated, at the end of @room; returns its start. */
+enum { HF_DIGITS = 21 };
+char *hf__text_number(uint64_t number, char room[HF_DIGITS]);
 /* Copy at most size-1 bytes of @text, cut at a UTF-8 boundary, terminated. */
 void hf__text_copy(char *to, size_t size, const char *text);
 

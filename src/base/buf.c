@@ -77,15 +77,10 @@ void hf__buf_add_char(struct hf__buf *buf, char c)
 
 void hf__buf_add_number(struct hf__buf *buf, uint64_t number)
 {
-    char digits[20];
-    char *end = digits + sizeof(digits);
-    char *at = end;
+    char room[HF_DIGITS];
+    const char *digits = hf__text_number(number, room);
 
-    do {
-        *--at = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    hf__buf_append(buf, at, (size_t)(end - at));
+    hf__buf_append(buf, digits, (size_t)(room + HF_DIGITS - 1 - digits));
 }
 
 void hf__buf_vprintf(struct hf__buf *buf, const char *format, va_list args)

@@ -157,7 +157,7 @@ static void on_asked(struct hf__session *session,
 static int add_lock(struct hf__postgres_ticket *mine, bool wait, hf_error *err)
 {
     bool shared = mine->ticket->mode == HF_SHARED;
-    char key[24];
+    char key[HF__PG_DIGITS];
     const char *values[] = {hf__postgres_number(mine->key, key)};
     int rc = hf__advisory_mark(mine, err);
 

@@ -57,7 +57,7 @@ int hf__advisory_about(struct hf__session *main,
                        hf__session_done_fn *done, hf_error *err)
 {
     struct hf__session_call call = {.done = done, .ticket = ticket};
-    char pid[24];
+    char pid[HF__PG_DIGITS];
     const char *values[] = {hf__postgres_number(ghost->pid, pid),
                             ghost->started};
     int rc = hf__session_add(main, statement, values, 2, err);

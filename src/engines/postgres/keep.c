@@ -205,7 +205,7 @@ int hf__advisory_downgrade(struct hf__postgres *postgres,
     struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
     struct hf__session_call call = {.done = on_downgraded,
                                     .ticket = ticket->id};
-    char key[24];
+    char key[HF__PG_DIGITS];
     const char *values[] = {hf__postgres_number(mine->key, key)};
     int rc;
 

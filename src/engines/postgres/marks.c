@@ -22,8 +22,8 @@
 static int add_mark(struct hf__postgres_ticket *mine,
                     enum hf__pg_statement statement, hf_error *err)
 {
-    char first[24];
-    char second[24];
+    char first[HF__PG_DIGITS];
+    char second[HF__PG_DIGITS];
     const char *values[] = {
         hf__postgres_number((int32_t)((uint64_t)mine->mark >> 32), first),
         hf__postgres_number((int32_t)mine->mark, second)};
@@ -108,8 +108,8 @@ bool hf__advisory_is_checked(struct hf__postgres_ticket *mine)
 
 int hf__advisory_add_check(struct hf__postgres_ticket *mine, hf_error *err)
 {
-    char key[24];
-    char mark[24];
+    char key[HF__PG_DIGITS];
+    char mark[HF__PG_DIGITS];
     const char *values[] = {hf__postgres_number(mine->key, key),
                             hf__postgres_number(mine->mark, mark)};
 

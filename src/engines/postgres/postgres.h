@@ -361,7 +361,7 @@ int64_t hf__postgres_mark(const struct hf__postgres *postgres, const char *name,
 struct hf__postgres_name *hf__postgres_name(struct hf__postgres *postgres,
                                             int64_t key);
 /* A number as a text, somewhere in @room. */
-enum { HF__PG_DIGITS = 24 };
+enum { HF__PG_DIGITS = HF_DIGITS + 1 };
 const char *hf__postgres_number(int64_t number, char room[HF__PG_DIGITS]);
 /* Prefix and name, terminated. */
 enum { HF__PG_WHOLE = 128 + HF_NAME_MAX + 1 };

@@ -64,14 +64,9 @@ struct hf__postgres_ticket *hf__postgres_find(
 
 const char *hf__postgres_number(int64_t number, char room[HF__PG_DIGITS])
 {
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    char *at = room + HF__PG_DIGITS - 1;
+    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char *at = hf__text_number(size, room + 1);
 
-    *at = '\0';
-    do {
-        *--at = (char)('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
     if (number < 0)
         *--at = '-';
     return at;

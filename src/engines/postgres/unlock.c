@@ -95,7 +95,7 @@ static void on_unlocked(struct hf__session *session,
 
 static int add_unlock(struct hf__postgres_ticket *mine, hf_error *err)
 {
-    char key[24];
+    char key[HF__PG_DIGITS];
     const char *values[] = {hf__postgres_number(mine->key, key)};
     int rc = hf__session_add(
         mine->session,
