@@ -497,13 +497,16 @@ static void await_users(hf_client *client)
 
 void hf_close(hf_client *client)
 {
+    int rc;
+
     if (!client)
         return;
     if (hf__client_enter_any(client, /* err= */ NULL) != 0)
         return; /* the descriptors are closed; the rest is the parent's */
-    (void)shut(client, client->settings.io_timeout_ms, /* err= */ NULL);
+    rc = shut(client, client->settings.io_timeout_ms, /* err= */ NULL);
     await_users(client);
-    hf__query_farewell(client);
+    if (rc == 0) /* who does not answer is not waited for once more */
+        hf__query_farewell(client);
     hf__monitor_unlock(client);
 
     hf__monitor_stop_background(client);

@@ -184,6 +184,16 @@ static int test_query(struct hf__engine *self, struct hf__query *query,
     return note(CORE_QUERY, NULL, err);
 }
 
+static int test_farewell(struct hf__engine *self, struct hf__query *query,
+                         hf_error *err)
+{
+    int rc = note(CORE_FAREWELL, NULL, err);
+
+    if (rc == 0)
+        hf__up_answer(self, query, 0, /* err= */ NULL);
+    return rc;
+}
+
 static void test_flush(struct hf__engine *self)
 {
     (void)self;
@@ -208,21 +218,29 @@ static const struct hf__engine_ops standard_ops = {
     .downgrade = test_downgrade,
     .list = test_query,
     .version_read = test_query,
+    .farewell = test_farewell,
     .flush = test_flush,
 };
 
 /* ---- the client ------------------------------------------------------------ */
 
-static void core_close(void *arg)
+void core_close(void)
 {
-    (void)arg;
-    automatic = true; /* what is left goes quietly */
+    if (!client)
+        return;
     memset(refusals, 0, sizeof(refusals));
     hf_close(client);
     hf__engine_register(NULL);
     hf__world = &hf__world_real;
     client = NULL;
     ops = standard_ops;
+}
+
+static void close_quietly(void *arg)
+{
+    (void)arg;
+    automatic = true; /* what is left goes quietly */
+    core_close();
 }
 
 void core_traits(uint64_t caps, uint32_t flags)
@@ -269,7 +287,7 @@ hf_client *core_open_behind(const char *wrappers, const char *query)
     (void)snprintf(url, sizeof(url), "%stest:?drive=app%s%s", wrappers,
                    query[0] ? "&" : "", query);
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    test_defer(core_close, NULL);
+    test_defer(close_quietly, NULL);
     return client;
 }
 

@@ -20,6 +20,7 @@ enum core_op {
     CORE_RENEW,
     CORE_DOWNGRADE,
     CORE_QUERY,
+    CORE_FAREWELL,
     CORE_FLUSH,
     CORE_OPS
 };
@@ -37,6 +38,8 @@ struct core_ask {
 hf_client *core_open(const char *query);
 /* The same behind other engines, "trace+" or "fault+trace+". */
 hf_client *core_open_behind(const char *wrappers, const char *query);
+/* Close it before the test is over. */
+void core_close(void);
 struct hf__engine *core_engine(void);
 /* What the core calls, for a test that replaces more of it. */
 struct hf__world *core_world(void);

@@ -321,6 +321,28 @@ TEST(many, is_lost_when_one_member_is)
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
 }
 
+TEST(shutdown, by_close_says_farewell_to_the_engine)
+{
+    (void)core_open("");
+    core_close();
+    ASSERT_EQ(core_count(CORE_FAREWELL), 1);
+}
+
+TEST(shutdown, by_close_says_no_farewell_to_an_engine_that_does_not_answer)
+{
+    struct core_ask ask;
+    int64_t before_ns;
+
+    (void)core_open("io_timeout=3s");
+    (void)core_take(&ask, "jobs", 7, 1);
+    before_ns = core_now_ns();
+    core_close();
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    ASSERT_EQ(core_count(CORE_FAREWELL), 0);
+    ASSERT_EQ((core_now_ns() - before_ns) / HF_MS, 3000);
+    core_end(&ask);
+}
+
 TEST(shutdown, ends_every_gate_that_it_meets)
 {
     struct core_ask asks[40];
