@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "client.h"
 #include "event.h"
 #include "tempdir.h"
 #include "test.h"
@@ -279,6 +280,48 @@ TEST(stress, a_shutdown_in_the_midst_ends_every_call)
         ASSERT_EQ(stress.errors, 0);
         hf_close(stress.client);
     }
+}
+
+static void *waiting_thread(void *arg)
+{
+    struct stress *stress = arg;
+
+    for (int i = 0; i < stress->rounds; i++)
+        acquire_once(stress, stress->client, /* name= */ 0, HF_FOREVER);
+    return NULL;
+}
+
+static uint64_t waiting_in(hf_client *client)
+{
+    uint64_t waiting;
+
+    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    waiting = client->metrics.waiting;
+    hf__client_leave(client);
+    return waiting;
+}
+
+/* Only 32 of them have a call of the client's bell. */
+TEST(stress, more_threads_wait_than_one_word_can_tell_apart)
+{
+    enum { THREADS = 40 };
+    struct stress stress = {.rounds = 5};
+    pthread_t threads[THREADS];
+    hf_hold *hold;
+    hf_error err;
+
+    stress.client = open_client("", tempdir_new());
+    ASSERT_OK(hf_acquire(stress.client, names[0], NULL, &hold, &err), &err);
+    for (int i = 0; i < THREADS; i++)
+        ASSERT_EQ(pthread_create(&threads[i], NULL, waiting_thread, &stress),
+                  0);
+    EVENTUALLY(waiting_in(stress.client) == THREADS);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    for (int i = 0; i < THREADS; i++)
+        ASSERT_EQ(pthread_join(threads[i], NULL), 0);
+    ASSERT_EQ(stress.errors, 0);
+    ASSERT_EQ(stress.counters[0], (long)THREADS * stress.rounds);
+    hf_close(stress.client);
 }
 
 static void *checking_thread(void *arg)
