@@ -113,6 +113,61 @@ TEST(shedlock, a_name_has_64_characters_at_most)
     ASSERT_STREQ(key("shedlock", name), "refused");
 }
 
+/* ---- rows ------------------------------------------------------------------ */
+
+/* The name whose row @key is of, or "none". */
+static const char *name(const char *in, const char *prefix, const char *key)
+{
+    const struct hf__sql_dialect *found = dialect(in);
+    static char words[32];
+    static char to[HF_NAME_MAX + 1];
+
+    (void)snprintf(words, sizeof(words), "%s", prefix);
+    settings.prefix = words;
+    return hf__sql_dialect_name(found, &settings, key, strlen(key), to)
+               ? to
+               : "none";
+}
+
+TEST(row, of_a_name_tells_it_without_the_prefix)
+{
+    ASSERT_STREQ(name("shedlock", "", "jobs"), "jobs");
+    ASSERT_STREQ(name("shedlock", "team/", "team/jobs"), "jobs");
+    ASSERT_STREQ(name("spring", "", "0b6e1d2c-9f3a-4c5d-8e7f-001122334455"),
+                 "0b6e1d2c-9f3a-4c5d-8e7f-001122334455");
+}
+
+/* Its holder is a stranger, whose lock nobody can ask for here. */
+TEST(row, that_no_name_would_find_is_none)
+{
+    char longer[HF_NAME_MAX + 3] = "";
+
+    ASSERT_STREQ(name("shedlock", "", ""), "none");
+    ASSERT_STREQ(name("shedlock", "team/", "team/"), "none");
+    ASSERT_STREQ(name("shedlock", "team/", "other/jobs"), "none");
+    ASSERT_STREQ(name("shedlock", "", "two\nlines"), "none");
+    ASSERT_STREQ(name("shedlock", "", "no \xff text"), "none");
+    memset(longer, 'x', 65);
+    ASSERT_STREQ(name("shedlock", "", longer), "none");
+    memset(longer, 'x', sizeof(longer) - 1);
+    ASSERT_STREQ(name("shedlock", "", longer), "none");
+    ASSERT_STREQ(name("spring", "", "jobs"), "none");
+    ASSERT_STREQ(name("spring", "", "0B6E1D2C-9F3A-4C5D-8E7F-001122334455"),
+                 "none");
+}
+
+TEST(row, of_a_digest_has_no_prefix)
+{
+    hf_error err;
+
+    settings.prefix = nothing;
+    ASSERT_EQ(hf__sql_dialect_list(dialect("spring"), &settings, "", &err), 0);
+    ASSERT_EQ(hf__sql_dialect_list(dialect("spring"), &settings, "a", &err),
+              HF_EUNSUPPORTED);
+    ASSERT_EQ(hf__sql_dialect_list(dialect("shedlock"), &settings, "a", &err),
+              0);
+}
+
 /* ---- tables ---------------------------------------------------------------- */
 
 static const char *text(const char *in, const char *table)

@@ -31,11 +31,12 @@
     "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
     "START TRANSACTION;" changes ";ROLLBACK;END"
 
-/* The columns of hf__mysql_show; the holder stands where an owner would. */
+/* The columns of hf__mysql_list; the holder stands where an owner would. */
 #define LINES(who) "CONCAT(x'0A0A',CONVERT(" who " USING utf8mb4))"
 #define LEFT(until) "TIMESTAMPDIFF(MICROSECOND," NOW "," until ")"
-#define SHOW(until, since, who)                                                \
-    "SELECT $P,1,0,0,0," LEFT(until) "," since "," LINES(who) " FROM @ WHERE "
+#define ROWS(key, until, since, who)                                           \
+    "SELECT " key ",1,0,0,0," LEFT(until) "," since                            \
+                                          "," LINES(who) " FROM @ WHERE "
 
 /* Compare, free, and was there somebody? */
 #define BREAK(where, change)                                                   \
@@ -50,8 +51,16 @@
 #define SAME "CAST(name AS BINARY)=CAST(VALUES(name) AS BINARY)"
 #define OURS "locked_by=VALUES(locked_by)"
 #define FREE SAME " AND (lock_until<=VALUES(locked_at) OR " OURS ")"
-#define HELD_ROW "name=" NAME " AND lock_until>" NOW
+#define LASTS "lock_until>" NOW
+#define HELD_ROW "name=" NAME " AND " LASTS
 #define ROW HELD_ROW " AND locked_by=" HOLDER
+/* Whatever the collation. */
+#define BYTES "CAST(CONVERT(name USING utf8mb4) AS BINARY)"
+#define HELD_NAME HELD_ROW " AND " BYTES "=$N"
+#define SHEDLOCK_ROWS                                                          \
+    ROWS("name", "lock_until",                                                 \
+         "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,locked_at," NOW "))",           \
+         "locked_by")
 
 static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
     [HF__MYSQL_MAKE] =
@@ -68,17 +77,14 @@ static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
         "locked_at=IF(" FREE ",VALUES(locked_at),locked_at),"
         "locked_by=IF(" FREE ",VALUES(locked_by),locked_by),"
         "lock_until=IF(" SAME " AND " OURS ",VALUES(lock_until),lock_until) "
-        "RETURNING locked_by=" HOLDER
-        ",CAST(CONVERT(name USING utf8mb4) AS BINARY)=$N,locked_by",
+        "RETURNING locked_by=" HOLDER "," BYTES "=$N,locked_by",
     [HF__MYSQL_KEEP] = "UPDATE @ SET lock_until=" ENDS " WHERE " ROW,
     [HF__MYSQL_LEAVE] = "UPDATE @ SET lock_until=UTC_TIMESTAMP(3) WHERE " ROW,
-    [HF__MYSQL_SHOW] =
-        SHOW("lock_until",
-             "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,locked_at," NOW "))",
-             "locked_by") HELD_ROW,
+    [HF__MYSQL_SHOW] = SHEDLOCK_ROWS HELD_NAME,
+    [HF__MYSQL_LIST] = SHEDLOCK_ROWS LASTS " AND LEFT(" BYTES ",$Z)=$P",
     [HF__MYSQL_BREAK] =
-        BREAK(HELD_ROW, "UPDATE @ SET lock_until=UTC_TIMESTAMP(3) "
-                        "WHERE " HELD_ROW " AND locked_by=_utf8mb4 $O"),
+        BREAK(HELD_NAME, "UPDATE @ SET lock_until=UTC_TIMESTAMP(3) "
+                         "WHERE " HELD_NAME " AND locked_by=_utf8mb4 $O"),
     [HF__MYSQL_TRY] =
         TRY_OUT("INSERT INTO @(name,lock_until,locked_at,locked_by) "
                 "VALUES(" NAME "," NOW "," NOW ",'') "
@@ -86,12 +92,16 @@ static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
                 "UPDATE @ SET locked_by='' WHERE name=" NAME),
 };
 #undef ROW
+#undef LASTS
 
 /* ---- Spring ------------------------------------------------------------ */
 
-#define KEY "LOCK_KEY=" NAME " AND REGION=_utf8mb4 $G"
+#define HERE "REGION=_utf8mb4 $G"
+#define KEY "LOCK_KEY=" NAME " AND " HERE
 #define ROW KEY " AND CLIENT_ID=" HOLDER
-#define HELD_KEY KEY " AND EXPIRED_AFTER>=" NOW
+#define LASTS "EXPIRED_AFTER>=" NOW
+#define HELD_KEY KEY " AND " LASTS
+#define SPRING_ROWS ROWS("LOCK_KEY", "EXPIRED_AFTER", "-1000", "CLIENT_ID")
 
 static const char *const spring[HF__MYSQL_DIALECT_TEXTS] = {
     [HF__MYSQL_MAKE] =
@@ -112,7 +122,8 @@ static const char *const spring[HF__MYSQL_DIALECT_TEXTS] = {
         "EXPIRED_AFTER) RETURNING CLIENT_ID=" HOLDER ",1,CLIENT_ID",
     [HF__MYSQL_KEEP] = "UPDATE @ SET EXPIRED_AFTER=" ENDS " WHERE " ROW,
     [HF__MYSQL_LEAVE] = "DELETE FROM @ WHERE " ROW,
-    [HF__MYSQL_SHOW] = SHOW("EXPIRED_AFTER", "-1000", "CLIENT_ID") HELD_KEY,
+    [HF__MYSQL_SHOW] = SPRING_ROWS HELD_KEY,
+    [HF__MYSQL_LIST] = SPRING_ROWS HERE " AND " LASTS,
     [HF__MYSQL_BREAK] = BREAK(HELD_KEY, "DELETE FROM @ WHERE " KEY
                                         " AND CLIENT_ID=_utf8mb4 $O"),
     [HF__MYSQL_TRY] = TRY_OUT(

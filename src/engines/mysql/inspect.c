@@ -36,19 +36,21 @@ static bool answered(struct hf__mysql *mysql, struct hf__query *query,
 static hf__mysql_done_fn on_version;
 static hf__mysql_done_fn on_committed;
 
-/* Whether a dialect has an answer: it knows who has one name. */
+/* Whether a dialect has an answer: it knows who holds. */
 static int is_told(const struct hf__mysql *mysql, const struct hf__query *query,
                    const char *text, hf_error *err)
 {
+    const struct hf__settings *settings = mysql->base.host->settings;
     char key[HF__SQL_KEY];
 
+    if (text == mysql->dialect_texts[HF__MYSQL_LIST])
+        return hf__sql_dialect_list(mysql->dialect, settings, query->prefix,
+                                    err);
     if (text != mysql->dialect_texts[HF__MYSQL_SHOW] &&
         text != mysql->dialect_texts[HF__MYSQL_BREAK])
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "dialect=%s cannot; it tells who has one name",
+        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s cannot",
                         mysql->dialect->name);
-    return hf__sql_dialect_key(mysql->dialect, mysql->base.host->settings,
-                               query->name, key, err);
+    return hf__sql_dialect_key(mysql->dialect, settings, query->name, key, err);
 }
 
 static int ask(struct hf__engine *engine, struct hf__query *query,
@@ -83,11 +85,20 @@ static int ask(struct hf__engine *engine, struct hf__query *query,
 enum { NAME, ROLE, MODE, SLOTS, TOKEN, LEFT, SINCE, RECORD };
 
 /* A name as the program knows it; false if it cannot be one of ours. */
-static bool read_name(const struct hf__mysql *mysql, const char *field,
+static bool read_name(const struct hf__mysql *mysql,
+                      const struct hf__query *query, const char *field,
                       unsigned long len, char name[HF_NAME_MAX + 1])
 {
-    size_t prefix = strlen(mysql->base.host->settings->prefix);
+    const struct hf__settings *settings = mysql->base.host->settings;
+    size_t prefix = strlen(settings->prefix);
 
+    if (query->name) {
+        hf__text_copy(name, HF_NAME_MAX + 1, query->name);
+        return true;
+    }
+    if (mysql->dialect)
+        return field &&
+               hf__sql_dialect_name(mysql->dialect, settings, field, len, name);
     if (!field || len <= prefix || len - prefix > HF_NAME_MAX)
         return false;
     memcpy(name, field + prefix, len - prefix);
@@ -130,7 +141,7 @@ static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
     while (rc == 0 && hf__mysql_row(reply, &row, &lengths)) {
         char name[HF_NAME_MAX + 1];
 
-        if (!read_name(mysql, row[NAME], lengths[NAME], name))
+        if (!read_name(mysql, call->query, row[NAME], lengths[NAME], name))
             continue;
         if (strcmp(name, before) != 0)
             place = 0;
@@ -145,11 +156,12 @@ int hf__mysql_list_locks(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
     const struct hf__mysql *mysql = (struct hf__mysql *)engine;
-    const char *show =
-        mysql->dialect ? mysql->dialect_texts[HF__MYSQL_SHOW] : hf__mysql_show;
+    const char *text = query->name ? hf__mysql_show : hf__mysql_list;
 
-    return ask(engine, query, query->name ? show : hf__mysql_list, on_listed,
-               err);
+    if (mysql->dialect)
+        text =
+            mysql->dialect_texts[query->name ? HF__MYSQL_SHOW : HF__MYSQL_LIST];
+    return ask(engine, query, text, on_listed, err);
 }
 
 /* ---- tokens ------------------------------------------------------------ */

@@ -204,6 +204,7 @@ enum hf__mysql_dialect_text {
     HF__MYSQL_KEEP,
     HF__MYSQL_LEAVE,
     HF__MYSQL_SHOW,  /* as hf__mysql_show */
+    HF__MYSQL_LIST,  /* as hf__mysql_list, with keys for names */
     HF__MYSQL_BREAK, /* as hf__mysql_break */
     HF__MYSQL_TRY,   /* every right that a lock needs, and nothing stays */
     HF__MYSQL_DIALECT_TEXTS

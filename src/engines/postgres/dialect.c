@@ -179,48 +179,92 @@ static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
 
 /* ---- looking, breaking --------------------------------------------------- */
 
-/* The columns of WHO. */
-enum { HOLDER, LEASE, SINCE };
+/* The columns of WHO and HELD. */
+enum { HOLDER, LEASE, SINCE, KEY };
+
+static int add_row(struct hf__query *query, const char *name,
+                   const PGresult *rows, int row)
+{
+    hf_lock_info info = {
+        .role = HF_HOLDER,
+        .mode = HF_EXCLUSIVE,
+        .name = name,
+        .owner = hf__session_text(rows, row, HOLDER),
+        .host = "",
+        .note = "",
+        .lease_ms = hf__session_number(rows, row, LEASE, -1),
+        .since_ms = hf__session_number(rows, row, SINCE, -1),
+        .alive = 2,
+    };
+
+    return hf__query_add_lock(query, &info);
+}
+
+/* Rows by whose key nobody could ask are left out. */
+static int add_rows(const struct hf__postgres *postgres,
+                    struct hf__query *query, const PGresult *rows)
+{
+    int rc = 0;
+
+    for (int row = 0; row < hf__pq.PQntuples(rows) && rc == 0; row++) {
+        char name[HF_NAME_MAX + 1];
+        const char *key = query->name ? "" : hf__session_text(rows, row, KEY);
+
+        if (query->name)
+            rc = add_row(query, query->name, rows, row);
+        else if (hf__sql_dialect_name(postgres->dialect,
+                                      postgres->base.host->settings, key,
+                                      strlen(key), name))
+            rc = add_row(query, name, rows, row);
+    }
+    return rc;
+}
 
 static void on_shown(struct hf__session *session,
                      const struct hf__session_call *call,
                      const struct hf__session_answer *answer)
 {
-    hf_lock_info info = {.role = HF_HOLDER,
-                         .mode = HF_EXCLUSIVE,
-                         .name = call->query->name,
-                         .host = "",
-                         .note = "",
-                         .alive = 2};
-    int rc = 0;
-
-    if (!hf__postgres_usable(session, call->query, answer))
-        return;
-    if (hf__pq.PQntuples(answer->last) == 1) {
-        info.owner = hf__session_text(answer->last, 0, HOLDER);
-        info.lease_ms = hf__session_number(answer->last, 0, LEASE, -1);
-        info.since_ms = hf__session_number(answer->last, 0, SINCE, -1);
-        rc = hf__query_add_lock(call->query, &info);
-    }
-    hf__postgres_answer(session, call->query, rc);
+    if (hf__postgres_usable(session, call->query, answer))
+        hf__postgres_answer(
+            session, call->query,
+            add_rows(session->engine, call->query, answer->last));
 }
 
-static int show(struct hf__engine *engine, struct hf__query *query,
+/* A whole prefix stands where a key would. */
+static int add_held(struct hf__postgres *postgres, const char *prefix,
+                    hf_error *err)
+{
+    const struct hf__settings *settings = postgres->base.host->settings;
+    char whole[HF__PG_WHOLE];
+    const char *values[] = {whole, settings->region};
+    int rc = hf__sql_dialect_list(postgres->dialect, settings, prefix, err);
+
+    hf__postgres_whole(postgres, prefix, whole);
+    return rc != 0
+               ? rc
+               : hf__session_add(&postgres->main, HF__PG_HELD, values,
+                                 postgres->dialect->has_region ? 2 : 1, err);
+}
+
+static int add_who(struct hf__postgres *postgres, const char *name,
+                   hf_error *err)
+{
+    struct words words;
+    int rc = begin_with(&words, postgres, name, err);
+
+    return rc != 0 ? rc
+                   : hf__session_add(&postgres->main, HF__PG_WHO, words.values,
+                                     words.key_n, err);
+}
+
+static int list(struct hf__engine *engine, struct hf__query *query,
                 hf_error *err)
 {
     struct hf__postgres *postgres = hf__postgres_of(engine);
     struct hf__session_call call = {.done = on_shown, .query = query};
-    struct words words;
-    int rc;
+    int rc = query->name ? add_who(postgres, query->name, err)
+                         : add_held(postgres, query->prefix, err);
 
-    if (!query->name)
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "dialect=%s cannot; it tells who has one name",
-                        postgres->dialect->name);
-    rc = begin_with(&words, postgres, query->name, err);
-    if (rc == 0)
-        rc = hf__session_add(&postgres->main, HF__PG_WHO, words.values,
-                             words.key_n, err);
     return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
 }
 
@@ -274,7 +318,7 @@ const struct hf__postgres_mode hf__postgres_in_dialect = {
     .up = hf__postgres_row_up,
     .down = hf__postgres_row_down,
     .tick = tick,
-    .list = show,
+    .list = list,
     .break_lock = break_lock,
 };
 

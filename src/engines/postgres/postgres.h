@@ -86,6 +86,7 @@ enum hf__pg_statement {
     HF__PG_WHO,  /* … has it, for how long still, since when: ms */
     HF__PG_KEEP, /* → 1, or no row */
     HF__PG_GIVE, /* → 1, or no row */
+    HF__PG_HELD, /* all that is: as WHO, and the key */
     HF__PG_STATEMENTS,
     HF__PG_GREETING = HF__PG_STATEMENTS, /* not prepared */
     HF__PG_SCHEMA,

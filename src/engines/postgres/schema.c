@@ -314,6 +314,7 @@ static const struct {
     [HF__PG_WHO] = {"hf_who", NULL, NULL},
     [HF__PG_KEEP] = {"hf_keep", NULL, NULL},
     [HF__PG_GIVE] = {"hf_give", NULL, NULL},
+    [HF__PG_HELD] = {"hf_held", NULL, NULL},
 };
 
 const char *hf__pg_statement(const struct hf__postgres *postgres,
@@ -401,6 +402,9 @@ const char *hf__pg_schema(const struct hf__postgres *postgres)
 
 #define MS(from, to) "(extract(epoch FROM " to " - " from ") * 1000)::bigint"
 
+#define SHEDLOCK_WHO                                                           \
+    "SELECT locked_by, " MS(UTC, "lock_until") ", greatest(0, " MS(            \
+        "locked_at", UTC) ")"
 #define SHEDLOCK "name = $1 AND locked_by = $2 AND lock_until > " UTC
 static const char *const shedlock[HF__PG_DIALECT_TEXTS] = {
     "INSERT INTO @ AS l (name, lock_until, locked_at, locked_by) "
@@ -411,10 +415,11 @@ static const char *const shedlock[HF__PG_DIALECT_TEXTS] = {
               "locked_by = excluded.locked_by WHERE l.lock_until <= "
               "excluded.locked_at "
               "OR l.locked_by = excluded.locked_by RETURNING 1",
-    "SELECT locked_by, " MS(UTC, "lock_until") ", " MS(
-        "locked_at", UTC) " FROM @ WHERE name = $1 AND lock_until > " UTC,
+    SHEDLOCK_WHO " FROM @ WHERE name = $1 AND lock_until > " UTC,
     "UPDATE @ SET lock_until = " UNTIL("$3") " WHERE " SHEDLOCK " RETURNING 1",
     "UPDATE @ SET lock_until = " UTC " WHERE " SHEDLOCK " RETURNING 1",
+    SHEDLOCK_WHO ", name FROM @ WHERE starts_with(name, $1) "
+                 "AND lock_until > " UTC,
     SET WITH(IS_THERE, IS_THERE),
     ALONE "CREATE TABLE IF NOT EXISTS @ (name VARCHAR(64) NOT NULL, "
           "lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL, "
@@ -422,6 +427,7 @@ static const char *const shedlock[HF__PG_DIALECT_TEXTS] = {
               IS_THERE, IS_THERE),
 };
 
+#define SPRING_WHO "SELECT CLIENT_ID, " MS(UTC, "EXPIRED_AFTER") ", -1"
 #define SPRING "LOCK_KEY = $1 AND REGION = $2 AND CLIENT_ID = $3"
 static const char *const spring[HF__PG_DIALECT_TEXTS] = {
     "INSERT INTO @ AS l (LOCK_KEY, REGION, CLIENT_ID, CREATED_DATE, "
@@ -432,12 +438,12 @@ static const char *const spring[HF__PG_DIALECT_TEXTS] = {
                      "excluded.EXPIRED_AFTER "
                      "WHERE l.EXPIRED_AFTER < excluded.CREATED_DATE "
                      "OR l.CLIENT_ID = excluded.CLIENT_ID RETURNING 1",
-    "SELECT CLIENT_ID, " MS(
-        UTC, "EXPIRED_AFTER") ", -1 "
-                              "FROM @ WHERE LOCK_KEY = $1 AND REGION = $2 AND "
-                              "EXPIRED_AFTER >= " UTC,
+    SPRING_WHO " FROM @ WHERE LOCK_KEY = $1 AND REGION = $2 AND "
+               "EXPIRED_AFTER >= " UTC,
     "UPDATE @ SET EXPIRED_AFTER = " UNTIL("$4") " WHERE " SPRING " RETURNING 1",
     "DELETE FROM @ WHERE " SPRING " RETURNING 1",
+    SPRING_WHO ", LOCK_KEY FROM @ WHERE starts_with(LOCK_KEY, $1) "
+               "AND REGION = $2 AND EXPIRED_AFTER >= " UTC,
     SET WITH(IS_THERE, IS_THERE),
     ALONE "CREATE TABLE IF NOT EXISTS @ (LOCK_KEY CHAR(36) NOT NULL, "
           "REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36), "

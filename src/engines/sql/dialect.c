@@ -142,6 +142,7 @@ static const struct hf__sql_dialect spring = {
     .name = "spring",
     .table = "INT_LOCK",
     .has_region = true,
+    .has_digests = true,
     .put_key = put_name_uuid,
     .put_holder = put_client,
 };
@@ -234,4 +235,33 @@ int hf__sql_dialect_key(const struct hf__sql_dialect *dialect,
 
     (void)snprintf(whole, sizeof(whole), "%s%s", settings->prefix, name);
     return dialect->put_key(whole, to, err);
+}
+
+int hf__sql_dialect_list(const struct hf__sql_dialect *dialect,
+                         const struct hf__settings *settings,
+                         const char *prefix, hf_error *err)
+{
+    if (!dialect->has_digests ||
+        (settings->prefix[0] == '\0' && prefix[0] == '\0'))
+        return 0;
+    return hf__fail(err, HF_EUNSUPPORTED,
+                    "dialect=%s keeps digests, which do not tell what a name "
+                    "begins with; list without a prefix",
+                    dialect->name);
+}
+
+bool hf__sql_dialect_name(const struct hf__sql_dialect *dialect,
+                          const struct hf__settings *settings, const char *key,
+                          size_t len, char to[HF_NAME_MAX + 1])
+{
+    size_t prefix = strlen(settings->prefix);
+    char again[HF__SQL_KEY];
+
+    if (len <= prefix || len - prefix > HF_NAME_MAX)
+        return false;
+    memcpy(to, key + prefix, len - prefix);
+    to[len - prefix] = '\0';
+    return hf_name_check(to, len - prefix, /* err= */ NULL) == 0 &&
+           hf__sql_dialect_key(dialect, settings, to, again, NULL) == 0 &&
+           strlen(again) == len && memcmp(again, key, len) == 0;
 }

@@ -23,6 +23,7 @@ struct hf__sql_dialect {
     const char *name;
     const char *table; /* as they call it */
     bool has_region;   /* a key is a region and a name */
+    bool has_digests;  /* a key does not tell the name */
     int (*put_key)(const char *name, char to[HF__SQL_KEY], hf_error *err);
     void (*put_holder)(const struct hf__engine_host *host, uint64_t ticket,
                        char to[HF__SQL_HOLDER]);
@@ -42,6 +43,16 @@ int hf__sql_dialect_texts(const struct hf__engine *engine,
 int hf__sql_dialect_key(const struct hf__sql_dialect *dialect,
                         const struct hf__settings *settings, const char *name,
                         char to[HF__SQL_KEY], hf_error *err);
+/* May what begins with prefix and @prefix be listed? A key that is a digest does
+ * not tell. */
+int hf__sql_dialect_list(const struct hf__sql_dialect *dialect,
+                         const struct hf__settings *settings,
+                         const char *prefix, hf_error *err);
+/* The name whose row this is; false if nobody could ask for it by one. A key
+ * that is a digest is a name of its own. */
+bool hf__sql_dialect_name(const struct hf__sql_dialect *dialect,
+                          const struct hf__settings *settings, const char *key,
+                          size_t len, char to[HF_NAME_MAX + 1]);
 /* As Java's UUID.nameUUIDFromBytes() has it. */
 void hf__sql_name_uuid(const char *name, size_t len, char to[HF__SQL_UUID]);
 

@@ -65,7 +65,16 @@ static const char *url_of(const char *kind, const char *ttl)
 
 /* ---- both ways ------------------------------------------------------------ */
 
-static void exclude(const char *kind)
+static int see_java(const hf_lock_info *info, void *ctx)
+{
+    ASSERT_STREQ(info->name, ctx);
+    ASSERT_EQ(info->role, HF_HOLDER);
+    ASSERT_TRUE(info->owner[0] != '\0');
+    ASSERT_TRUE(info->lease_ms > 0 && info->lease_ms <= 60000);
+    return 42;
+}
+
+static void exclude(const char *kind, char *listed)
 {
     struct proc *java;
     hf_client *client;
@@ -79,6 +88,7 @@ static void exclude(const char *kind)
 
     (void)peer_ask(java, "1 ok", "1 lock %s my-lock 60000 0", kind);
     ASSERT_EQ(peer_try(client, "my-lock", X, 0), HF_EBUSY);
+    ASSERT_EQ(hf_list(client, NULL, see_java, listed, NULL), 42);
     (void)peer_ask(java, "1 ok", "1 keep %s my-lock 60000", kind);
     request = peer_await(client, "my-lock", X, 0);
     ASSERT_TRUE(peer_is_waiting(request));
@@ -99,12 +109,16 @@ static void exclude(const char *kind)
 
 TEST(shedlock, and_we_exclude_each_other)
 {
-    exclude("shedlock");
+    char listed[] = "my-lock";
+
+    exclude("shedlock", listed);
 }
 
 TEST(spring, and_we_exclude_each_other)
 {
-    exclude("spring");
+    char listed[] = "eda23b8c-64b2-3f01-8c10-660455d15168";
+
+    exclude("spring", listed);
 }
 
 /* ---- the dead --------------------------------------------------------------- */

@@ -9,6 +9,13 @@
     "locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),"            \
     "locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name)) "
 
+static int count_row(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    ++*(int *)ctx;
+    return 0;
+}
+
 TEST(shedlock, two_names_of_one_row_are_an_error_and_not_one_lock)
 {
     static const char *const others[] = {"JOBS", "jobs ",
@@ -17,6 +24,7 @@ TEST(shedlock, two_names_of_one_row_are_an_error_and_not_one_lock)
     hf_client *client;
     hf_hold *hold;
     hf_error err;
+    int seen = 0;
 
     database_fresh();
     (void)database_do(THEIR_TABLE "COLLATE utf8mb4_unicode_ci");
@@ -25,7 +33,13 @@ TEST(shedlock, two_names_of_one_row_are_an_error_and_not_one_lock)
     for (int i = 0; i < 3; i++) {
         ASSERT_EQ(client_try(client, others[i], &err), HF_EINVAL);
         ASSERT_HAS(err.text, "collation");
+        ASSERT_OK(hf_show(client, others[i], count_row, &seen, &err), &err);
+        ASSERT_EQ(hf_break(client, others[i], 0, "x", &err), HF_ENOTFOUND);
     }
+    ASSERT_OK(hf_list(client, "J", count_row, &seen, &err), &err);
+    ASSERT_EQ(seen, 0);
+    ASSERT_OK(hf_list(client, "j", count_row, &seen, &err), &err);
+    ASSERT_EQ(seen, 1);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_EQ(client_try(client, "JOBS", &err), HF_EINVAL);
     ASSERT_EQ(client_try(client, "jobs", &err), 0);

@@ -320,11 +320,123 @@ TEST(dialect, a_holder_is_shown_and_its_lock_can_be_broken)
         ASSERT_EQ(hf_break(client, "jobs", 0, "theirs", &err), HF_ENOTFOUND);
         ASSERT_OK(hf_show(client, "jobs", see, &seen, &err), &err);
         ASSERT_EQ(seen.n, 1);
-        ASSERT_EQ(hf_list(client, NULL, see, &seen, &err), HF_EUNSUPPORTED);
         ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
         ASSERT_EQ(client_try(client, "jobs", &err), 0);
     }
 }
+
+/* ---- lists ----------------------------------------------------------------- */
+
+struct listed {
+    int n;
+    char rows[8][128]; /* "NAME by OWNER" */
+};
+
+static int list_row(const hf_lock_info *info, void *ctx)
+{
+    struct listed *listed = ctx;
+
+    ASSERT_LT(listed->n, (int)HF_COUNT_OF(listed->rows));
+    ASSERT_EQ(info->role, HF_HOLDER);
+    ASSERT_TRUE(info->lease_ms > 0 && info->lease_ms <= 61000);
+    (void)snprintf(listed->rows[listed->n++], sizeof(listed->rows[0]),
+                   "%s by %s", info->name, info->owner);
+    return 0;
+}
+
+static struct listed list(hf_client *client, const char *prefix)
+{
+    struct listed listed = {0};
+    hf_error err;
+
+    ASSERT_OK(hf_list(client, prefix, list_row, &listed, &err), &err);
+    return listed;
+}
+
+static void insert_shedlock(const char *name, int seconds)
+{
+    (void)database_do("INSERT INTO shedlock(name, lock_until, locked_at, "
+                      "locked_by) VALUES('%s', %s+INTERVAL '%d' SECOND, %s, "
+                      "'their-host')",
+                      name, database_utc, seconds, database_utc);
+}
+
+TEST(shedlock, holders_are_listed_and_strangers_do_no_harm)
+{
+    struct listed all;
+    hf_client *client;
+    hf_client *team;
+    hf_hold *hold;
+
+    database_fresh();
+    client = open_with(SHEDLOCK);
+    team = open_with(SHEDLOCK "&prefix=team/");
+    release(client_acquire(client, "team/free"));
+    hold = client_acquire(client, "team/ours");
+    insert_shedlock("team/theirs", 60);
+    insert_shedlock("TEAM/jobs", 60);
+    insert_shedlock("team/expired", -60);
+    insert_shedlock("team/two\nlines", 60);
+    insert_shedlock("", 60);
+
+    all = list(client, NULL);
+    ASSERT_EQ(all.n, 3);
+    ASSERT_STREQ(all.rows[0], "TEAM/jobs by their-host");
+    ASSERT_HAS(all.rows[1], "team/ours by ");
+    ASSERT_STREQ(all.rows[2], "team/theirs by their-host");
+    ASSERT_EQ(list(client, "team/").n, 2);
+    ASSERT_EQ(list(client, "team/o").n, 1);
+    ASSERT_EQ(list(client, "te%m/").n, 0);
+    ASSERT_EQ(list(client, "x' OR '1'='1").n, 0);
+    all = list(team, NULL);
+    ASSERT_EQ(all.n, 2);
+    ASSERT_HAS(all.rows[0], "ours by ");
+    release(hold);
+    ASSERT_EQ(list(team, "o").n, 0);
+}
+
+static void insert_spring(const char *key, const char *region, int seconds)
+{
+    (void)database_do("INSERT INTO INT_LOCK VALUES('%s', '%s', "
+                      "'11111111-2222-3333-4444-555555555555', %s, "
+                      "%s+INTERVAL '%d' SECOND)",
+                      key, region, database_utc, database_utc, seconds);
+}
+
+/* A name is told by its key, which is a name for the same row. */
+TEST(spring, holders_are_listed_by_their_keys)
+{
+    struct listed all = {0};
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    database_fresh();
+    client = open_with(SPRING);
+    hold = client_acquire(client, "my-lock");
+    insert_spring("00000000-0000-0000-0000-000000000001", "DEFAULT", 60);
+    insert_spring("00000000-0000-0000-0000-000000000002", "DEFAULT", -60);
+    insert_spring("00000000-0000-0000-0000-000000000003", "other", 60);
+    insert_spring("no key at all", "DEFAULT", 60);
+
+    all = list(client, NULL);
+    ASSERT_EQ(all.n, 2);
+    ASSERT_STREQ(all.rows[0], "00000000-0000-0000-0000-000000000001 by "
+                              "11111111-2222-3333-4444-555555555555");
+    ASSERT_HAS(all.rows[1], MY_LOCK " by ");
+    all.n = 0;
+    ASSERT_OK(hf_show(client, MY_LOCK, list_row, &all, &err), &err);
+    ASSERT_EQ(all.n, 1);
+    release(hold);
+    ASSERT_EQ(list(client, "").n, 1);
+    ASSERT_EQ(hf_list(client, "my-", list_row, &all, &err), HF_EUNSUPPORTED);
+    ASSERT_HAS(err.text, "digests");
+    ASSERT_EQ(
+        hf_list(open_with(SPRING "&prefix=a/"), NULL, list_row, &all, &err),
+        HF_EUNSUPPORTED);
+}
+
+/* ---- the doctor ------------------------------------------------------------ */
 
 static int note_failure(const hf_finding *finding, void *ctx)
 {
