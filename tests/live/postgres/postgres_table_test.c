@@ -243,6 +243,70 @@ TEST(renewals, go_by_name_whatever_is_in_it)
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
 
+/* ---- leases -------------------------------------------------------------- */
+
+/* No beat comes in the course of a test. */
+enum { LEASE_MS = 600000 };
+#define LONG_LEASE TABLE "&ttl=600s&drift=0&io_timeout=60s"
+
+/* The only row has been held for a second. */
+static void wait_a_second(struct server *server)
+{
+    EVENTUALLY(
+        atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place WHERE "
+                                 "token IS NOT NULL AND since < "
+                                 "clock_timestamp() - interval '1 s'")) == 1);
+}
+
+/* @asked_ms: when the last request that prolongs it had been answered. */
+static void assert_claim(const hf_hold *hold, int64_t asked_ms)
+{
+    int64_t since_ms = clock_ms() - asked_ms;
+
+    ASSERT_LE(hf_remaining_ms(hold) + since_ms, LEASE_MS);
+}
+
+/* The row lasts from the grant at the server, and nobody knows when that was. */
+TEST(lease, of_a_pushed_grant_counts_from_the_last_answered_request)
+{
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = postgres_open(server_port(server), LONG_LEASE);
+    hf_client *rival = postgres_open(proxy_port(proxy), LONG_LEASE);
+    hf_hold *hold = acquire(client, HF_EXCLUSIVE);
+    hf_request *request;
+    int64_t asked_ms;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
+              &err);
+    EVENTUALLY(
+        atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
+    asked_ms = clock_ms();
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    release(hold);
+    wait_a_second(server);
+    proxy_pass(proxy);
+    ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
+    assert_claim(hold, asked_ms);
+    hf_request_free(request);
+    release(hold);
+}
+
+TEST(lease, is_not_prolonged_by_a_downgrade)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), LONG_LEASE);
+    hf_hold *hold = acquire(client, HF_EXCLUSIVE);
+    int64_t asked_ms = clock_ms();
+    hf_error err;
+
+    wait_a_second(server);
+    ASSERT_OK(hf_downgrade(hold, &err), &err);
+    assert_claim(hold, asked_ms);
+    release(hold);
+}
+
 TEST(table, of_an_older_version_is_told_and_left_alone)
 {
     struct server *server = postgres_start();
