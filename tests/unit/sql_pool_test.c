@@ -248,6 +248,26 @@ TEST(pool, an_idle_one_that_is_dead_is_replaced)
     ASSERT_EQ(pool.n, 1);
 }
 
+TEST(pool, an_idle_one_that_fails_its_test_is_replaced)
+{
+    struct want a;
+    struct want b;
+    hf_error err;
+
+    set_up(1, 1, HF__POOL_FAIL);
+    settings.pool_check = 1;
+    take_ready(&a);
+    hf__sql_pool_give(&pool, a.link);
+    ASSERT_EQ(take(&b), 0);
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "gone");
+    hf__sql_pool_gone(&pool, a.link, &err);
+    ASSERT_EQ(b.failed, 0);
+    ASSERT_EQ(opened, 2);
+    hf__sql_pool_ready(&pool, &links[1]);
+    ASSERT_TRUE(b.link == &links[1]);
+    ASSERT_EQ(pool.n, 1);
+}
+
 TEST(pool, one_that_cannot_be_opened_fails_one_want)
 {
     struct want a;

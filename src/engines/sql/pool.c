@@ -55,7 +55,7 @@ static void unset_idle(struct hf__sql_pool *pool, struct hf__sql_link *link)
 static void unset_opening(struct hf__sql_pool *pool, struct hf__sql_link *link)
 {
     pool->n_opening -= link->opening;
-    link->opening = false;
+    link->opening = link->testing = false;
 }
 
 static void leave(struct hf__sql_pool *pool, struct hf__sql_link *link)
@@ -92,6 +92,7 @@ static struct hf__sql_link *take_idle(struct hf__sql_pool *pool)
         leave(pool, link);
         if (pool->ops->check(pool->owner, link) == 0) {
             enter(pool, link);
+            link->testing = true;
             return NULL;
         }
     }
@@ -204,7 +205,7 @@ static void replace(struct hf__sql_pool *pool)
 void hf__sql_pool_gone(struct hf__sql_pool *pool, struct hf__sql_link *link,
                        const hf_error *err)
 {
-    bool opening = link->opening;
+    bool opening = link->opening && !link->testing;
     struct hf__sql_want *want;
 
     leave(pool, link);

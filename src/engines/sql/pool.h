@@ -30,6 +30,7 @@ struct hf__sql_link {
     struct hf__list all;
     struct hf__list idle; /* in it: nobody uses the connection */
     bool opening;         /* or being tested; nobody's yet */
+    bool testing;
 };
 
 /* Somebody who needs a connection; lives in its owner, zeroed. */
@@ -82,7 +83,8 @@ void hf__sql_pool_ready(struct hf__sql_pool *pool, struct hf__sql_link *link);
 /* @link comes back as good as new; it may be closed now. */
 void hf__sql_pool_give(struct hf__sql_pool *pool, struct hf__sql_link *link);
 /* @link is closed, whoever had it; the engine frees it afterwards. One that was
- * being opened takes the first want with it, which hears @err. */
+ * being opened takes the first want with it, which hears @err; one that was
+ * being tested is replaced. */
 void hf__sql_pool_gone(struct hf__sql_pool *pool, struct hf__sql_link *link,
                        const hf_error *err);
 /* Tell those whose pool.wait is over. */
