@@ -3,6 +3,7 @@
 #include "live/sql/database.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "mysql.h"
 
@@ -10,6 +11,11 @@ static int port;
 
 const char database_utc[] = "UTC_TIMESTAMP(3)";
 const char database_instant[] = "DATETIME(6)";
+
+const char database_session[] =
+    "retry.base=1ms&retry.max_interval=20ms&mode=get_lock";
+const char database_sessions[] =
+    "SELECT COUNT(*) FROM information_schema.processlist WHERE user='locker'";
 
 void database_fresh(void)
 {
@@ -35,6 +41,45 @@ const char *database_url(const char *query)
 void database_forbid_tables(void)
 {
     (void)mysql_do(port, "REVOKE CREATE ON locks.* FROM locker@127.0.0.1");
+}
+
+/* @which of our sessions; false if there is none. */
+static bool end_session(const char *which)
+{
+    int id = atoi(mysql_do(port,
+                           "SELECT COALESCE(MAX(id),0) FROM "
+                           "information_schema.processlist "
+                           "WHERE user='locker' %s",
+                           which));
+
+    if (id != 0)
+        (void)mysql_do(port, "KILL %d", id);
+    return id != 0;
+}
+
+void database_end_newest(void)
+{
+    ASSERT_TRUE(end_session(""));
+}
+
+bool database_end_wait(void)
+{
+    return end_session("AND state='User lock'") ||
+           (mysql_row_waits(port) > 0 &&
+            end_session("AND info LIKE '%FOR UPDATE WAIT%'"));
+}
+
+static void write_again(void *ctx)
+{
+    (void)ctx;
+    database_read_only(false);
+}
+
+void database_read_only(bool on)
+{
+    if (on)
+        test_defer(write_again, NULL);
+    (void)mysql_do(port, "SET GLOBAL read_only=%d", on);
 }
 
 const char *database_jdbc(void)

@@ -93,6 +93,14 @@ hf_client *mysql_open(int port, const char *query)
     return client_open(mysql_url(port, query));
 }
 
+int mysql_row_waits(int port)
+{
+    return atoi(mysql_do(port,
+                         "SELECT variable_value FROM "
+                         "information_schema.global_status WHERE "
+                         "variable_name='Innodb_row_lock_current_waits'"));
+}
+
 void mysql_kill_all(int port)
 {
     (void)mysql_do(port, "KILL USER locker");

@@ -23,6 +23,9 @@ const char *mysql_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *mysql_open(int port, const char *query);
+/* How many statements wait for a row. The tables of InnoDB's transactions do not
+ * tell: they stay as they are for whoever asks ten times a second. */
+int mysql_row_waits(int port);
 /* End every session of our user, behind its back. */
 void mysql_kill_all(int port);
 

@@ -252,9 +252,7 @@ TEST(administrator, who_rolls_back_on_timeout_gives_no_lock_that_holds_nothing)
     ASSERT_OK(
         hf_acquire_start(rival, "jobs", &opts, NULL, NULL, &request, &err),
         &err);
-    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM "
-                                   "information_schema.innodb_trx WHERE "
-                                   "trx_state='LOCK WAIT'")) == 1);
+    EVENTUALLY(mysql_row_waits(port) == 1);
     ASSERT_OK(hf_release(hold, &err), &err);
     ASSERT_OK(hf_request_wait(request, HF_FOREVER, &hold, &err), &err);
     hf_request_free(request);

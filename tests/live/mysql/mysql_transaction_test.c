@@ -112,9 +112,7 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE account SET n=n+1 WHERE id=1"),
               0);
     ASSERT_EQ(pthread_create(&thread, NULL, update_second, lend(two)), 0);
-    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM "
-                                   "information_schema.innodb_trx WHERE "
-                                   "trx_state='LOCK WAIT'")) == 1);
+    EVENTUALLY(mysql_row_waits(port) == 1);
     failed = caller.mysql_query(mine, "UPDATE account SET n=n+1 WHERE id=2");
     (void)pthread_join(thread, &other_failed);
     ASSERT_TRUE((failed != 0) != (other_failed != NULL));

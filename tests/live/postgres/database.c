@@ -3,6 +3,7 @@
 #include "live/sql/database.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "postgres.h"
 
@@ -11,6 +12,12 @@ static bool is_poor;
 
 const char database_utc[] = "timezone('utc', clock_timestamp())";
 const char database_instant[] = "TIMESTAMP";
+
+#define SESSIONS                                                               \
+    "FROM pg_stat_activity WHERE backend_type = 'client backend' "             \
+    "AND pid <> pg_backend_pid()"
+const char database_session[] = "retry.base=1ms&retry.max_interval=20ms";
+const char database_sessions[] = "SELECT count(*) " SESSIONS;
 
 void database_fresh(void)
 {
@@ -46,6 +53,42 @@ void database_forbid_tables(void)
     (void)postgres_do(server,
                       "DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN");
     is_poor = true;
+}
+
+void database_end_newest(void)
+{
+    ASSERT_STREQ(postgres_do(server, "SELECT pg_terminate_backend(pid, 10000) "
+                                     "FROM (SELECT pid " SESSIONS
+                                     " ORDER BY backend_start DESC LIMIT 1) n"),
+                 "t\n");
+}
+
+bool database_end_wait(void)
+{
+    return strcmp(postgres_do(server,
+                              "SELECT pg_terminate_backend(pid, 10000) FROM "
+                              "(SELECT pid FROM pg_locks WHERE NOT granted "
+                              "LIMIT 1) w"),
+                  "t\n") == 0;
+}
+
+static void write_again(void *ctx)
+{
+    (void)ctx;
+    database_read_only(false);
+}
+
+void database_read_only(bool on)
+{
+    if (on)
+        test_defer(write_again, NULL);
+    (void)postgres_do(server, on ? "ALTER SYSTEM SET "
+                                   "default_transaction_read_only = on"
+                                 : "ALTER SYSTEM RESET "
+                                   "default_transaction_read_only");
+    (void)postgres_do(server, "SELECT pg_reload_conf()");
+    EVENTUALLY(strcmp(postgres_do(server, "SHOW default_transaction_read_only"),
+                      on ? "on\n" : "off\n") == 0);
 }
 
 const char *database_jdbc(void)

@@ -22,4 +22,15 @@ extern const char database_instant[];
 /* That user may not make tables any more; it may use them. */
 void database_forbid_tables(void);
 
+/* The mode whose locks live in a session. */
+extern const char database_session[];
+/* How many sessions the user of the tests has. */
+extern const char database_sessions[];
+/* End the newest of them. */
+void database_end_newest(void);
+/* End one that waits for another's lock; false if there is none. */
+bool database_end_wait(void);
+/* Nobody but an administrator may write; until the test is over. */
+void database_read_only(bool on);
+
 #endif
