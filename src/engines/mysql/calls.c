@@ -564,7 +564,8 @@ int hf__mysql_ask(struct hf__mysql_connection *connection,
                   struct hf__ticket *ticket, const char *text,
                   hf__mysql_done_fn *done, int64_t wait_ms, hf_error *err)
 {
-    struct hf__mysql_values values = {.ticket = ticket};
+    struct hf__mysql_values values =
+        hf__mysql_values_of(connection->mysql, ticket);
     struct hf__mysql_call *call = new_for(ticket, done, err);
 
     if (!call)
@@ -579,7 +580,8 @@ int hf__mysql_ask_prepared(struct hf__mysql_connection *connection,
                            hf__mysql_done_fn *done, int64_t wait_ms,
                            hf_error *err)
 {
-    struct hf__mysql_values values = {.ticket = ticket};
+    struct hf__mysql_values values =
+        hf__mysql_values_of(connection->mysql, ticket);
     struct hf__mysql_call *call;
 
     if (connection->sealed)

@@ -166,6 +166,7 @@ struct hf__mysql_ticket {
     struct hf__mysql *mysql;
     struct hf__ticket *self;
     struct hf__sql_want want;
+    uint64_t token;  /* of a row, as it was granted; 0: it was not */
     int64_t poll_ns; /* look again then; 0: not now */
 };
 
@@ -332,8 +333,8 @@ int64_t hf__mysql_listen(struct hf__mysql *mysql, int64_t now_ns);
 
 /* What is put in the place of a '$' and a letter. */
 struct hf__mysql_values {
-    /* N name, T number, R record, L lease in µs, M mode, S slots, W may wait,
-     * F how a row is locked, D what GET_LOCK calls it */
+    /* N name, T number, R record, H both, L lease in µs, M mode, S slots,
+     * W may wait, F how a row is locked, D what GET_LOCK calls it */
     const struct hf__ticket *ticket;
     const char *name;  /* N, where there is no ticket; Z its length; P as it is
                           in our own tables */
@@ -395,6 +396,12 @@ static inline struct hf__mysql_ticket *hf__mysql_ticket(
     const struct hf__mysql *mysql, struct hf__ticket *ticket)
 {
     return hf__engine_ticket(&mysql->base, ticket);
+}
+static inline struct hf__mysql_values hf__mysql_values_of(
+    const struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    return (struct hf__mysql_values){
+        .ticket = ticket, .token = hf__mysql_ticket(mysql, ticket)->token};
 }
 void hf__mysql_ticket_know(struct hf__mysql *mysql, struct hf__ticket *ticket);
 struct hf__ticket *hf__mysql_ticket_find(const struct hf__mysql *mysql,

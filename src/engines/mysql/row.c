@@ -68,6 +68,7 @@ void hf__mysql_row_granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
     mine->unsure = false;
     mine->poll_ns = 0;
     mine->in_row = ticket->mode != HF_EXCLUSIVE;
+    mine->token = token;
     hf__up_granted(&mysql->base, ticket, &grant);
 }
 
@@ -181,7 +182,7 @@ static int renew_some(struct hf__mysql *mysql, struct hf__ticket **tickets,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
     for (size_t i = 0; i < n; i++) {
-        struct hf__mysql_values values = {.ticket = tickets[i]};
+        struct hf__mysql_values values = hf__mysql_values_of(mysql, tickets[i]);
 
         call->tickets[i] = tickets[i]->id;
         if (i > 0)

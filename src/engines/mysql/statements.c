@@ -8,18 +8,19 @@
  * The tables of mode=table:
  *
  *   holdfast_lock     one row per name, never deleted, so that tokens go on.
- *                     The exclusive holder is in it (ticket, until, record);
- *                     if until is 0, the others are those of the last one
+ *                     The exclusive holder is in it: until, and as holder
+ *                     ticket and record; if until is 0, that of the last one
  *   holdfast_ticket   a row for each who waits (role 0), or holds with others
  *                     (role 1)
  *   holdfast_row      mode=for_update: the row that a transaction holds
  *   holdfast_version  hf_version_commit()
  *
- * holdfast_lock.queue is the number of rows that a name has in holdfast_ticket.
- * While it is 0 the row of the name is the whole lock, and one statement of one
- * row takes or frees it. Everything else first locks that row, so that changes
- * of one name are one after the other, in one block that the server carries out
- * without us: a client that stops in the middle keeps nobody waiting.
+ * holdfast_lock.gate is 0 while a name has no rows in holdfast_ticket, and else
+ * more than any instant. While it is 0 the row of the name is the whole lock,
+ * and one statement of one row takes or frees it. Everything else first locks
+ * that row, so that changes of one name are one after the other, in one block
+ * that the server carries out without us: a client that stops in the middle
+ * keeps nobody waiting.
  *
  * Whoever waits asks again; who is first of those that are alive takes the lock
  * when it is free. A waiter that has not asked for its life is forgotten.
@@ -40,11 +41,9 @@ const char hf__mysql_make_tables[] =
     "CREATE TABLE IF NOT EXISTS holdfast_lock("
     "name VARBINARY(400) NOT NULL PRIMARY KEY,"
     "token BIGINT UNSIGNED NOT NULL DEFAULT 0,"
-    "seq BIGINT UNSIGNED NOT NULL DEFAULT 0,"
-    "queue BIGINT UNSIGNED NOT NULL DEFAULT 0,"
-    "ticket VARBINARY(24) NOT NULL DEFAULT '',"
     "until BIGINT UNSIGNED NOT NULL DEFAULT 0,"
-    "record VARBINARY(1024) NOT NULL DEFAULT ''"
+    "gate BIGINT UNSIGNED NOT NULL DEFAULT 0,"
+    "holder VARBINARY(1048) NOT NULL DEFAULT ''"
     ") ENGINE=InnoDB CHARSET=binary;"
     "CREATE TABLE IF NOT EXISTS holdfast_ticket("
     "name VARBINARY(400) NOT NULL,"
@@ -74,20 +73,22 @@ const char hf__mysql_make_tables[] =
 /* The row of a name that is new, or free. VALUES() is what would have been
  * inserted: the token is now. It comes back as the number of the insert. */
 const char hf__mysql_take[] =
-    "INSERT INTO holdfast_lock(name,token,until,ticket,record) "
-    "VALUES($N,LAST_INSERT_ID(" NOW "),token+$L,$T,$R) "
+    "INSERT INTO holdfast_lock(name,token,until,holder) "
+    "VALUES($N,LAST_INSERT_ID(" NOW "),token+$L,$H) "
     "ON DUPLICATE KEY UPDATE token=LAST_INSERT_ID("
-    "GREATEST(token+1,VALUES(token))+0*(VALUES(token)-until-queue*~0)),"
-    "until=VALUES(until),ticket=VALUES(ticket),"
-    "record=VALUES(record)";
+    "GREATEST(token+1,VALUES(token))+0*(VALUES(token)-until-gate)),"
+    "until=VALUES(until),holder=VALUES(holder)";
+/* Of a holder. */
+#define TICKET "LEFT(holder,24)"
+#define RECORD "SUBSTR(holder,25)"
 /* Who has it, if nobody waits. */
-const char hf__mysql_who[] = "SELECT record FROM holdfast_lock "
-                             "WHERE name=$N AND queue=0 AND until>" NOW;
+const char hf__mysql_who[] = "SELECT " RECORD " FROM holdfast_lock "
+                             "WHERE name=$N AND gate=0 AND until>" NOW;
 
 #define BLOCK                                                                  \
     "BEGIN NOT ATOMIC "                                                        \
     "DECLARE "                                                                 \
-    "v_now,v_token,v_until,v_seq,v_mine,v_place,v_held,v_given "               \
+    "v_now,v_token,v_until,v_mine,v_place,v_held,v_given "                     \
     "BIGINT UNSIGNED DEFAULT 0;"                                               \
     "DECLARE v_ok,v_role INT DEFAULT 0;"                                       \
     "DECLARE v_ticket VARBINARY(24) DEFAULT '';"                               \
@@ -95,20 +96,20 @@ const char hf__mysql_who[] = "SELECT record FROM holdfast_lock "
     "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
     "START TRANSACTION;"
 #define LOCK_ROW                                                               \
-    "SELECT token,IF(until=0,'',ticket),until,seq,IF(until=0,'',record) "      \
-    "INTO v_token,v_ticket,v_until,v_seq,v_record "                            \
+    "SELECT token,until,IF(until=0,''," TICKET "),IF(until=0,''," RECORD ") "  \
+    "INTO v_token,v_until,v_ticket,v_record "                                  \
     "FROM holdfast_lock WHERE name=$N FOR UPDATE;"                             \
     "SET v_now=" NOW_INSIDE ";"
 /* Who has not been heard of in time is not there. */
 #define FORGET_DEAD                                                            \
     "IF v_ticket<>'' AND v_ticket<>$T AND v_until<=v_now THEN "                \
-    "SET v_ticket='';SET v_record='';END IF;"                                  \
+    "SET v_ticket='';SET v_until=0;SET v_record='';END IF;"                    \
     "DELETE FROM holdfast_ticket "                                             \
     "WHERE name=$N AND until<=v_now AND ticket<>$T;"
 #define STORE_ROW                                                              \
-    "UPDATE holdfast_lock SET token=v_token,seq=v_seq,ticket=v_ticket,"        \
-    "until=v_until,record=v_record,"                                           \
-    "queue=(SELECT COUNT(*) FROM holdfast_ticket q WHERE q.name=$N) "          \
+    "UPDATE holdfast_lock SET token=v_token,until=v_until,"                    \
+    "holder=CONCAT(v_ticket,v_record),"                                        \
+    "gate=~0*EXISTS(SELECT 1 FROM holdfast_ticket WHERE name=$N) "             \
     "WHERE name=$N;COMMIT;"
 
 const char hf__mysql_acquire_slow[] = BLOCK
@@ -139,8 +140,10 @@ const char hf__mysql_acquire_slow[] = BLOCK
     "ELSE REPLACE INTO holdfast_ticket VALUES"
     "($N,$T,0,1,$M,$S,v_token,v_now+$L,v_now,$R);END IF;"
     "ELSEIF $W THEN "
-    "IF v_role=0 THEN SET v_seq=v_seq+1;INSERT INTO holdfast_ticket VALUES"
-    "($N,$T,v_seq,0,$M,$S,0,v_now+$A,v_now,$R);"
+    "IF v_role=0 THEN "
+    "SELECT COALESCE(MAX(seq),0)+1 INTO v_mine FROM holdfast_ticket "
+    "WHERE name=$N;INSERT INTO holdfast_ticket VALUES"
+    "($N,$T,v_mine,0,$M,$S,0,v_now+$A,v_now,$R);"
     "ELSE UPDATE holdfast_ticket SET until=v_now+$A "
     "WHERE name=$N AND ticket=$T AND until<v_now+$A/2;END IF;"
     "END IF;END IF;" STORE_ROW
@@ -153,16 +156,16 @@ const char hf__mysql_look[] =
     "SELECT (SELECT COUNT(*) FROM holdfast_ticket w WHERE w.name=$N AND "
     "w.role=0 AND w.until>" NOW " AND w.seq<m.seq AND "
     "NOT (w.mode=1 AND m.mode=1)),"
-    "l.ticket='' OR l.until<=" NOW ",m.until>" NOW "+$A/2 "
+    "l.until<=" NOW ",m.until>" NOW "+$A/2 "
     "FROM holdfast_ticket m JOIN holdfast_lock l ON l.name=m.name "
     "WHERE m.name=$N AND m.ticket=$T";
 
-/* The exclusive holder goes; whoever waits sees that it is free. Ticket and
- * record stay, and mean nothing: what comes next is as long, and is written in
- * their place. Two rows are "changed" if it was ours. */
+/* The exclusive holder goes; whoever waits sees that it is free. What it was
+ * stays, and means nothing: what comes next is as long, and is written in its
+ * place. Two rows are "changed" if the grant was still ours. */
 const char hf__mysql_leave_fast[] =
     "INSERT INTO holdfast_lock(name) VALUES($N) "
-    "ON DUPLICATE KEY UPDATE until=until*(ticket<>$T)";
+    "ON DUPLICATE KEY UPDATE until=until*(token<>$K)";
 
 const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
     "SELECT role INTO v_ok FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
@@ -172,7 +175,7 @@ const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
 
 const char hf__mysql_renew_exclusive[] =
     "UPDATE holdfast_lock SET until=" NOW
-    "+$L WHERE name=$N AND ticket=$T AND until>0";
+    "+$L WHERE name=$N AND token=$K AND until>0";
 const char hf__mysql_renew_row[] = "UPDATE holdfast_ticket SET until=" NOW
                                    "+$L WHERE name=$N AND ticket=$T AND role=1";
 
@@ -189,8 +192,8 @@ const char hf__mysql_downgrade[] = BLOCK LOCK_ROW
 #define SINCE(when) "IF(" when ">" NOW ",0," NOW "-" when ")"
 #define LIST(where)                                                            \
     "SELECT name,1,0,0,token,until-" NOW "," SINCE(                            \
-        "token") ",record,0 FROM "                                             \
-                 "holdfast_lock WHERE ticket<>'' AND until>" NOW " AND " where \
+        "token") "," RECORD ",0 FROM "                                         \
+                 "holdfast_lock WHERE until>" NOW " AND " where                \
                  " UNION ALL SELECT name,role,mode,slots,token,until-" NOW     \
                  "," SINCE("since") ",record,seq FROM holdfast_ticket WHERE "  \
                                     "until>" NOW " AND " where                 \
@@ -201,8 +204,8 @@ const char hf__mysql_show[] = LIST("name=$N");
 /* How many holders there are, and how many have the token. */
 const char hf__mysql_check[] =
     "SELECT COUNT(*),COALESCE(SUM(token=$K),0) FROM ("
-    "SELECT token FROM holdfast_lock WHERE name=$N AND ticket<>'' AND "
-    "until>" NOW " UNION ALL SELECT token FROM holdfast_ticket "
+    "SELECT token FROM holdfast_lock WHERE name=$N AND until>" NOW
+    " UNION ALL SELECT token FROM holdfast_ticket "
     "WHERE name=$N AND role=1 AND until>" NOW ") h";
 
 const char hf__mysql_break[] = BLOCK LOCK_ROW
@@ -375,6 +378,10 @@ static enum kind put_of_ticket(const struct hf__mysql *mysql,
     switch (letter) {
     case 'T':
         put_ticket(mysql, to, ticket);
+        return BYTES;
+    case 'H':
+        put_ticket(mysql, to, ticket);
+        hf__sql_record_put(to, mysql->base.host, ticket);
         return BYTES;
     case 'R':
         hf__sql_record_put(to, mysql->base.host, ticket);

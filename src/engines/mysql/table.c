@@ -248,7 +248,9 @@ static void on_left_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
 static int send_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
                       hf_error *err)
 {
-    if (hf__mysql_ticket(mysql, ticket)->in_row)
+    const struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
+
+    if (mine->in_row || mine->token == 0)
         return hf__mysql_ask(&mysql->main, ticket, hf__mysql_leave_slow,
                              on_left_slow, 0, err);
     return hf__mysql_ask_prepared(&mysql->main, ticket, hf__mysql_leave_fast,
