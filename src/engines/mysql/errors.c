@@ -32,7 +32,8 @@ static const struct {
      " (name it in the URL: mysql://host/database)"},
     {ER_NO_SUCH_TABLE, HF_ECONFIG, ""},
     {ER_BAD_FIELD_ERROR, HF_ECONFIG,
-     " (a table of another make? Spring's is that of 7.0 or later)"},
+     " (the table holdfast_lock is of an older version of holdfast: drop it "
+     "when nobody uses that any more)"},
     {ER_OPTION_PREVENTS_STATEMENT, HF_EUNAVAILABLE, ""},
     {ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, HF_EUNAVAILABLE, ""},
     {ER_OPEN_AS_READONLY, HF_EUNAVAILABLE, ""},
@@ -66,6 +67,8 @@ int hf__mysql_explain(const struct hf__mysql *mysql,
             hint = meanings[i].hint;
         }
     }
+    if (reply->code == ER_BAD_FIELD_ERROR && mysql->dialect)
+        hint = " (a table of another make? Spring's is that of 7.0 or later)";
     return hf__fail_engine(err, code, (int)reply->code, "%s: %s%s", mysql->peer,
                            reply->text, hint);
 }

@@ -215,6 +215,25 @@ TEST(administrator, who_drops_the_tables_takes_the_locks)
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
+TEST(table, of_an_older_version_is_told_and_left_alone)
+{
+    int port = mysql_fresh();
+    hf_client *client = mysql_open(port, QUICK);
+    hf_error err;
+
+    (void)mysql_do(port, "CREATE TABLE holdfast_lock(name VARBINARY(400) NOT "
+                         "NULL PRIMARY KEY,token BIGINT UNSIGNED NOT NULL,"
+                         "ticket VARBINARY(24) NOT NULL)");
+    ASSERT_RC(client_try(client, "jobs", &err), HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "holdfast_lock is of an older version of holdfast");
+    ASSERT_EQ(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_lock")), 0);
+    ASSERT_RC(
+        client_try(mysql_open(port, QUICK "&mode=get_lock"), "jobs", &err), 0,
+        &err);
+    (void)mysql_do(port, "DROP TABLE holdfast_lock");
+    ASSERT_RC(client_try(client, "jobs", &err), 0, &err);
+}
+
 /* Whoever has had a lock waits in the server with the first statement. */
 TEST(administrator, who_drops_the_rows_of_transactions_is_forgiven)
 {
