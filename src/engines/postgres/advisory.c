@@ -58,7 +58,7 @@ static void granted(struct hf__postgres_ticket *mine, int64_t sent_ns)
 
 static void on_accepted(struct hf__session *session,
                         const struct hf__session_call *call,
-                        const struct hf__session_answer *answer)
+                        const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -119,12 +119,12 @@ void hf__advisory_checked(struct hf__postgres_ticket *mine)
 
 static void on_asked(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
     bool transacts = hf__advisory_transacts(session->engine);
-    PGresult *result;
+    const struct hf__pg_result *result;
 
     if (!mine ||
         (mine->state != HF__PG_TRYING && mine->state != HF__PG_WAITING))
@@ -138,14 +138,14 @@ static void on_asked(struct hf__session *session,
     result = answer->last;
     if (answer->error) {
         hf__advisory_undo(mine, answer->error);
-    } else if (!transacts && hf__pq.PQntuples(result) == 0) {
+    } else if (!transacts && result->rows == 0) {
         busy(mine);
     } else if (mine->leaving) {
         if (hf__advisory_unlock(mine, NULL) != 0)
             hf__advisory_cut(mine);
     } else {
         if (!transacts)
-            mine->token = (uint64_t)hf__session_number(result, 0, 0, 0);
+            mine->token = (uint64_t)hf__pg_number(result, 0, 0, 0);
         if (hf__now() - call->sent_ns >
             hf__ms_to_ns(hf__advisory_lease(mine->ticket)) / 3)
             accept_it(mine);

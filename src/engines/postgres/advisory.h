@@ -77,14 +77,16 @@ bool hf__advisory_is_checked(struct hf__postgres_ticket *mine);
  * else has it. Who waits and hears so gives up, and will be told by whom. */
 int hf__advisory_add_check(struct hf__postgres_ticket *mine, hf_error *err);
 void hf__advisory_add_checked(struct hf__postgres_ticket *mine,
-                              const PGresult *answer, int64_t sent_ns);
+                              const struct hf__pg_result *answer,
+                              int64_t sent_ns);
 /* When the next session without locks is tidied up; what is due is done. */
 int64_t hf__advisory_relax(struct hf__postgres *postgres, int64_t now_ns);
 
 /* unlock.c */
 int hf__advisory_unlock(struct hf__postgres_ticket *mine, hf_error *err);
 /* The statement failed; the lock may be had all the same. */
-void hf__advisory_undo(struct hf__postgres_ticket *mine, const PGresult *error);
+void hf__advisory_undo(struct hf__postgres_ticket *mine,
+                       const struct hf__pg_error *error);
 /* Stop a wait. */
 int hf__advisory_cancel(struct hf__postgres_ticket *mine, hf_error *err);
 /* The wait of @mine is over: what was put off until then is done. */
@@ -119,7 +121,7 @@ int hf__advisory_about(struct hf__session *main,
 /* An answer that says nothing. */
 void hf__advisory_ignore(struct hf__session *session,
                          const struct hf__session_call *call,
-                         const struct hf__session_answer *answer);
+                         const struct hf__pg_answer *answer);
 void hf__advisory_up(struct hf__session *session);
 void hf__advisory_down(struct hf__session *session, const hf_error *err);
 

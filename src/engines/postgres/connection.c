@@ -2,17 +2,20 @@
 /*
  * connection.c - one connection: calls and their answers, in order.
  *
- * libpq is used without ever letting it wait: addresses are resolved before it
- * sees them, sending is by PQflush() and the loop, and nothing is read that
- * PQisBusy() has not promised. A call is one or more prepared statements and a
- * Sync, sent in one write (pipeline mode): one transaction, one answer.
- * Statements are prepared with their first use on a connection, in the same
- * write.
+ * libpq makes it: addresses, which are resolved before it sees them, TLS,
+ * passwords. Then socket and TLS are borrowed from it, and what is said is said
+ * by us (wire.c): libpq would ask for the columns of every answer and copy it
+ * twice, which was a third of what a lock in a session costs. It gets them back
+ * when the connection is lent or closed.
  *
- * The greeting goes before pipeline mode: what the session is set to, and who
- * it is: the server's number for it and when it began. Both together name a
- * backend for good, also after a restart of the server, so that a connection
- * that we lose can be ended at the server.
+ * A call is one or more prepared statements and a Sync, sent in one write: one
+ * transaction, one answer. Statements are prepared with their first use on a
+ * connection, in the same write.
+ *
+ * The greeting goes first: what the session is set to, and who it is: the
+ * server's number for it and when it began. Both together name a backend for
+ * good, also after a restart of the server, so that a connection that we lose
+ * can be ended at the server.
  *
  * Failure: a call without an answer in time ends the connection, since nothing
  * after it can be known either. Calls under way are told (answer NULL), then
@@ -23,16 +26,9 @@
 #include <unistd.h>
 
 #include "engines/postgres/postgres.h"
+#include "net/tls.h"
 
 /* ---- errors -------------------------------------------------------------- */
-
-bool hf__session_is(const PGresult *error, const char *sqlstate)
-{
-    const char *state =
-        error ? hf__pq.PQresultErrorField(error, PG_DIAG_SQLSTATE) : NULL;
-
-    return state && strncmp(state, sqlstate, strlen(sqlstate)) == 0;
-}
 
 /* How the server's code for an error reads in ours. A code of two letters is a
  * class; the first that matches counts. */
@@ -59,19 +55,16 @@ static const struct {
 };
 
 int hf__session_explain(const struct hf__session *session,
-                        const PGresult *error, hf_error *err)
+                        const struct hf__pg_error *error, hf_error *err)
 {
-    const char *text =
-        error ? hf__pq.PQresultErrorField(error, PG_DIAG_MESSAGE_PRIMARY) : "";
+    const char *text = error ? error->text : "no answer";
 
     for (size_t i = 0; i < HF_COUNT_OF(states); i++) {
-        if (hf__session_is(error, states[i].state))
+        if (hf__pg_error_is(error, states[i].state))
             return hf__fail(err, states[i].code, "%s: %s (%s)",
-                            session->engine->peer, states[i].hint,
-                            text ? text : "");
+                            session->engine->peer, states[i].hint, text);
     }
-    return hf__fail(err, HF_EINTERNAL, "%s: %s", session->engine->peer,
-                    text ? text : "an error without a text");
+    return hf__fail(err, HF_EINTERNAL, "%s: %s", session->engine->peer, text);
 }
 
 void hf__session_explain_lost(const struct hf__session *session, hf_error *err)
@@ -93,36 +86,15 @@ static void keep_message(struct hf__session *session)
                        session->engine->peer, (int)strcspn(text, "\n"), text);
 }
 
-/* An error between answers says why the server ends the connection. */
-static void on_notice(void *arg, const PGresult *notice)
+/* The server says why it ends the session. */
+static void keep_reason(struct hf__session *session,
+                        const struct hf__pg_error *error)
 {
-    struct hf__session *session = arg;
-
-    if (hf__session_is(notice, "57"))
-        (void)hf__session_explain(session, notice, &session->fatal);
-}
-
-const char *hf__session_text(const PGresult *result, int row, int column)
-{
-    if (!result || hf__pq.PQntuples(result) <= row ||
-        hf__pq.PQnfields(result) <= column)
-        return "";
-    return hf__pq.PQgetvalue(result, row, column);
-}
-
-int64_t hf__session_number(const PGresult *result, int row, int column,
-                           int64_t standard)
-{
-    if (!result || hf__pq.PQntuples(result) <= row ||
-        hf__pq.PQnfields(result) <= column ||
-        hf__pq.PQgetisnull(result, row, column))
-        return standard;
-    return strtoll(hf__pq.PQgetvalue(result, row, column), NULL, 10);
-}
-
-bool hf__session_changed(PGresult *result)
-{
-    return strtoll(hf__pq.PQcmdTuples(result), NULL, 10) > 0;
+    if (hf__pg_error_is(error, "57"))
+        (void)hf__session_explain(session, error, &session->fatal);
+    else
+        (void)hf__fail(&session->fatal, HF_EUNAVAILABLE, "%s: %s",
+                       session->engine->peer, error->text);
 }
 
 /* ---- the end of a connection --------------------------------------------- */
@@ -139,22 +111,16 @@ static bool take_call(struct hf__session *session,
     return true;
 }
 
-static void clear_answer(struct hf__session *session)
-{
-    for (int i = 0; i < session->answer.n; i++)
-        hf__pq.PQclear(session->answer.results[i]);
-    memset(&session->answer, 0, sizeof(session->answer));
-}
-
 static void close_conn(struct hf__session *session, bool forked)
 {
+    int fd = session->conn ? hf__pq.PQsocket(session->conn) : -1;
+
     if (!forked)
         hf__session_forget_hosts(session);
+    hf__stream_stop(&session->stream, forked);
     if (!session->conn)
         return;
     if (forked) {
-        int fd = hf__pq.PQsocket(session->conn);
-
         if (fd >= 0)
             (void)close(fd); /* a word to the server would end the parent's */
         session->conn = NULL;
@@ -162,9 +128,9 @@ static void close_conn(struct hf__session *session, bool forked)
     }
     if (session->io.slot != 0)
         hf__io_stop(session->engine->base.host->loop, &session->io);
-    clear_answer(session);
     hf__pq.PQfinish(session->conn);
     session->conn = NULL;
+    hf__pg_answer_release(&session->answer);
 }
 
 void hf__session_ghost(struct hf__session *session, struct hf__ghost *ret_ghost)
@@ -213,10 +179,12 @@ void hf__session_fail(struct hf__session *session, const hf_error *err)
 {
     if (session->fatal.code == 0)
         session->fatal = *err;
-    if (session->reading)
-        session->closing = true; /* libpq is in use above us */
-    else if (session->state != HF__SESSION_IDLE)
+    if (session->reading) { /* its stream is in use above us */
+        session->closing = true;
+        hf__postgres_wake(session->engine, hf__now());
+    } else if (session->state != HF__SESSION_IDLE) {
         end(session);
+    }
 }
 
 int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns)
@@ -233,7 +201,7 @@ int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns)
         end(session);
         return HF_NEVER;
     }
-    if (session->state != HF__SESSION_UP) {
+    if (session->state < HF__SESSION_UP) {
         since_ns = session->connect_ns;
         limit_ms = settings->connect_timeout_ms;
         what = "no connection";
@@ -255,38 +223,11 @@ int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns)
 
 /* ---- sending ------------------------------------------------------------- */
 
-static void watch(struct hf__session *session, uint32_t events)
-{
-    struct hf__loop *loop = session->engine->base.host->loop;
-
-    if (session->io.slot != 0 && session->watched == events)
-        return;
-    if (session->io.slot == 0) {
-        session->io.fd = hf__pq.PQsocket(session->conn);
-        (void)hf__io_start(loop, &session->io, events);
-    } else {
-        (void)hf__io_change(loop, &session->io, events);
-    }
-    session->watched = events;
-}
-
-static void flush(struct hf__session *session)
-{
-    int rc = hf__pq.PQflush(session->conn);
-
-    if (rc < 0) { /* the loop will tell: the socket is readable */
-        keep_message(session);
-        session->closing = true;
-        hf__postgres_wake(session->engine, hf__now());
-    } else {
-        watch(session, rc > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
-    }
-}
-
 /* What was put together cannot be sent whole: end the session, soon. */
 static int give_up(struct hf__session *session, hf_error *err)
 {
-    keep_message(session);
+    if (session->fatal.code == 0)
+        (void)hf__fail(&session->fatal, HF_ENOMEM, "out of memory");
     session->next = (struct hf__session_call){0};
     session->closing = true;
     hf__postgres_wake(session->engine, hf__now());
@@ -299,23 +240,18 @@ int hf__session_add(struct hf__session *session,
 {
     const char *name = hf__pg_statement_name(statement);
     struct hf__session_call *next = &session->next;
+    struct hf__buf *out = &session->stream.out;
 
     if (session->state != HF__SESSION_UP || session->closing)
         return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected",
                         session->engine->peer);
     if ((session->prepared >> statement & 1) == 0) {
-        if (!hf__pq.PQsendPrepare(session->conn, name,
-                                  hf__pg_statement(session->engine, statement),
-                                  0, NULL))
-            return give_up(session, err);
+        hf__pg_put_prepare(out, name,
+                           hf__pg_statement(session->engine, statement));
         session->prepared |= UINT64_C(1) << statement;
-        next->prepares |= UINT64_C(1) << statement;
-        next->order |= 1u << next->results++;
+        next->prepares[next->prepares_n++] = (uint8_t)statement;
     }
-    if (!hf__pq.PQsendQueryPrepared(session->conn, name, n, values, NULL, NULL,
-                                    0))
-        return give_up(session, err);
-    next->results++;
+    hf__pg_put_execute(out, name, values, n);
     return 0;
 }
 
@@ -340,24 +276,20 @@ static int reserve_call(struct hf__session *session)
     return 0;
 }
 
-int hf__session_send(struct hf__session *session,
-                     const struct hf__session_call *call, hf_error *err)
+/* @call is under way now, with the statements that were added. */
+static int begin_call(struct hf__session *session,
+                      const struct hf__session_call *call, hf_error *err)
 {
     struct hf__session_call *next = &session->next;
     int64_t limit_ms = session->engine->base.host->settings->io_timeout_ms;
 
-    if (reserve_call(session) != 0) {
-        (void)hf__fail(&session->fatal, HF_ENOMEM, "out of memory");
-        return give_up(session, err);
-    }
-    if (!hf__pq.PQpipelineSync(session->conn))
+    if (reserve_call(session) != 0)
         return give_up(session, err);
     next->done = call->done;
     next->ticket = call->ticket;
     next->query = call->query;
     next->patient = call->patient;
     next->sent_ns = call->sent_ns != 0 ? call->sent_ns : hf__now();
-    next->results = 0;
     session->spoke_ns = next->sent_ns;
     session->calls[(session->calls_first + session->calls_n++) %
                    session->calls_size] = *next;
@@ -366,86 +298,24 @@ int hf__session_send(struct hf__session *session,
         hf__postgres_wake(session->engine,
                           next->sent_ns + hf__ms_to_ns(limit_ms));
     *next = (struct hf__session_call){0};
-    flush(session);
+    return 0;
+}
+
+int hf__session_send(struct hf__session *session,
+                     const struct hf__session_call *call, hf_error *err)
+{
+    struct hf__stream *stream = &session->stream;
+
+    hf__pg_put_sync(&stream->out);
+    if (hf__buf_failed(&stream->out))
+        return give_up(session, err);
+    if (begin_call(session, call, err) != 0)
+        return HF_ENOMEM;
+    hf__stream_flush(stream);
     return 0;
 }
 
 /* ---- reading ------------------------------------------------------------- */
-
-static void finish_call(struct hf__session *session)
-{
-    struct hf__session_call call;
-
-    (void)take_call(session, &call);
-    session->prepared &= ~(call.prepares & ~call.prepared);
-    call.done(session, &call, &session->answer);
-    clear_answer(session);
-}
-
-/* The statement that the next bit of @call->prepares names worked. */
-static void note_prepared(struct hf__session_call *call)
-{
-    uint64_t left = call->prepares & ~call->prepared;
-
-    call->prepared |= left & (~left + 1);
-}
-
-static void keep_result(struct hf__session *session, PGresult *result)
-{
-    struct hf__session_call *call = &session->calls[session->calls_first];
-    ExecStatusType status = hf__pq.PQresultStatus(result);
-    bool is_prepare = (call->order >> call->results++ & 1) != 0;
-    struct hf__session_answer *answer = &session->answer;
-
-    if (is_prepare && status == PGRES_COMMAND_OK) {
-        note_prepared(call);
-        hf__pq.PQclear(result);
-        return;
-    }
-    if (answer->n == HF__PG_RESULTS) {
-        hf__pq.PQclear(result);
-        return;
-    }
-    if (status == PGRES_FATAL_ERROR && !answer->error)
-        answer->error = result;
-    answer->results[answer->n++] = result;
-    answer->last = result;
-}
-
-static void read_answers(struct hf__session *session)
-{
-    while (!session->closing && session->calls_n > 0 &&
-           !hf__pq.PQisBusy(session->conn)) {
-        PGresult *result = hf__pq.PQgetResult(session->conn);
-
-        if (!result) {
-            if (hf__pq.PQstatus(session->conn) == CONNECTION_BAD)
-                break;
-            continue; /* the end of a statement's results */
-        }
-        if (hf__pq.PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
-            hf__pq.PQclear(result);
-            finish_call(session);
-        } else {
-            keep_result(session, result);
-        }
-    }
-}
-
-static void read_notifications(struct hf__session *session)
-{
-    const struct hf__postgres_mode *mode = session->engine->mode;
-    PGnotify *notify;
-
-    while (!session->closing &&
-           (notify = hf__pq.PQnotifies(session->conn)) != NULL) {
-        if (mode->notified)
-            mode->notified(session->engine, notify->extra);
-        hf__pq.PQfreemem(notify);
-    }
-}
-
-/* ---- greeting ------------------------------------------------------------ */
 
 static void refuse(struct hf__session *session, int code, const char *why)
 {
@@ -455,27 +325,143 @@ static void refuse(struct hf__session *session, int code, const char *why)
     hf__session_fail(session, &err);
 }
 
-static bool is_set(const PGresult *result, int column)
+/* What could not be prepared is prepared again with its next use. */
+static void finish_call(struct hf__session *session)
 {
-    return hf__session_text(result, 0, column)[0] == 't';
+    struct hf__session_call call;
+
+    (void)take_call(session, &call);
+    for (uint32_t i = call.prepared_n; i < call.prepares_n; i++)
+        session->prepared &= ~(UINT64_C(1) << call.prepares[i]);
+    call.done(session, &call, &session->answer);
+    hf__pg_answer_clear(&session->answer);
+}
+
+static void greeting_done(struct hf__session *session);
+
+/* The server has nothing more to say, and waits for us. */
+static void ready(struct hf__session *session,
+                  const struct hf__pg_message *message)
+{
+    session->status = message->len > 0 ? message->body[0] : HF__WIRE_IDLE;
+    if (session->state == HF__SESSION_GREETING)
+        greeting_done(session);
+    else if (session->calls_n > 0)
+        finish_call(session);
+}
+
+static void notified(struct hf__session *session,
+                     const struct hf__pg_message *message)
+{
+    const struct hf__postgres_mode *mode = session->engine->mode;
+    const char *text = hf__pg_notification(message);
+
+    if (mode->notified && text)
+        mode->notified(session->engine, text);
+}
+
+/* False: that is not what a server says here. */
+static bool take_message(struct hf__session *session,
+                         const struct hf__pg_message *message)
+{
+    struct hf__session_call *call =
+        session->calls_n > 0 ? &session->calls[session->calls_first] : NULL;
+    bool asked = call || session->state == HF__SESSION_GREETING;
+    struct hf__pg_error error;
+
+    switch (message->type) {
+    case HF__WIRE_PREPARED:
+        if (call && call->prepared_n < call->prepares_n)
+            call->prepared_n++;
+        return true;
+    case HF__WIRE_COLUMNS: /* of the greeting: only its last answer counts */
+        hf__pg_answer_clear(&session->answer);
+        return true;
+    case HF__WIRE_ERROR:
+        hf__pg_error_read(message, &error);
+        if (error.fatal)
+            keep_reason(session, &error);
+        return !asked || hf__pg_answer_add(&session->answer, message);
+    case HF__WIRE_ROW:
+    case HF__WIRE_DONE:
+        return asked && hf__pg_answer_add(&session->answer, message);
+    case HF__WIRE_NOTIFIED:
+        notified(session, message);
+        return true;
+    case HF__WIRE_READY:
+        ready(session, message);
+        return true;
+    case HF__WIRE_BOUND:
+    case HF__WIRE_NOTICE:
+    case HF__WIRE_SETTING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void received(struct hf__stream *stream)
+{
+    struct hf__session *session =
+        HF_CONTAINER_OF(stream, struct hf__session, stream);
+    struct hf__pg_message message;
+    size_t len;
+    int rc = HF__WIRE_WHOLE;
+
+    session->reading = true;
+    while (!session->closing && stream->state == HF__STREAM_OPEN) {
+        rc = hf__pg_next(stream->in.text + stream->in_at,
+                         stream->in.len - stream->in_at, &message, &len);
+        if (rc != HF__WIRE_WHOLE)
+            break;
+        stream->in_at += len;
+        if (!take_message(session, &message))
+            rc = HF__WIRE_BAD;
+        if (rc == HF__WIRE_BAD)
+            break;
+    }
+    if (rc == HF__WIRE_BAD)
+        refuse(session, HF_EUNAVAILABLE,
+               "it says what cannot be, or there is no memory for it");
+    session->reading = false;
+}
+
+static void closed(struct hf__stream *stream, const hf_error *err)
+{
+    struct hf__session *session =
+        HF_CONTAINER_OF(stream, struct hf__session, stream);
+
+    if (session->fatal.code == 0)
+        (void)hf__fail(&session->fatal, HF_EUNAVAILABLE, "%s: %s",
+                       session->engine->peer, err->text);
+    end(session);
+}
+
+/* ---- greeting ------------------------------------------------------------ */
+
+static bool is_set(const struct hf__pg_result *result, int column)
+{
+    return hf__pg_text(result, 0, column)[0] == 't';
 }
 
 static void send_text(struct hf__session *session, const char *text)
 {
-    if (hf__pq.PQsendQuery(session->conn, text))
-        flush(session);
+    hf__pg_put_query(&session->stream.out, text);
+    if (hf__buf_failed(&session->stream.out))
+        refuse(session, HF_ENOMEM, "out of memory");
     else
-        refuse(session, HF_EUNAVAILABLE, "the greeting cannot be sent");
+        hf__stream_flush(&session->stream);
 }
 
 /* Are sequence and tables there? If not, they are made first, once: false. */
-static bool know_tables(struct hf__session *session, const PGresult *result)
+static bool know_tables(struct hf__session *session,
+                        const struct hf__pg_result *result)
 {
     struct hf__postgres *postgres = session->engine;
 
     postgres->fenced = is_set(result, 3);
     postgres->tables = is_set(result, 4);
-    if (postgres->mode->tables && hf__session_text(result, 0, 4)[0] == 'o') {
+    if (postgres->mode->tables && hf__pg_text(result, 0, 4)[0] == 'o') {
         refuse(session, HF_ECONFIG,
                "the table holdfast_place is of an older version of holdfast: "
                "drop it when nobody uses that any more");
@@ -515,11 +501,12 @@ static bool begins_to_listen(struct hf__session *session)
 }
 
 /* The columns of the greeting's last statement: schema.c. */
-static void greeted(struct hf__session *session, const PGresult *result)
+static void greeted(struct hf__session *session,
+                    const struct hf__pg_result *result)
 {
-    session->pid = (int32_t)hf__session_number(result, 0, 0, 0);
+    session->pid = (int32_t)hf__pg_number(result, 0, 0, 0);
     hf__text_copy(session->started, sizeof(session->started),
-                  hf__session_text(result, 0, 1));
+                  hf__pg_text(result, 0, 1));
     if (session->pid != hf__pq.PQbackendPID(session->conn)) {
         refuse(session, HF_EUNSUPPORTED,
                "there is a connection pooler in between; a lock needs a "
@@ -534,100 +521,138 @@ static void greeted(struct hf__session *session, const PGresult *result)
     }
     if (!know_tables(session, result) || begins_to_listen(session))
         return;
-    if (hf__pq.PQenterPipelineMode(session->conn) != 1) {
-        refuse(session, HF_EINTERNAL, "pipeline mode is not to be had");
-        return;
-    }
     session->state = HF__SESSION_UP;
     session->timeout_ms = 0;
     session->marked = false;
-    session->lent = false;
-    clear_answer(session);
     session->engine->mode->up(session);
 }
 
-/* Simple statements; what the last of them answers counts. */
-static void read_greeting(struct hf__session *session)
+static void greeting_done(struct hf__session *session)
 {
-    while (!session->closing && session->state == HF__SESSION_GREETING &&
-           !hf__pq.PQisBusy(session->conn)) {
-        PGresult *result = hf__pq.PQgetResult(session->conn);
-        struct hf__session_answer *answer = &session->answer;
+    const struct hf__pg_answer *answer = &session->answer;
+    bool good = !answer->error && answer->last->rows == 1;
+    hf_error err;
 
-        if (result) {
-            clear_answer(session);
-            answer->results[answer->n++] = result;
-            if (hf__pq.PQresultStatus(result) == PGRES_FATAL_ERROR)
-                answer->error = result;
-            continue;
-        }
-        if (answer->n == 0 || answer->error ||
-            hf__pq.PQntuples(answer->results[0]) != 1) {
-            hf_error err;
-
-            if (session->making == 1) { /* they could not be made */
-                session->making = 2;
-                clear_answer(session);
-                send_text(session, hf__pg_greeting(session->engine));
-                continue;
-            }
-            (void)hf__session_explain(session, answer->error, &err);
-            hf__session_fail(session, &err);
-            return;
-        }
-        greeted(session, answer->results[0]);
+    if (good) {
+        greeted(session, answer->last);
+    } else if (session->making == 1) { /* they could not be made */
+        session->making = 2;
+        send_text(session, hf__pg_greeting(session->engine));
+    } else {
+        (void)hf__session_explain(session, answer->error, &err);
+        hf__session_fail(session, &err);
     }
+    hf__pg_answer_clear(&session->answer);
 }
 
-static void session_ready(struct hf__io *io, uint32_t events)
+/* ---- borrowing and lending ------------------------------------------------ */
+
+/* Socket and TLS are libpq's. */
+static int borrow(struct hf__session *session, hf_error *err)
+{
+    struct hf__stream *stream = &session->stream;
+    struct hf__tls *tls = NULL;
+    int rc = 0;
+
+    stream->loop = session->engine->base.host->loop;
+    stream->received = received;
+    stream->closed = closed;
+    if (hf__pq.PQgssEncInUse(session->conn))
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "%s: GSSAPI encrypts it: use TLS, or "
+                        "gssencmode=disable",
+                        session->engine->peer);
+    if (hf__pq.PQsslInUse(session->conn))
+        rc = hf__tls_borrow(hf__pq.PQsslStruct(session->conn, "OpenSSL"),
+                            HF__PQ_FILE, &tls, err);
+    if (rc == 0)
+        rc =
+            hf__stream_borrow(stream, hf__pq.PQsocket(session->conn), tls, err);
+    if (rc != 0)
+        hf__tls_free(tls);
+    return rc;
+}
+
+static void watch(struct hf__session *session, uint32_t events)
+{
+    struct hf__loop *loop = session->engine->base.host->loop;
+
+    if (session->io.slot != 0) {
+        (void)hf__io_change(loop, &session->io, events);
+        return;
+    }
+    session->io.fd = hf__pq.PQsocket(session->conn);
+    (void)hf__io_start(loop, &session->io, events);
+}
+
+/* libpq has seen that it is in a transaction. */
+static void lent(struct hf__session *session)
+{
+    hf__io_stop(session->engine->base.host->loop, &session->io);
+    (void)hf__pq.PQsetnonblocking(session->conn, 0);
+    session->state = HF__SESSION_LENT;
+    finish_call(session);
+}
+
+static void lending_ready(struct hf__io *io, uint32_t events)
 {
     struct hf__session *session = HF_CONTAINER_OF(io, struct hf__session, io);
+    PGconn *conn = session->conn;
+    PGresult *result = NULL;
 
-    if (events & EPOLLOUT)
-        flush(session);
-    session->reading = true;
-    if (!hf__pq.PQconsumeInput(session->conn)) {
+    (void)events;
+    if (hf__pq.PQflush(conn) < 0 || !hf__pq.PQconsumeInput(conn)) {
         keep_message(session);
-        session->closing = true;
-    }
-    if (session->state == HF__SESSION_GREETING)
-        read_greeting(session);
-    if (session->state == HF__SESSION_UP) {
-        read_answers(session);
-        read_notifications(session);
-    }
-    if (hf__pq.PQstatus(session->conn) == CONNECTION_BAD) {
-        keep_message(session);
-        session->closing = true;
-    }
-    session->reading = false;
-    if (session->closing)
         end(session);
+        return;
+    }
+    while (!hf__pq.PQisBusy(conn)) {
+        result = hf__pq.PQgetResult(conn);
+        if (!result) {
+            lent(session);
+            return;
+        }
+        hf__pq.PQclear(result);
+    }
 }
 
-/* ---- lending -------------------------------------------------------------- */
-
-int hf__session_lend(struct hf__session *session, hf_error *err)
+int hf__session_lend(struct hf__session *session,
+                     const struct hf__session_call *call, hf_error *err)
 {
-    if (hf__pq.PQexitPipelineMode(session->conn) != 1 ||
-        hf__pq.PQsetnonblocking(session->conn, 0) != 0)
-        return hf__fail(err, HF_EINTERNAL, "%s: the connection is in use",
-                        session->engine->peer);
-    hf__io_stop(session->engine->base.host->loop, &session->io);
-    session->lent = true;
-    return 0;
+    hf__stream_stop(&session->stream, /* forked= */ false);
+    session->state = HF__SESSION_LENDING;
+    session->io.ready = lending_ready;
+    if (hf__pq.PQsetnonblocking(session->conn, 1) != 0 ||
+        !hf__pq.PQsendQuery(session->conn, "")) {
+        keep_message(session);
+        return give_up(session, err);
+    }
+    watch(session, EPOLLIN | EPOLLOUT);
+    return begin_call(session, call, err);
+}
+
+static char status_of(const PGconn *conn)
+{
+    switch (hf__pq.PQtransactionStatus(conn)) {
+    case PQTRANS_INTRANS:
+        return HF__WIRE_IN_TRANSACTION;
+    case PQTRANS_INERROR:
+        return HF__WIRE_FAILED;
+    default:
+        return HF__WIRE_IDLE;
+    }
 }
 
 int hf__session_take_back(struct hf__session *session)
 {
-    session->lent = false;
+    hf_error err;
+
+    session->state = HF__SESSION_UP;
+    session->status = status_of(session->conn);
     if (hf__pq.PQstatus(session->conn) == CONNECTION_OK &&
         hf__pq.PQtransactionStatus(session->conn) != PQTRANS_ACTIVE &&
-        hf__pq.PQsetnonblocking(session->conn, 1) == 0 &&
-        hf__pq.PQenterPipelineMode(session->conn) == 1) {
-        watch(session, EPOLLIN);
+        borrow(session, &err) == 0)
         return 0;
-    }
     refuse(session, HF_EUNAVAILABLE,
            "the connection came back lost, or in the middle of a statement");
     return HF_EUNAVAILABLE;
@@ -665,18 +690,20 @@ static void connecting_failed(struct hf__session *session)
 
 static void greet(struct hf__session *session)
 {
+    hf_error err;
+
     if (hf__pq.PQserverVersion(session->conn) < 140000) {
         refuse(session, HF_EUNSUPPORTED,
                "PostgreSQL 14 or later is needed: older ones have no "
                "idle_session_timeout, which is the lease");
         return;
     }
+    if (borrow(session, &err) != 0) {
+        hf__session_fail(session, &err);
+        return;
+    }
     session->state = HF__SESSION_GREETING;
-    session->io.ready = session_ready;
-    if (hf__pq.PQsetnonblocking(session->conn, 1) != 0)
-        connecting_failed(session);
-    else
-        send_text(session, hf__pg_greeting(session->engine));
+    send_text(session, hf__pg_greeting(session->engine));
 }
 
 static void connecting_ready(struct hf__io *io, uint32_t events)
@@ -694,7 +721,6 @@ void hf__session_connecting(struct hf__session *session)
 
     session->state = HF__SESSION_CONNECTING;
     session->io.ready = connecting_ready;
-    (void)hf__pq.PQsetNoticeReceiver(session->conn, on_notice, session);
     if (session->io.slot != 0) /* it may close the socket and open another */
         hf__io_stop(loop, &session->io);
     status = hf__pq.PQconnectPoll(session->conn);
@@ -712,6 +738,7 @@ int hf__session_start(struct hf__session *session, hf_error *err)
 
     session->fatal.code = 0;
     session->closing = false;
+    hf__pg_answer_clear(&session->answer);
     session->making = 0;
     session->listening = false;
     session->connect_ns = hf__now();

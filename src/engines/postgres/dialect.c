@@ -58,7 +58,7 @@ static int begin(struct words *words, const struct hf__postgres *postgres,
 /* The results of TAKE and WHO. */
 static void on_taken(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     struct hf__postgres *postgres = session->engine;
     struct hf__postgres_ticket *mine =
@@ -75,10 +75,10 @@ static void on_taken(struct hf__session *session,
         hf__postgres_unknown(postgres, mine, &err);
     } else if (answer->error) {
         hf__postgres_row_refused(mine, answer->error);
-    } else if (hf__pq.PQntuples(answer->results[0]) == 1) {
+    } else if (answer->results[0].rows == 1) {
         hf__postgres_row_granted(mine, /* token= */ 0, call->sent_ns);
     } else {
-        const char *holder = hf__session_text(answer->last, 0, 0);
+        const char *holder = hf__pg_text(answer->last, 0, 0);
 
         mine->asking = false;
         hf__postgres_forget(mine);
@@ -113,7 +113,7 @@ static int acquire(struct hf__postgres *postgres, struct hf__ticket *ticket,
 
 static void on_given(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     hf__postgres_row_left(session, call, answer, /* at= */ 0);
 }
@@ -138,7 +138,7 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
 
 static void on_kept(struct hf__session *session,
                     const struct hf__session_call *call,
-                    const struct hf__session_answer *answer)
+                    const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -148,7 +148,7 @@ static void on_kept(struct hf__session *session,
         return; /* silence: the core counts the time */
     if (!mine || mine->asking || mine->leaving)
         return;
-    if (hf__pq.PQntuples(answer->last) == 0) {
+    if (answer->last->rows == 0) {
         hf__postgres_row_lose(mine, HF__LOST_TAKEN);
         return;
     }
@@ -183,17 +183,17 @@ static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
 enum { HOLDER, LEASE, SINCE, KEY };
 
 static int add_row(struct hf__query *query, const char *name,
-                   const PGresult *rows, int row)
+                   const struct hf__pg_result *rows, int row)
 {
     hf_lock_info info = {
         .role = HF_HOLDER,
         .mode = HF_EXCLUSIVE,
         .name = name,
-        .owner = hf__session_text(rows, row, HOLDER),
+        .owner = hf__pg_text(rows, row, HOLDER),
         .host = "",
         .note = "",
-        .lease_ms = hf__session_number(rows, row, LEASE, -1),
-        .since_ms = hf__session_number(rows, row, SINCE, -1),
+        .lease_ms = hf__pg_number(rows, row, LEASE, -1),
+        .since_ms = hf__pg_number(rows, row, SINCE, -1),
         .alive = 2,
     };
 
@@ -202,13 +202,13 @@ static int add_row(struct hf__query *query, const char *name,
 
 /* Rows by whose key nobody could ask are left out. */
 static int add_rows(const struct hf__postgres *postgres,
-                    struct hf__query *query, const PGresult *rows)
+                    struct hf__query *query, const struct hf__pg_result *rows)
 {
     int rc = 0;
 
-    for (int row = 0; row < hf__pq.PQntuples(rows) && rc == 0; row++) {
+    for (int row = 0; row < rows->rows && rc == 0; row++) {
         char name[HF_NAME_MAX + 1];
-        const char *key = query->name ? "" : hf__session_text(rows, row, KEY);
+        const char *key = query->name ? "" : hf__pg_text(rows, row, KEY);
 
         if (query->name)
             rc = add_row(query, query->name, rows, row);
@@ -222,7 +222,7 @@ static int add_rows(const struct hf__postgres *postgres,
 
 static void on_shown(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     if (hf__postgres_usable(session, call->query, answer))
         hf__postgres_answer(
@@ -271,14 +271,13 @@ static int list(struct hf__engine *engine, struct hf__query *query,
 /* The results of GIVE and WHO. */
 static void on_broken(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     if (hf__postgres_usable(session, call->query, answer))
         hf__postgres_answer(session, call->query,
-                            hf__pq.PQntuples(answer->results[0]) == 1 ? 0
-                            : hf__pq.PQntuples(answer->last) == 1
-                                ? HF_ECONFLICT
-                                : HF_ENOTFOUND);
+                            answer->results[0].rows == 1 ? 0
+                            : answer->last->rows == 1    ? HF_ECONFLICT
+                                                         : HF_ENOTFOUND);
 }
 
 static int break_lock(struct hf__engine *engine, struct hf__query *query,

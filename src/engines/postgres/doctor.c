@@ -36,10 +36,10 @@ static void check_trip(struct hf__postgres *postgres, struct hf__query *query,
                                 (long long)trip_ns / 1000, (long long)ttl_ms);
 }
 
-static void check_clock(struct hf__query *query, const PGresult *row,
-                        bool by_its_clock)
+static void check_clock(struct hf__query *query,
+                        const struct hf__pg_result *row, bool by_its_clock)
 {
-    int64_t server_s = hf__session_number(row, 0, CLOCK, 0);
+    int64_t server_s = hf__pg_number(row, 0, CLOCK, 0);
     int64_t apart_s = server_s - hf__world->wall_us() / 1000000;
     bool bad = apart_s > 5 || apart_s < -5;
 
@@ -50,20 +50,20 @@ static void check_clock(struct hf__query *query, const PGresult *row,
         by_its_clock ? "are counted by the server's" : "do not depend on it");
 }
 
-static void check_durability(struct hf__query *query, const PGresult *row,
-                             bool table)
+static void check_durability(struct hf__query *query,
+                             const struct hf__pg_result *row, bool table)
 {
-    const char *sync = hf__session_text(row, 0, SYNC);
+    const char *sync = hf__pg_text(row, 0, SYNC);
     bool off = strcmp(sync, "off") == 0 ||
-               strcmp(hf__session_text(row, 0, FSYNC), "off") == 0;
-    int64_t replicas = hf__session_number(row, 0, REPLICAS, 0);
+               strcmp(hf__pg_text(row, 0, FSYNC), "off") == 0;
+    int64_t replicas = hf__pg_number(row, 0, REPLICAS, 0);
 
     (void)hf__query_add_finding(
         query, off ? WARN : OK, "durability",
         off ? "fsync = on, synchronous_commit = on: a crash could repeat tokens"
             : "",
         "synchronous_commit = %s, fsync = %s", sync,
-        hf__session_text(row, 0, FSYNC));
+        hf__pg_text(row, 0, FSYNC));
     (void)hf__query_add_finding(
         query, replicas > 0 ? WARN : OK, "replication",
         replicas == 0 ? ""
@@ -75,11 +75,11 @@ static void check_durability(struct hf__query *query, const PGresult *row,
 }
 
 static void check_limits(struct hf__postgres *postgres, struct hf__query *query,
-                         const PGresult *row)
+                         const struct hf__pg_result *row)
 {
-    const char *limits = hf__session_text(row, 0, LIMITS);
-    int64_t most = hf__session_number(row, 0, MOST, 0);
-    int64_t used = hf__session_number(row, 0, USED, 0);
+    const char *limits = hf__pg_text(row, 0, LIMITS);
+    int64_t most = hf__pg_number(row, 0, MOST, 0);
+    int64_t used = hf__pg_number(row, 0, USED, 0);
     int64_t wanted = postgres->base.host->settings->pool_max;
     bool tight = used + wanted > most;
 
@@ -159,11 +159,11 @@ static void check_tls(struct hf__postgres *postgres, struct hf__query *query)
 }
 
 static void finish(struct hf__postgres *postgres, struct hf__query *query,
-                   const struct hf__session_answer *answer)
+                   const struct hf__pg_answer *answer)
 {
-    const PGresult *row = answer->results[0];
+    const struct hf__pg_result *row = &answer->results[0];
     bool table = is_row(postgres);
-    const char *text = hf__session_text(row, 0, VERSION);
+    const char *text = hf__pg_text(row, 0, VERSION);
     size_t product = strcspn(text, " ");
 
     (void)hf__query_add_finding(
@@ -192,7 +192,7 @@ static void finish(struct hf__postgres *postgres, struct hf__query *query,
 
 static void on_examined(struct hf__session *session,
                         const struct hf__session_call *call,
-                        const struct hf__session_answer *answer)
+                        const struct hf__pg_answer *answer)
 {
     struct hf__postgres *postgres = session->engine;
     struct hf__query *query = call->query;

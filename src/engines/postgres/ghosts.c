@@ -44,7 +44,7 @@ void hf__advisory_leave_session(struct hf__postgres_ticket *mine)
 
 void hf__advisory_ignore(struct hf__session *session,
                          const struct hf__session_call *call,
-                         const struct hf__session_answer *answer)
+                         const struct hf__pg_answer *answer)
 {
     (void)session;
     (void)call;

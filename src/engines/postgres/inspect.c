@@ -13,21 +13,21 @@
 enum { NAME, MODE, SLOTS, TOKEN, RECORD, SINCE, LEASE };
 
 static int add_row(struct hf__postgres *postgres, struct hf__query *query,
-                   const PGresult *rows, int row, uint32_t place)
+                   const struct hf__pg_result *rows, int row, uint32_t place)
 {
     size_t prefix = strlen(postgres->base.host->settings->prefix);
-    int64_t token = hf__session_number(rows, row, TOKEN, 0);
+    int64_t token = hf__pg_number(rows, row, TOKEN, 0);
     hf_lock_info info = {
         .role = token != 0 ? HF_HOLDER : HF_WAITER,
-        .mode = (int32_t)hf__session_number(rows, row, MODE, 0),
-        .slots = (int32_t)hf__session_number(rows, row, SLOTS, 0),
-        .name = hf__session_text(rows, row, NAME) + prefix,
+        .mode = (int32_t)hf__pg_number(rows, row, MODE, 0),
+        .slots = (int32_t)hf__pg_number(rows, row, SLOTS, 0),
+        .name = hf__pg_text(rows, row, NAME) + prefix,
         .token = (uint64_t)token,
-        .since_ms = hf__session_number(rows, row, SINCE, -1),
-        .lease_ms = hf__session_number(rows, row, LEASE, -1),
+        .since_ms = hf__pg_number(rows, row, SINCE, -1),
+        .lease_ms = hf__pg_number(rows, row, LEASE, -1),
         .place = token != 0 ? 0 : place,
     };
-    const char *record = hf__session_text(rows, row, RECORD);
+    const char *record = hf__pg_text(rows, row, RECORD);
     char copy[HF__SQL_TEXTS];
 
     hf__sql_record_read(record, strlen(record), copy, &info);
@@ -36,24 +36,24 @@ static int add_row(struct hf__postgres *postgres, struct hf__query *query,
 
 /* Waiters are numbered from 1, name by name. */
 static int add_rows(struct hf__postgres *postgres, struct hf__query *query,
-                    const PGresult *rows)
+                    const struct hf__pg_result *rows)
 {
     const char *name = "";
     uint32_t place = 0;
     int rc = 0;
 
-    for (int row = 0; row < hf__pq.PQntuples(rows) && rc == 0; row++) {
-        if (strcmp(name, hf__session_text(rows, row, NAME)) != 0)
+    for (int row = 0; row < rows->rows && rc == 0; row++) {
+        if (strcmp(name, hf__pg_text(rows, row, NAME)) != 0)
             place = 0;
-        name = hf__session_text(rows, row, NAME);
-        place += hf__session_number(rows, row, TOKEN, 0) == 0;
+        name = hf__pg_text(rows, row, NAME);
+        place += hf__pg_number(rows, row, TOKEN, 0) == 0;
         rc = add_row(postgres, query, rows, row, place);
     }
     return rc;
 }
 
 bool hf__postgres_usable(struct hf__session *session, struct hf__query *query,
-                         const struct hf__session_answer *answer)
+                         const struct hf__pg_answer *answer)
 {
     hf_error err;
 
@@ -69,7 +69,7 @@ bool hf__postgres_usable(struct hf__session *session, struct hf__query *query,
 
 static void on_listed(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     if (!hf__postgres_usable(session, call->query, answer))
         return;
@@ -107,12 +107,13 @@ int hf__postgres_row_list(struct hf__engine *engine, struct hf__query *query,
 }
 
 /* 0 if the holder has query->token, HF_ECONFLICT, HF_ENOTFOUND. */
-static int compare(const struct hf__query *query, const PGresult *rows)
+static int compare(const struct hf__query *query,
+                   const struct hf__pg_result *rows)
 {
     int rc = HF_ENOTFOUND;
 
-    for (int row = 0; row < hf__pq.PQntuples(rows); row++) {
-        int64_t token = hf__session_number(rows, row, TOKEN, 0);
+    for (int row = 0; row < rows->rows; row++) {
+        int64_t token = hf__pg_number(rows, row, TOKEN, 0);
 
         if (token == 0)
             continue;
@@ -139,7 +140,7 @@ void hf__postgres_answer(struct hf__session *session, struct hf__query *query,
 
 static void on_checked(struct hf__session *session,
                        const struct hf__session_call *call,
-                       const struct hf__session_answer *answer)
+                       const struct hf__pg_answer *answer)
 {
     if (hf__postgres_usable(session, call->query, answer))
         hf__postgres_answer(session, call->query,
@@ -155,15 +156,15 @@ int hf__postgres_row_check(struct hf__engine *engine, struct hf__query *query,
 /* The results of ROW_LOCK, LIST, BREAK, ROW_GRANT. */
 static void on_broken(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     struct hf__query *query = call->query;
     int rc = 0;
 
     if (!hf__postgres_usable(session, query, answer))
         return;
-    if (hf__pq.PQntuples(answer->results[2]) == 0) {
-        rc = compare(query, answer->results[1]);
+    if (answer->results[2].rows == 0) {
+        rc = compare(query, &answer->results[1]);
         if (rc == 0) /* cannot be: they are of one transaction */
             rc = HF_ECONFLICT;
     }

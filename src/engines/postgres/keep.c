@@ -18,7 +18,7 @@ void hf__advisory_watch(struct hf__postgres_ticket *mine, int64_t pause_ns)
 
 static void on_looked(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -26,7 +26,7 @@ static void on_looked(struct hf__session *session,
     if (!mine || mine->state != HF__PG_WAITING || mine->leaving || !answer ||
         answer->error)
         return;
-    if (hf__pq.PQntuples(answer->results[0]) > 0)
+    if (answer->results[0].rows > 0)
         hf__advisory_queued(mine);
     if (!hf__advisory_transacts(mine->engine))
         hf__advisory_watch(mine, HF__PG_CHECKED_NS);
@@ -125,7 +125,7 @@ static void renewed(struct hf__postgres_ticket *mine, int64_t sent_ns)
 
 static void on_pinged(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     struct hf__postgres *postgres = session->engine;
 
@@ -181,7 +181,7 @@ int hf__advisory_renew(struct hf__postgres *postgres,
 
 static void on_downgraded(struct hf__session *session,
                           const struct hf__session_call *call,
-                          const struct hf__session_answer *answer)
+                          const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);

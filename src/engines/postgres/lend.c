@@ -6,6 +6,10 @@
  * From then on the lock has no lease: the server is told not to end a silent
  * transaction, and the connection is left alone until the lock is released.
  *
+ * libpq has not seen what was said since it made the connection. So it says
+ * something itself before the caller gets it, and hears that there is a
+ * transaction.
+ *
  * Failure: a connection that was lost meanwhile is noticed when it comes back.
  */
 #include "engines/postgres/advisory.h"
@@ -24,37 +28,78 @@ static int gone(const struct hf__postgres *postgres, hf_error *err)
                     postgres->peer);
 }
 
+/* Also those who asked meanwhile: they hang behind @query. */
+static void answer(struct hf__session *session, struct hf__query *query, int rc,
+                   const hf_error *err)
+{
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(session->engine, query->ticket);
+
+    if (mine)
+        mine->borrower = NULL;
+    while (query) {
+        struct hf__query *next = query->engine_data;
+
+        query->connection = rc == 0 ? session->conn : NULL;
+        hf__up_answer(&session->engine->base, query, rc, err);
+        query = next;
+    }
+}
+
+/* The ticket for which @call was made, if it still holds its session. */
+static struct hf__postgres_ticket *find_holder(
+    struct hf__session *session, const struct hf__session_call *call,
+    const struct hf__pg_answer *what)
+{
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(session->engine, call->ticket);
+
+    return what && !what->error && mine && !mine->leaving &&
+                   mine->state == HF__PG_HOLDING && mine->session == session
+               ? mine
+               : NULL;
+}
+
+static void on_lent(struct hf__session *session,
+                    const struct hf__session_call *call,
+                    const struct hf__pg_answer *what)
+{
+    hf_error err;
+
+    if (find_holder(session, call, what))
+        answer(session, call->query, 0, /* err= */ NULL);
+    else
+        answer(session, call->query, gone(session->engine, &err), &err);
+}
+
 static int ask(struct hf__postgres_ticket *mine, struct hf__query *query,
                hf_error *err);
 
+/* It has no lease any more. A renewal may have come in between: then it is
+ * asked for once more. */
 static void on_ready(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *what)
 {
-    struct hf__postgres *postgres = session->engine;
-    struct hf__query *query = call->query;
-    struct hf__postgres_ticket *mine =
-        hf__postgres_find(postgres, call->ticket);
+    struct hf__postgres_ticket *mine = find_holder(session, call, what);
+    struct hf__session_call next = {
+        .done = on_lent, .ticket = call->ticket, .query = call->query};
     hf_error err;
-    int rc = 0;
+    int rc;
 
-    if (!answer || answer->error || !mine || mine->leaving ||
-        mine->state != HF__PG_HOLDING || mine->session != session)
-        rc = gone(postgres, &err);
-    else if (session->calls_n > 0) /* a renewal came in between */
-        rc = ask(mine, query, &err);
-    else
-        rc = hf__session_lend(session, &err);
-    if (rc == 0 && !session->lent)
-        return; /* asked once more */
-    if (rc == 0) {
+    if (!mine) {
+        rc = gone(session->engine, &err);
+    } else if (session->calls_n > 0) {
+        rc = ask(mine, call->query, &err);
+    } else {
         mine->lent = true;
         hf__text_copy(mine->transaction, sizeof(mine->transaction),
-                      hf__session_text(answer->last, 0, 0));
-        query->connection = session->conn;
+                      hf__pg_text(what->last, 0, 0));
         last_as_long_as_the_session(mine);
+        rc = hf__session_lend(session, &next, &err);
     }
-    hf__up_answer(&postgres->base, query, rc, rc == 0 ? NULL : &err);
+    if (rc != 0)
+        answer(session, call->query, rc, &err);
 }
 
 static int ask(struct hf__postgres_ticket *mine, struct hf__query *query,
@@ -80,6 +125,7 @@ int hf__postgres_connection(struct hf__engine *engine, struct hf__query *query,
     struct hf__postgres *postgres = hf__postgres_of(engine);
     struct hf__postgres_ticket *mine =
         hf__postgres_find(postgres, query->ticket);
+    int rc;
 
     if (!hf__advisory_transacts(postgres))
         return hf__fail(err, HF_EUNSUPPORTED,
@@ -88,16 +134,25 @@ int hf__postgres_connection(struct hf__engine *engine, struct hf__query *query,
                         postgres->mode->name);
     if (!mine || mine->state != HF__PG_HOLDING || mine->leaving)
         return gone(postgres, err);
-    if (!mine->session->lent)
-        return ask(mine, query, err);
-    query->connection = mine->session->conn;
-    hf__up_answer(engine, query, 0, /* err= */ NULL);
-    return 0;
+    query->engine_data = NULL;
+    if (mine->session->state == HF__SESSION_LENT) {
+        answer(mine->session, query, 0, /* err= */ NULL);
+        return 0;
+    }
+    if (mine->borrower) {
+        query->engine_data = mine->borrower->engine_data;
+        mine->borrower->engine_data = query;
+        return 0;
+    }
+    rc = ask(mine, query, err);
+    if (rc == 0)
+        mine->borrower = query;
+    return rc;
 }
 
 bool hf__advisory_renews_lent(struct hf__postgres_ticket *mine)
 {
-    if (!mine->session->lent)
+    if (mine->session->state < HF__SESSION_LENDING)
         return false;
     last_as_long_as_the_session(mine);
     return true;

@@ -118,9 +118,10 @@ int hf__advisory_add_check(struct hf__postgres_ticket *mine, hf_error *err)
 }
 
 void hf__advisory_add_checked(struct hf__postgres_ticket *mine,
-                              const PGresult *answer, int64_t sent_ns)
+                              const struct hf__pg_result *answer,
+                              int64_t sent_ns)
 {
-    bool other = hf__pq.PQntuples(answer) > 0;
+    bool other = answer->rows > 0;
 
     set_checked(mine, other ? 0 : sent_ns);
     if (other)
@@ -129,7 +130,7 @@ void hf__advisory_add_checked(struct hf__postgres_ticket *mine,
 
 static void on_checked(struct hf__session *session,
                        const struct hf__session_call *call,
-                       const struct hf__session_answer *answer)
+                       const struct hf__pg_answer *answer)
 {
     struct hf__postgres *postgres = session->engine;
     struct hf__postgres_ticket *mine =
@@ -145,9 +146,9 @@ static void on_checked(struct hf__session *session,
         hf__postgres_unknown(postgres, mine, &err);
         return;
     }
-    if (hf__pq.PQntuples(answer->last) > 0) {
+    if (answer->last->rows > 0) {
         (void)snprintf(by, sizeof(by), "the server's process %s",
-                       hf__session_text(answer->last, 0, 0));
+                       hf__pg_text(answer->last, 0, 0));
         hf__advisory_collide(mine, by);
         return;
     }

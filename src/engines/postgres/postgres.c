@@ -75,7 +75,7 @@ static struct hf__sql_link *pool_open(void *owner, hf_error *err)
 
 static void on_checked(struct hf__session *session,
                        const struct hf__session_call *call,
-                       const struct hf__session_answer *answer)
+                       const struct hf__pg_answer *answer)
 {
     (void)call;
     if (answer)

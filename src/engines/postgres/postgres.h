@@ -5,6 +5,7 @@
  *   postgres.c    the engine's table: open, connect, close, the timer
  *   settings.c    what libpq is told: the URL, hosts resolved
  *   connection.c  one connection: calls and their answers in order
+ *   wire.c        … in bytes
  *   schema.c      the tables, made on demand; the statements
  *   tickets.c     which tickets the server may know
  *   advisory.h    mode=advisory, mode=for_update: locks of sessions
@@ -20,20 +21,17 @@
 #include "base/buf.h"
 #include "engine.h"
 #include "engines/postgres/pq.h"
+#include "engines/postgres/wire.h"
 #include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"
+#include "net/stream.h"
 
 struct hf__postgres;
 struct hf__session;
 struct hf__session_call;
 struct hf__resolve;
 
-enum {
-    HF__PG_RESULTS = 8,
-    HF__PG_BUCKETS = 256,
-    HF__PG_NAMES = 1024,
-    HF__PG_GHOSTS = 16
-};
+enum { HF__PG_BUCKETS = 256, HF__PG_NAMES = 1024, HF__PG_GHOSTS = 16 };
 
 /* ---- schema.c: every statement there is --------------------------------- */
 
@@ -107,29 +105,20 @@ const char *const *hf__pg_dialect(const struct hf__sql_dialect *dialect);
 
 /* ---- connection.c ------------------------------------------------------- */
 
-/* What came back: one result per statement of the call. */
-struct hf__session_answer {
-    PGresult *results[HF__PG_RESULTS];
-    int n;
-    PGresult *last;        /* of the last statement */
-    const PGresult *error; /* the first error; the transaction was undone */
-};
-
 /* @answer is NULL when the connection was lost before it came. */
 typedef void hf__session_done_fn(struct hf__session *session,
                                  const struct hf__session_call *call,
-                                 const struct hf__session_answer *answer);
+                                 const struct hf__pg_answer *answer);
 
 struct hf__session_call {
     hf__session_done_fn *done;
     uint64_t ticket;         /* its id; 0: none */
     struct hf__query *query; /* lives until it is answered */
     int64_t sent_ns;
-    uint64_t prepares; /* statements that it prepares */
-    uint64_t prepared; /* … that worked */
-    uint32_t order;    /* of the results: set bits are prepares */
-    uint32_t results;  /* how many came */
-    bool patient;      /* a wait: no answer is no failure */
+    uint8_t prepares[HF__PG_RESULTS]; /* statements that it prepares */
+    uint8_t prepares_n;
+    uint8_t prepared_n; /* … that worked: the first ones */
+    bool patient;       /* a wait: no answer is no failure */
 };
 
 enum hf__session_state {
@@ -137,7 +126,9 @@ enum hf__session_state {
     HF__SESSION_RESOLVING,
     HF__SESSION_CONNECTING,
     HF__SESSION_GREETING,
-    HF__SESSION_UP
+    HF__SESSION_UP,
+    HF__SESSION_LENDING,
+    HF__SESSION_LENT /* to the caller of hf_sql_connection() */
 };
 
 /* A backend whose connection we lost. */
@@ -152,9 +143,10 @@ struct hf__session {
     struct hf__postgres *engine;
     struct hf__postgres_ticket *user; /* of one of the pool: who has it */
     PGconn *conn;
-    struct hf__io io;
-    uint32_t watched;
+    struct hf__io io;         /* while libpq uses the socket */
+    struct hf__stream stream; /* … and while we do */
     uint8_t state;
+    char status; /* of its transaction: HF__WIRE_IDLE, … */
     bool listening;
     uint8_t making; /* tables: 1 being made, 2 they cannot be */
     bool reading;   /* its answers are being handled */
@@ -174,12 +166,11 @@ struct hf__session {
     uint32_t calls_first;
     uint32_t calls_n;
     struct hf__session_call next; /* being put together */
-    struct hf__session_answer answer;
+    struct hf__pg_answer answer;
     uint64_t prepared;
     int64_t timeout_ms; /* how long it may be silent; 0: for ever */
     int64_t mark;       /* advisory: of the name that it used last */
     bool marked;        /* … it still has it */
-    bool lent;          /* to the caller of hf_sql_connection() */
     int64_t spoke_ns;   /* when we last sent something */
     int32_t pid;
     char started[40]; /* backend_start, as the server writes it */
@@ -199,8 +190,10 @@ int hf__session_add(struct hf__session *session,
  * ends. */
 int hf__session_send(struct hf__session *session,
                      const struct hf__session_call *call, hf_error *err);
-/* Leave it alone, outside pipeline mode; there must be no call under way. */
-int hf__session_lend(struct hf__session *session, hf_error *err);
+/* Leave it to libpq and the caller; @call is answered then. There must be no
+ * call under way. */
+int hf__session_lend(struct hf__session *session,
+                     const struct hf__session_call *call, hf_error *err);
 /* It is ours again. Non-zero: it could not be used any more, and has ended. */
 int hf__session_take_back(struct hf__session *session);
 /* Its backend, once the session is lost; unchanged if it never had one. */
@@ -208,16 +201,8 @@ void hf__session_ghost(struct hf__session *session,
                        struct hf__ghost *ret_ghost);
 /* Fill @err from an error of the server. */
 int hf__session_explain(const struct hf__session *session,
-                        const PGresult *error, hf_error *err);
+                        const struct hf__pg_error *error, hf_error *err);
 void hf__session_explain_lost(const struct hf__session *session, hf_error *err);
-bool hf__session_is(const PGresult *error, const char *sqlstate);
-/* A text in a result; "" where there is none. */
-const char *hf__session_text(const PGresult *result, int row, int column);
-/* Has the statement changed a row? */
-bool hf__session_changed(PGresult *result);
-/* A number in a result; @standard where there is none. */
-int64_t hf__session_number(const PGresult *result, int row, int column,
-                           int64_t standard);
 /* Is its oldest call overdue? If not, when would it be; HF_NEVER for none. */
 int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns);
 
@@ -246,24 +231,25 @@ struct hf__postgres_ticket {
     int64_t watch_ns;     /* table: look again then */
     uint8_t state;        /* advisory.h */
     bool known;
-    bool asking;            /* an acquire has not been reported yet */
-    bool waiting;           /* table: in line */
-    bool leaving;           /* withdraw() or release() was called */
-    bool releasing;         /* it was release() */
-    bool alone;             /* table: its row is the only one, or was */
-    bool waited;            /* … it stood in line: others may, too */
-    bool unsure;            /* something of an earlier attempt may be there */
-    bool refused;           /* advisory: another has it */
-    bool marked;            /* … and its session has its mark */
-    bool lent;              /* for_update: the caller used the connection */
-    bool committing;        /* … and its statements are being committed */
-    char transaction[24];   /* … in this one, since it was lent */
-    uint64_t beat;          /* table: the renewal that is under way */
-    bool beating;           /* a renewal is under way */
-    bool queued;            /* advisory: it waits, and the core knows */
-    bool cancelling;        /* … and was told to stop */
-    struct hf__ghost ghost; /* a backend that may still have it */
-    hf_error *why;          /* what is reported when it is undone */
+    bool asking;     /* an acquire has not been reported yet */
+    bool waiting;    /* table: in line */
+    bool leaving;    /* withdraw() or release() was called */
+    bool releasing;  /* it was release() */
+    bool alone;      /* table: its row is the only one, or was */
+    bool waited;     /* … it stood in line: others may, too */
+    bool unsure;     /* something of an earlier attempt may be there */
+    bool refused;    /* advisory: another has it */
+    bool marked;     /* … and its session has its mark */
+    bool lent;       /* for_update: the caller used the connection */
+    bool committing; /* … and its statements are being committed */
+    struct hf__query *borrower; /* … and first asked for it just now */
+    char transaction[24];       /* … in this one, since it was lent */
+    uint64_t beat;              /* table: the renewal that is under way */
+    bool beating;               /* a renewal is under way */
+    bool queued;                /* advisory: it waits, and the core knows */
+    bool cancelling;            /* … and was told to stop */
+    struct hf__ghost ghost;     /* a backend that may still have it */
+    hf_error *why;              /* what is reported when it is undone */
 };
 
 static inline struct hf__postgres_ticket *hf__postgres_ticket(
@@ -386,7 +372,7 @@ void hf__postgres_down(struct hf__postgres *postgres, const hf_error *err);
 void hf__postgres_row_granted(struct hf__postgres_ticket *mine, uint64_t token,
                               int64_t sent_ns);
 void hf__postgres_row_refused(struct hf__postgres_ticket *mine,
-                              const PGresult *error);
+                              const struct hf__pg_error *error);
 int hf__postgres_row_acquire(struct hf__postgres *postgres,
                              struct hf__ticket *ticket,
                              int (*send)(struct hf__postgres_ticket *mine,
@@ -398,7 +384,7 @@ bool hf__postgres_row_leaves(struct hf__postgres *postgres,
 /* A row of result @at has a number that is not 0 if it was held; -1: it was. */
 void hf__postgres_row_left(struct hf__session *session,
                            const struct hf__session_call *call,
-                           const struct hf__session_answer *answer, int at);
+                           const struct hf__pg_answer *answer, int at);
 void hf__postgres_row_lose(struct hf__postgres_ticket *mine, int reason);
 void hf__postgres_row_up(struct hf__session *session);
 void hf__postgres_row_down(struct hf__session *session, const hf_error *err);
@@ -419,7 +405,7 @@ int hf__postgres_row_break(struct hf__engine *engine, struct hf__query *query,
 
 /* True if @answer is one; else the query is answered. */
 bool hf__postgres_usable(struct hf__session *session, struct hf__query *query,
-                         const struct hf__session_answer *answer);
+                         const struct hf__pg_answer *answer);
 /* Answer with 0, HF_ENOTFOUND, HF_ECONFLICT or HF_ENOMEM. */
 void hf__postgres_answer(struct hf__session *session, struct hf__query *query,
                          int rc);

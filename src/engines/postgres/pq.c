@@ -3,8 +3,7 @@
  * pq.c - libpq, loaded when the first client of PostgreSQL is opened.
  *
  * Linked, it would cost every program that locks a file six milliseconds
- * before main(). Version 14 is the first with pipeline mode, so an older one
- * lacks a symbol and is refused like none at all.
+ * before main().
  */
 #include "engines/postgres/pq.h"
 
@@ -19,7 +18,7 @@ static bool loaded;
 
 static void load(void)
 {
-    loaded = hf__dynlib_load("libpq.so.5", names, HF_COUNT_OF(names), &hf__pq);
+    loaded = hf__dynlib_load(HF__PQ_FILE, names, HF_COUNT_OF(names), &hf__pq);
 }
 
 int hf__pq_load(hf_error *err)
@@ -30,6 +29,5 @@ int hf__pq_load(hf_error *err)
     if (loaded)
         return 0;
     return hf__fail(err, HF_EUNSUPPORTED,
-                    "libpq.so.5 of PostgreSQL 14 or later is not to be had: "
-                    "apt install libpq5");
+                    HF__PQ_FILE " is not to be had: apt install libpq5");
 }

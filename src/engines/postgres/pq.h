@@ -7,6 +7,7 @@
 
 #include "base/dynlib.h"
 
+#define HF__PQ_FILE "libpq.so.5"
 #define HF__PQ_FUNCTIONS(X)                                                    \
     X(PQconnectStartParams)                                                    \
     X(PQconnectPoll)                                                           \
@@ -18,30 +19,16 @@
     X(PQbackendPID)                                                            \
     X(PQconnectionNeedsPassword)                                               \
     X(PQsetnonblocking)                                                        \
-    X(PQsetNoticeReceiver)                                                     \
-    X(PQenterPipelineMode)                                                     \
-    X(PQexitPipelineMode)                                                      \
     X(PQtransactionStatus)                                                     \
-    X(PQpipelineSync)                                                          \
-    X(PQsendPrepare)                                                           \
-    X(PQsendQueryPrepared)                                                     \
     X(PQsendQuery)                                                             \
     X(PQflush)                                                                 \
     X(PQconsumeInput)                                                          \
     X(PQisBusy)                                                                \
     X(PQgetResult)                                                             \
-    X(PQnotifies)                                                              \
-    X(PQfreemem)                                                               \
     X(PQclear)                                                                 \
-    X(PQresultStatus)                                                          \
-    X(PQresultErrorField)                                                      \
-    X(PQntuples)                                                               \
-    X(PQnfields)                                                               \
-    X(PQgetvalue)                                                              \
-    X(PQgetisnull)                                                             \
-    X(PQcmdTuples)                                                             \
-    X(PQcmdStatus)                                                             \
     X(PQsslInUse)                                                              \
+    X(PQsslStruct)                                                             \
+    X(PQgssEncInUse)                                                           \
     X(PQconninfo)                                                              \
     X(PQconninfoFree)
 

@@ -14,10 +14,10 @@
 /* ---- asking -------------------------------------------------------------- */
 
 /* A deadlock or a conflict of transactions: another try may do. */
-static bool is_passing(const PGresult *error)
+static bool is_passing(const struct hf__pg_error *error)
 {
-    return hf__session_is(error, "40") || hf__session_is(error, "57") ||
-           hf__session_is(error, "55P03");
+    return hf__pg_error_is(error, "40") || hf__pg_error_is(error, "57") ||
+           hf__pg_error_is(error, "55P03");
 }
 
 void hf__postgres_row_granted(struct hf__postgres_ticket *mine, uint64_t token,
@@ -39,7 +39,7 @@ void hf__postgres_row_granted(struct hf__postgres_ticket *mine, uint64_t token,
 }
 
 void hf__postgres_row_refused(struct hf__postgres_ticket *mine,
-                              const PGresult *error)
+                              const struct hf__pg_error *error)
 {
     hf_error err;
 
@@ -93,10 +93,10 @@ bool hf__postgres_row_leaves(struct hf__postgres *postgres,
 }
 
 /* Of the rows that were deleted one may be ours: it has a number. */
-static bool has_number(const PGresult *rows)
+static bool has_number(const struct hf__pg_result *rows)
 {
-    for (int row = 0; row < hf__pq.PQntuples(rows); row++) {
-        if (hf__session_number(rows, row, 0, 0) != 0)
+    for (int row = 0; row < rows->rows; row++) {
+        if (hf__pg_number(rows, row, 0, 0) != 0)
             return true;
     }
     return false;
@@ -104,7 +104,7 @@ static bool has_number(const PGresult *rows)
 
 void hf__postgres_row_left(struct hf__session *session,
                            const struct hf__session_call *call,
-                           const struct hf__session_answer *answer, int at)
+                           const struct hf__pg_answer *answer, int at)
 {
     struct hf__postgres *postgres = session->engine;
     struct hf__postgres_ticket *mine =
@@ -121,7 +121,7 @@ void hf__postgres_row_left(struct hf__session *session,
         return;
     }
     ticket = mine->ticket;
-    lost = mine->releasing && at >= 0 && !has_number(answer->results[at]);
+    lost = mine->releasing && at >= 0 && !has_number(&answer->results[at]);
     hf__postgres_forget(mine);
     hf__up_left(&postgres->base, ticket, lost ? HF_ELOST : 0);
 }
@@ -139,7 +139,7 @@ void hf__postgres_row_lose(struct hf__postgres_ticket *mine, int reason)
 
 static void on_ended(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     (void)call;
     if (answer)

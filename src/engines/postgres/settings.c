@@ -69,6 +69,7 @@ static int connect_to(struct hf__session *session, hf_error *err)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     put(&words, "fallback_application_name", "holdfast");
     put_tls(&words, host->settings);
+    put(&words, "gssencmode", "disable"); /* see connection.c */
     put_query(&words, session->engine);
     put(&words, "host", hf__buf_text(&session->hosts));
     put(&words, "hostaddr", hf__buf_text(&session->addresses));

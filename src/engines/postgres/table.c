@@ -103,14 +103,14 @@ static void queued(struct hf__postgres_ticket *mine, int64_t look_ms,
 }
 
 /* The row of ROW_LOOK: token, is there one, when to look, who holds it. */
-static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
-                   int64_t sent_ns)
+static void looked(struct hf__postgres_ticket *mine,
+                   const struct hf__pg_result *row, int64_t sent_ns)
 {
     struct hf__postgres *postgres = mine->engine;
     struct hf__ticket *ticket = mine->ticket;
     struct hf__postgres_name *name = hf__postgres_name(postgres, mine->key);
-    const char *record = hf__session_text(row, 0, 3);
-    int64_t token = hf__session_number(row, 0, 0, 0);
+    const char *record = hf__pg_text(row, 0, 3);
+    int64_t token = hf__pg_number(row, 0, 0, 0);
     char holder[HF__SQL_TEXTS + 64];
 
     if (token != 0) {
@@ -120,8 +120,8 @@ static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
         return;
     }
     set_contended(mine);
-    if (hf__session_text(row, 0, 1)[0] == 't') {
-        queued(mine, hf__session_number(row, 0, 2, -1), sent_ns);
+    if (hf__pg_text(row, 0, 1)[0] == 't') {
+        queued(mine, hf__pg_number(row, 0, 2, -1), sent_ns);
     } else {
         mine->asking = false;
         hf__postgres_forget(mine);
@@ -133,7 +133,7 @@ static void looked(struct hf__postgres_ticket *mine, const PGresult *row,
 
 static void on_asked(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -213,7 +213,7 @@ static int send_ask(struct hf__postgres_ticket *mine, hf_error *err)
 /* No row: the name is not quiet, and it is done the long way. */
 static void on_taken(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -225,7 +225,7 @@ static void on_taken(struct hf__session *session,
         on_asked(session, call, answer);
         return;
     }
-    token = (uint64_t)hf__session_number(answer->last, 0, 0, 0);
+    token = (uint64_t)hf__pg_number(answer->last, 0, 0, 0);
     mine->alone = token != 0;
     if (mine->alone) {
         hf__postgres_row_granted(mine, token, call->sent_ns);
@@ -254,7 +254,7 @@ static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
 /* No row: nobody is there to stand behind. */
 static void on_joined(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -264,7 +264,7 @@ static void on_joined(struct hf__session *session,
     mine->waiting = false;
     if (!answer || answer->error)
         on_asked(session, call, answer);
-    else if (hf__session_changed(answer->last))
+    else if (answer->last->changed > 0)
         queued(mine, LOOK_MS, call->sent_ns);
     else if (send_ask(mine, /* err= */ NULL) != 0)
         on_asked(session, call, /* answer= */ NULL);
@@ -310,7 +310,7 @@ static int acquire(struct hf__postgres *postgres, struct hf__ticket *ticket,
 
 static void on_left(struct hf__session *session,
                     const struct hf__session_call *call,
-                    const struct hf__session_answer *answer)
+                    const struct hf__pg_answer *answer)
 {
     hf__postgres_row_left(session, call, answer, /* at= */ 1);
 }
@@ -334,7 +334,7 @@ static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
 /* No row: it is not as it was thought to be, or not ours any more. */
 static void on_freed(struct hf__session *session,
                      const struct hf__session_call *call,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -345,10 +345,10 @@ static void on_freed(struct hf__session *session,
     was_alone = mine->alone;
     mine->alone = false;
     mine->waited = false;
-    if (answer && !answer->error && !hf__session_changed(answer->last)) {
+    if (answer && !answer->error && answer->last->changed == 0) {
         if (was_alone)
             set_contended(mine);
-        if (hf__session_changed(answer->results[0]))
+        if (answer->results[0].changed > 0)
             mine->releasing = false; /* it was ours, that is certain */
         if (send_leave(mine, /* err= */ NULL) == 0)
             return;
@@ -388,13 +388,13 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
 /* ---- beats --------------------------------------------------------------- */
 
 /* A row of ROW_BEAT: ticket, token, when to look. */
-static void beaten(struct hf__postgres *postgres, const PGresult *result,
-                   int row, int64_t sent_ns)
+static void beaten(struct hf__postgres *postgres,
+                   const struct hf__pg_result *result, int row, int64_t sent_ns)
 {
-    struct hf__postgres_ticket *mine = hf__postgres_find(
-        postgres, (uint64_t)hf__session_number(result, row, 0, 0));
+    struct hf__postgres_ticket *mine =
+        hf__postgres_find(postgres, (uint64_t)hf__pg_number(result, row, 0, 0));
     struct hf__grant grant = {.tokens = 1, .sent_ns = sent_ns};
-    int64_t token = hf__session_number(result, row, 1, 0);
+    int64_t token = hf__pg_number(result, row, 1, 0);
 
     if (!mine || mine->beat == 0)
         return;
@@ -407,20 +407,20 @@ static void beaten(struct hf__postgres *postgres, const PGresult *result,
     }
     mine->confirmed_ns = sent_ns;
     if (mine->waiting)
-        set_watch(mine, hf__session_number(result, row, 2, -1));
+        set_watch(mine, hf__pg_number(result, row, 2, -1));
     grant.lease_ms = mine->ticket->ttl_ms;
     hf__up_renewed(&postgres->base, mine->ticket, &grant);
 }
 
 static void on_beaten(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     struct hf__postgres *postgres = session->engine;
 
     if (!answer || answer->error)
         return; /* silence: the core counts the time */
-    for (int row = 0; row < hf__pq.PQntuples(answer->last); row++)
+    for (int row = 0; row < answer->last->rows; row++)
         beaten(postgres, answer->last, row, call->sent_ns);
     for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
         HF_LIST_EACH(&postgres->known[i], link) {
@@ -522,7 +522,7 @@ static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
 
 static void on_downgraded(struct hf__session *session,
                           const struct hf__session_call *call,
-                          const struct hf__session_answer *answer)
+                          const struct hf__pg_answer *answer)
 {
     struct hf__postgres *postgres = session->engine;
     struct hf__postgres_ticket *mine =
@@ -535,7 +535,7 @@ static void on_downgraded(struct hf__session *session,
     if (!answer || answer->error) {
         hf__session_explain_lost(session, &err);
         hf__up_unknown(&postgres->base, mine->ticket, &err);
-    } else if (hf__pq.PQntuples(answer->results[1]) == 0) {
+    } else if (answer->results[1].rows == 0) {
         hf__postgres_row_lose(mine, HF__LOST_TAKEN);
     } else {
         mine->ticket->mode = HF_SHARED;

@@ -54,16 +54,16 @@ static void undone(struct hf__postgres_ticket *mine, bool was_held)
 
 /* A commit of what failed is a rollback. A lent transaction is compared. */
 static bool was_held(const struct hf__postgres_ticket *mine,
-                     const struct hf__session_answer *answer)
+                     const struct hf__pg_answer *answer)
 {
     if (hf__advisory_transacts(mine->engine) && !mine->lent)
-        return strcmp(hf__pq.PQcmdStatus(answer->last), "COMMIT") == 0;
-    return hf__session_text(answer->results[0], 0, 0)[0] == 't';
+        return answer->last->committed;
+    return hf__pg_text(&answer->results[0], 0, 0)[0] == 't';
 }
 
 static void on_unlocked(struct hf__session *session,
                         const struct hf__session_call *call,
-                        const struct hf__session_answer *answer)
+                        const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -82,7 +82,7 @@ static void on_unlocked(struct hf__session *session,
     }
     /* A commit that failed is rolled back, and a late cancel hits once. Then
      * it is the core that asks again, in its own time. */
-    again = !mine->unsure || hf__session_is(answer->error, "57014");
+    again = !mine->unsure || hf__pg_error_is(answer->error, "57014");
     mine->unsure = true;
     if (again && hf__advisory_unlock(mine, NULL) != 0) {
         hf__advisory_cut(mine);
@@ -113,7 +113,7 @@ static int add_end(struct hf__postgres_ticket *mine, hf_error *err)
     int rc = 0;
 
     if (!mine->releasing || mine->unsure ||
-        hf__pq.PQtransactionStatus(mine->session->conn) != PQTRANS_INTRANS)
+        mine->session->status != HF__WIRE_IN_TRANSACTION)
         return hf__session_add(mine->session, HF__PG_ROLLBACK, NULL, 0, err);
     mine->committing = mine->lent;
     if (mine->lent)
@@ -136,14 +136,15 @@ int hf__advisory_unlock(struct hf__postgres_ticket *mine, hf_error *err)
     return rc;
 }
 
-void hf__advisory_undo(struct hf__postgres_ticket *mine, const PGresult *error)
+void hf__advisory_undo(struct hf__postgres_ticket *mine,
+                       const struct hf__pg_error *error)
 {
     hf_error err;
 
     (void)hf__session_explain(mine->session, error, &err);
     mine->unsure = true;
-    mine->refused = hf__session_is(error, "55P03"); /* the row is taken */
-    if (!mine->why && !hf__session_is(error, "57014")) {
+    mine->refused = hf__pg_error_is(error, "55P03"); /* the row is taken */
+    if (!mine->why && !hf__pg_error_is(error, "57014")) {
         mine->why = hf__malloc(sizeof(*mine->why));
         if (mine->why)
             *mine->why = err;
@@ -238,7 +239,7 @@ static int lost_rc(const struct hf__postgres_ticket *mine)
 
 static void on_gone(struct hf__session *session,
                     const struct hf__session_call *call,
-                    const struct hf__session_answer *answer)
+                    const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
@@ -246,7 +247,7 @@ static void on_gone(struct hf__session *session,
 
     if (!mine || mine->state != HF__PG_GHOSTLY || !mine->leaving)
         return;
-    if (answer && !answer->error && hf__pq.PQntuples(answer->last) == 0) {
+    if (answer && !answer->error && answer->last->rows == 0) {
         left(mine, lost_rc(mine));
         return;
     }
@@ -257,7 +258,7 @@ static void on_gone(struct hf__session *session,
 /* A connection that was lent is ours again, if it can be. */
 static int end_holding(struct hf__postgres_ticket *mine, hf_error *err)
 {
-    if (!mine->session->lent)
+    if (mine->session->state != HF__SESSION_LENT)
         return part(mine, err);
     mine->state = HF__PG_PARTING;
     if (hf__session_take_back(mine->session) != 0)

@@ -11,7 +11,7 @@
 
 static void on_version(struct hf__session *session,
                        const struct hf__session_call *call,
-                       const struct hf__session_answer *answer)
+                       const struct hf__pg_answer *answer)
 {
     struct hf__postgres *postgres = session->engine;
     struct hf__query *query = call->query;
@@ -24,18 +24,18 @@ static void on_version(struct hf__session *session,
     } else if (answer->error) {
         rc = hf__session_explain(session, answer->error, &err);
     } else {
-        query->version = (uint64_t)hf__session_number(answer->last, 0, 0, 0);
+        query->version = (uint64_t)hf__pg_number(answer->last, 0, 0, 0);
     }
     hf__up_answer(&postgres->base, query, rc, rc == 0 ? NULL : &err);
 }
 
 static void on_commit(struct hf__session *session,
                       const struct hf__session_call *call,
-                      const struct hf__session_answer *answer)
+                      const struct hf__pg_answer *answer)
 {
     hf_error err;
 
-    if (!answer || answer->error || hf__pq.PQntuples(answer->last) == 1) {
+    if (!answer || answer->error || answer->last->rows == 1) {
         on_version(session, call, answer);
         return;
     }

@@ -81,6 +81,44 @@ TEST(tls, verifies_authority_and_name)
     ASSERT_HAS(err.text, "certificate");
 }
 
+static int count_lock(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    ++*(int *)ctx;
+    return 0;
+}
+
+/* More than TLS hands over at a time. */
+TEST(tls, carries_long_statements_and_answers)
+{
+    enum { LOCKS = 150, NOTE = 200 };
+    struct server *server = start_with_certificate("IP:127.0.0.1");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *holds[LOCKS];
+    char note[NOTE + 1] = "";
+    char verified[512];
+    hf_client *client;
+    hf_error err;
+    int found = 0;
+
+    (void)snprintf(verified, sizeof(verified), "mode=table&tls.ca=%s/good.crt",
+                   dir);
+    client = postgres_open(server_port(server), verified);
+    memset(note, 'n', NOTE);
+    opts.note = note;
+    for (int i = 0; i < LOCKS; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "job-%d", i);
+        ASSERT_OK(hf_acquire(client, name, &opts, &holds[i], &err), &err);
+    }
+    ASSERT_OK(hf_list(client, NULL, count_lock, &found, &err), &err);
+    ASSERT_EQ(found, LOCKS);
+    for (int i = 0; i < LOCKS; i++)
+        ASSERT_OK(hf_release(holds[i], &err), &err);
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
+
 /* What the doctor says about it. */
 static int note_encryption(const hf_finding *finding, void *ctx)
 {

@@ -19,7 +19,8 @@
     X(PQexec)                                                                  \
     X(PQresultStatus)                                                          \
     X(PQclear)                                                                 \
-    X(PQbackendPID)
+    X(PQbackendPID)                                                            \
+    X(PQtransactionStatus)
 static struct {
     CALLERS(HF__DYNLIB_FIELD)
 } caller;
@@ -68,6 +69,7 @@ TEST(transaction, is_committed_with_the_release)
     PGconn *conn = lend(hold);
     hf_error err;
 
+    ASSERT_EQ(caller.PQtransactionStatus(conn), PQTRANS_INTRANS);
     ASSERT_TRUE(run(conn, "UPDATE stock SET n = n - 1"));
     ASSERT_EQ(stock(server), 1);
     ASSERT_TRUE(lend(hold) == conn);
@@ -157,6 +159,32 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
     ASSERT_EQ(hf_release(one, NULL), works ? 0 : HF_ELOST);
     ASSERT_EQ(hf_release(two, NULL), other_failed ? HF_ELOST : 0);
     ASSERT_EQ(atoi(postgres_do(server, "SELECT sum(n) FROM account")), 2);
+}
+
+static void *lend_it(void *hold)
+{
+    return lend(hold);
+}
+
+TEST(transaction, is_lent_to_all_threads_that_ask_at_once)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), TRANSACTION);
+    hf_error err;
+
+    for (int round = 0; round < 10; round++) {
+        hf_hold *hold = client_acquire(client, "jobs");
+        pthread_t threads[4];
+        void *lent[4];
+
+        for (size_t i = 0; i < HF_COUNT_OF(threads); i++)
+            ASSERT_EQ(pthread_create(&threads[i], NULL, lend_it, hold), 0);
+        for (size_t i = 0; i < HF_COUNT_OF(threads); i++) {
+            (void)pthread_join(threads[i], &lent[i]);
+            ASSERT_TRUE(lent[i] != NULL && lent[i] == lent[0]);
+        }
+        ASSERT_OK(hf_release(hold, &err), &err);
+    }
 }
 
 TEST(transaction, is_not_what_the_other_modes_have)
