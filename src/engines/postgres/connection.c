@@ -130,6 +130,8 @@ static void close_conn(struct hf__session *session, bool forked)
         hf__io_stop(session->engine->base.host->loop, &session->io);
     hf__pq.PQfinish(session->conn);
     session->conn = NULL;
+    session->answering = false;
+    hf__buf_release(&session->heard);
     hf__pg_answer_release(&session->answer);
 }
 
@@ -339,25 +341,46 @@ static void finish_call(struct hf__session *session)
 
 static void greeting_done(struct hf__session *session);
 
+/* What is said to a channel after a transaction comes with its answer, and is
+ * about it: it is heard after it. */
+static bool hear(struct hf__session *session,
+                 const struct hf__pg_message *message)
+{
+    const struct hf__postgres_mode *mode = session->engine->mode;
+    const char *text = hf__pg_notification(message);
+
+    if (!mode->notified || !text)
+        return text != NULL;
+    if (!session->answering) {
+        mode->notified(session->engine, text);
+        return true;
+    }
+    hf__buf_append(&session->heard, text, strlen(text) + 1);
+    return !hf__buf_failed(&session->heard);
+}
+
+static void hear_all(struct hf__session *session)
+{
+    struct hf__buf heard = session->heard;
+
+    session->heard = (struct hf__buf){0};
+    for (size_t at = 0; at < heard.len; at += strlen(heard.text + at) + 1)
+        session->engine->mode->notified(session->engine, heard.text + at);
+    hf__buf_release(&heard);
+}
+
 /* The server has nothing more to say, and waits for us. */
 static void ready(struct hf__session *session,
                   const struct hf__pg_message *message)
 {
     session->status = message->len > 0 ? message->body[0] : HF__WIRE_IDLE;
+    session->answering = false;
     if (session->state == HF__SESSION_GREETING)
         greeting_done(session);
     else if (session->calls_n > 0)
         finish_call(session);
-}
-
-static void notified(struct hf__session *session,
-                     const struct hf__pg_message *message)
-{
-    const struct hf__postgres_mode *mode = session->engine->mode;
-    const char *text = hf__pg_notification(message);
-
-    if (mode->notified && text)
-        mode->notified(session->engine, text);
+    if (session->heard.len > 0)
+        hear_all(session);
 }
 
 /* False: that is not what a server says here. */
@@ -386,12 +409,13 @@ static bool take_message(struct hf__session *session,
     case HF__WIRE_DONE:
         return asked && hf__pg_answer_add(&session->answer, message);
     case HF__WIRE_NOTIFIED:
-        notified(session, message);
-        return true;
+        return hear(session, message);
     case HF__WIRE_READY:
         ready(session, message);
         return true;
     case HF__WIRE_BOUND:
+        session->answering = true;
+        return true;
     case HF__WIRE_NOTICE:
     case HF__WIRE_SETTING:
         return true;

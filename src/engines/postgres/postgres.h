@@ -68,8 +68,8 @@ enum hf__pg_statement {
     HF__PG_ROW_TAKE, /* a quiet name: → token, or no row */
     HF__PG_ROW_FREE, /* … 1 row is gone, or none */
     HF__PG_ROW_JOIN, /* a crowded name: 1 row in line, or none */
-    HF__PG_ROW_CEDE, /* … ours is gone, if somebody stands behind it */
-    HF__PG_ROW_PASS, /* … who is granted then */
+    HF__PG_ROW_CEDE, /* … ours is gone */
+    HF__PG_ROW_PASS, /* … → who is granted then, in which mode */
     HF__PG_ROW_GRANT,
     HF__PG_ROW_LOOK,
     HF__PG_ROW_LEAVE,
@@ -167,6 +167,8 @@ struct hf__session {
     uint32_t calls_n;
     struct hf__session_call next; /* being put together */
     struct hf__pg_answer answer;
+    bool answering;       /* a part of it came */
+    struct hf__buf heard; /* … and what was said to our channel */
     uint64_t prepared;
     int64_t timeout_ms; /* how long it may be silent; 0: for ever */
     int64_t mark;       /* advisory: of the name that it used last */
@@ -236,7 +238,6 @@ struct hf__postgres_ticket {
     bool leaving;    /* withdraw() or release() was called */
     bool releasing;  /* it was release() */
     bool alone;      /* table: its row is the only one, or was */
-    bool waited;     /* … it stood in line: others may, too */
     bool unsure;     /* something of an earlier attempt may be there */
     bool refused;    /* advisory: another has it */
     bool marked;     /* … and its session has its mark */

@@ -15,27 +15,29 @@
  * ROW_LOCK, so they happen one after the other; each statement after it sees
  * what the one before has committed. There is no row that stays behind.
  *
- * What is done often has one statement instead, and no lock, or it has done
- * nothing and the long way is gone. That rests on three rules, which hold
- * whenever a transaction ends:
+ * What is done often has a statement or two instead, or it has done nothing and
+ * the long way is gone. That rests on three rules:
  *
- *   place 0    if a name has rows, the first of them has place 0. So TAKE, which
- *              inserts at place 0 or not at all, needs no look at the others:
- *              the index of places does it, and sees what TAKE cannot see yet.
- *              GRANT moves up who is first.
- *   alone      a row that TAKE has made, until ASK adds another. FREE deletes
- *              no other row; if ASK is quicker, it finds none and the release
- *              is done the long way, with a grant to the next.
- *   crowded    a row that is not alone goes by ROW_LOCK, or by CEDE, which
- *              sees a writer behind it, and PASS, which puts him in its place.
- *              Either way a later statement looks for the next. So whoever
- *              keeps the last row of a crowded name from going may stand
- *              behind it (JOIN): that statement will see the newcomer.
+ *   place 0    who holds a name alone has its place 0. So TAKE, which inserts
+ *              there or not at all, needs no look at the others: the index of
+ *              places does it, and sees what TAKE cannot see yet. GRANT moves
+ *              up who is first.
+ *   alone      a row that TAKE has made while nobody was met there, until ASK
+ *              adds another. FREE deletes no other row; if ASK is quicker, it
+ *              finds none, and it is handed on.
+ *   crowded    a row that is not alone goes the long way, or by CEDE, which has
+ *              the same lock, and PASS, which puts the first who waits in its
+ *              place. Either way a later statement looks for the next. So
+ *              whoever keeps the last row of a crowded name from going may
+ *              stand behind it (JOIN), without the lock: that statement will
+ *              see the newcomer.
  *
- * PASS grants only if CEDE has made room: if the first row has place 0, it is
- * another's. If the one whom CEDE saw is just leaving, PASS finds nobody, and
- * there is a line without a first: the release is done once more, the long way.
- * Until then somebody who comes may be quicker; never are there two holders.
+ * Numbers of tokens are drawn under the lock, too: drawn before it, one could be
+ * smaller than another that was granted meanwhile.
+ *
+ * PASS finds nobody if nobody waits, or if the first has expired: those behind
+ * it are awake then, and take it out. Until they have, somebody who comes may be
+ * quicker; never are there two holders.
  */
 #include "engines/postgres/postgres.h"
 
@@ -179,7 +181,7 @@ static const struct {
     /* The lock is had before the number is taken. */
     [HF__PG_ROW_TAKE] =
         {"hf_row_take",
-         PLACE "VALUES ($1, 0, true, " WRITER
+         PLACE "VALUES ($1, 0, $6::boolean, " WRITER
                "CASE WHEN pg_advisory_xact_lock($5::bigint) IS NOT NULL "
                "THEN " NUMBER " END, " MY_END_SOON ", " NOW
                ") ON CONFLICT (name, place) DO NOTHING RETURNING token",
@@ -196,9 +198,8 @@ static const struct {
          NULL},
     [HF__PG_ROW_CEDE] = {"hf_row_cede",
                          "DELETE FROM holdfast_place WHERE " ME
-                         " AND place = 0 AND (SELECT mode = 0 AND until >= " NOW
-                         " FROM holdfast_place WHERE name = $1 AND place > 0 "
-                         "ORDER BY place LIMIT 1)",
+                         " AND place = 0 AND mode = 0 AND token IS NOT NULL "
+                         "AND pg_advisory_xact_lock($3::bigint) IS NOT NULL",
                          NULL},
     /* A beat that came in between may reach further. */
     [HF__PG_ROW_PASS] =
@@ -207,8 +208,8 @@ static const struct {
          ", until = greatest(until, " NOW " + ttl_ms * interval '1 ms'), "
          "since = " NOW " WHERE name = $1 AND place = (SELECT CASE WHEN "
          "place > 0 THEN place END FROM holdfast_place WHERE name = $1 "
-         "ORDER BY place LIMIT 1) AND mode = 0 AND token IS NULL "
-         "AND until >= " NOW " RETURNING " TELL,
+         "ORDER BY place LIMIT 1) AND token IS NULL "
+         "AND until >= " NOW " RETURNING " TELL ", mode",
          NULL},
     [HF__PG_ROW_GRANT] =
         {"hf_row_grant",

@@ -10,9 +10,9 @@
  * goes over one session.
  *
  * That is the long way. A name that nobody else wants is taken by one statement
- * and freed by another. Where a line was met before, a writer stands in it by
- * one statement, and who has stood in it hands on to the next writer by two.
- * Each of them does nothing if it is not as it was thought to be.
+ * and freed by another. Where others were met before, a writer stands behind
+ * them by one statement, or takes it if they have just gone, and hands on to the
+ * next by two. Each of them does nothing if it is not as it was thought to be.
  *
  * A waiter beats as a holder does: that proves its life, and finds a grant
  * whose notification was lost. It also looks when the lease of a row before it
@@ -90,12 +90,20 @@ static void set_contended(struct hf__postgres_ticket *mine)
     hf__postgres_name(mine->engine, mine->key)->contended = QUIET;
 }
 
+/* It was to be had at once. */
+static void set_free(struct hf__postgres_ticket *mine)
+{
+    struct hf__postgres_name *name = hf__postgres_name(mine->engine, mine->key);
+
+    if (name->contended > 0)
+        name->contended--;
+}
+
 static void queued(struct hf__postgres_ticket *mine, int64_t look_ms,
                    int64_t sent_ns)
 {
     mine->asking = false;
     mine->waiting = true;
-    mine->waited = true;
     mine->unsure = false;
     mine->confirmed_ns = sent_ns;
     set_watch(mine, look_ms);
@@ -108,14 +116,13 @@ static void looked(struct hf__postgres_ticket *mine,
 {
     struct hf__postgres *postgres = mine->engine;
     struct hf__ticket *ticket = mine->ticket;
-    struct hf__postgres_name *name = hf__postgres_name(postgres, mine->key);
     const char *record = hf__pg_text(row, 0, 3);
     int64_t token = hf__pg_number(row, 0, 0, 0);
     char holder[HF__SQL_TEXTS + 64];
 
     if (token != 0) {
-        if (mine->asking && name->contended > 0)
-            name->contended--;
+        if (mine->asking)
+            set_free(mine);
         hf__postgres_row_granted(mine, (uint64_t)token, sent_ns);
         return;
     }
@@ -154,7 +161,7 @@ static void on_asked(struct hf__session *session,
     }
 }
 
-/* ROW_JOIN, ROW_TAKE with the key, ROW_ASK with more: a row with all that is to
+/* ROW_JOIN, ROW_TAKE and ROW_ASK with more: a row with all that is to
  * be known of a ticket. Its record was put. */
 static int add_row(struct hf__postgres_ticket *mine,
                    enum hf__pg_statement statement, int n, struct words *words,
@@ -226,17 +233,19 @@ static void on_taken(struct hf__session *session,
         return;
     }
     token = (uint64_t)hf__pg_number(answer->last, 0, 0, 0);
-    mine->alone = token != 0;
-    if (mine->alone) {
+    if (token != 0) {
+        set_free(mine);
         hf__postgres_row_granted(mine, token, call->sent_ns);
         return;
     }
+    mine->alone = false;
     set_contended(mine);
     if (send_ask(mine, /* err= */ NULL) != 0)
         on_asked(session, call, /* answer= */ NULL);
 }
 
-static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
+static int send_take(struct hf__postgres_ticket *mine, bool alone,
+                     hf_error *err)
 {
     struct hf__session_call call = {
         .done = on_taken, .ticket = mine->ticket->id, .sent_ns = hf__now()};
@@ -245,13 +254,15 @@ static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
     int rc = put_record(mine, err);
 
     begin(&words, mine);
+    mine->alone = alone;
     words.values[4] = key_of_rows(mine->key, room);
+    words.values[5] = alone ? "t" : "f";
     if (rc == 0)
-        rc = add_row(mine, HF__PG_ROW_TAKE, 5, &words, err);
+        rc = add_row(mine, HF__PG_ROW_TAKE, 6, &words, err);
     return rc == 0 ? hf__session_send(&mine->engine->main, &call, err) : rc;
 }
 
-/* No row: nobody is there to stand behind. */
+/* No row: there is nobody to stand behind any more. */
 static void on_joined(struct hf__session *session,
                       const struct hf__session_call *call,
                       const struct hf__pg_answer *answer)
@@ -266,7 +277,7 @@ static void on_joined(struct hf__session *session,
         on_asked(session, call, answer);
     else if (answer->last->changed > 0)
         queued(mine, LOOK_MS, call->sent_ns);
-    else if (send_ask(mine, /* err= */ NULL) != 0)
+    else if (send_take(mine, /* alone= */ false, /* err= */ NULL) != 0)
         on_asked(session, call, /* answer= */ NULL);
 }
 
@@ -293,9 +304,8 @@ static int send_first(struct hf__postgres_ticket *mine, hf_error *err)
     bool plain = !mine->unsure && ticket->mode == HF_EXCLUSIVE;
 
     mine->alone = false;
-    mine->waited = false;
     if (plain && hf__postgres_name(mine->engine, mine->key)->contended == 0)
-        return send_take(mine, err);
+        return send_take(mine, /* alone= */ true, err);
     return plain && !ticket->nowait ? send_join(mine, err)
                                     : send_ask(mine, err);
 }
@@ -321,9 +331,10 @@ static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
                                     .ticket = mine->ticket->id};
     struct hf__session *main = &mine->engine->main;
     struct words words;
-    int rc = hf__postgres_row_lock(mine->engine, mine->key, err);
+    int rc;
 
     begin(&words, mine);
+    rc = hf__postgres_row_lock(mine->engine, mine->key, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_LEAVE, words.values, 2, err);
     if (rc == 0)
@@ -331,29 +342,56 @@ static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
     return rc == 0 ? hf__session_send(main, &call, err) : rc;
 }
 
-/* No row: it is not as it was thought to be, or not ours any more. */
+static void on_passed(struct hf__session *session,
+                      const struct hf__session_call *call,
+                      const struct hf__pg_answer *answer)
+{
+    (void)session; /* who is not told looks in its own time */
+    (void)call;
+    (void)answer;
+}
+
+/* The first in line has it in a mode that others behind it may share. */
+static void grant_others(struct hf__postgres_ticket *mine)
+{
+    struct hf__session_call call = {.done = on_passed};
+    struct hf__session *main = &mine->engine->main;
+    struct words words;
+
+    begin(&words, mine);
+    if (hf__postgres_row_lock(mine->engine, mine->key, NULL) == 0 &&
+        hf__session_add(main, HF__PG_ROW_GRANT, words.values, 1, NULL) == 0)
+        (void)hf__session_send(main, &call, NULL);
+}
+
+static int send_free(struct hf__postgres_ticket *mine, hf_error *err);
+
+/* No row has gone: others came, or it is not ours any more. */
+static int free_again(struct hf__postgres_ticket *mine)
+{
+    if (!mine->alone)
+        return send_leave(mine, /* err= */ NULL);
+    mine->alone = false;
+    set_contended(mine);
+    return send_free(mine, /* err= */ NULL);
+}
+
 static void on_freed(struct hf__session *session,
                      const struct hf__session_call *call,
                      const struct hf__pg_answer *answer)
 {
     struct hf__postgres_ticket *mine =
         hf__postgres_find(session->engine, call->ticket);
-    bool was_alone;
 
     if (!mine || !mine->leaving)
         return;
-    was_alone = mine->alone;
-    mine->alone = false;
-    mine->waited = false;
-    if (answer && !answer->error && answer->last->changed == 0) {
-        if (was_alone)
-            set_contended(mine);
-        if (answer->results[0].changed > 0)
-            mine->releasing = false; /* it was ours, that is certain */
-        if (send_leave(mine, /* err= */ NULL) == 0)
+    if (answer && !answer->error && answer->results[0].changed == 0) {
+        if (free_again(mine) == 0)
             return;
         answer = NULL;
     }
+    if (answer && !answer->error && hf__pg_number(answer->last, 0, 1, 0) != 0)
+        grant_others(mine);
     hf__postgres_row_left(session, call, answer, /* at= */ -1);
 }
 
@@ -362,14 +400,19 @@ static int send_free(struct hf__postgres_ticket *mine, hf_error *err)
     struct hf__session_call call = {.done = on_freed,
                                     .ticket = mine->ticket->id};
     struct hf__session *main = &mine->engine->main;
+    char room[HF__PG_DIGITS];
     struct words words;
     int rc;
 
     begin(&words, mine);
-    rc = hf__session_add(main, mine->alone ? HF__PG_ROW_FREE : HF__PG_ROW_CEDE,
-                         words.values, 2, err);
-    if (rc == 0 && !mine->alone)
-        rc = hf__session_add(main, HF__PG_ROW_PASS, words.values, 1, err);
+    words.values[2] = key_of_rows(mine->key, room);
+    if (mine->alone) {
+        rc = hf__session_add(main, HF__PG_ROW_FREE, words.values, 2, err);
+    } else {
+        rc = hf__session_add(main, HF__PG_ROW_CEDE, words.values, 3, err);
+        if (rc == 0)
+            rc = hf__session_add(main, HF__PG_ROW_PASS, words.values, 1, err);
+    }
     return rc == 0 ? hf__session_send(main, &call, err) : rc;
 }
 
@@ -380,9 +423,8 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
 
     if (!hf__postgres_row_leaves(postgres, ticket, releasing))
         return 0;
-    return mine->alone || (mine->waited && ticket->mode == HF_EXCLUSIVE)
-               ? send_free(mine, err)
-               : send_leave(mine, err);
+    return releasing && ticket->mode == HF_EXCLUSIVE ? send_free(mine, err)
+                                                     : send_leave(mine, err);
 }
 
 /* ---- beats --------------------------------------------------------------- */
@@ -582,7 +624,6 @@ static void notified(struct hf__postgres *postgres, const char *text)
     if (!mine || mine->leaving)
         return;
     if (text[0] == 'g' && mine->waiting && token != 0) {
-        mine->waited = true;
         hf__postgres_row_granted(mine, token, mine->confirmed_ns);
     } else if (text[0] == 'b' && !mine->waiting && !mine->asking) {
         hf__postgres_row_lose(mine, HF__LOST_BROKEN);
