@@ -222,6 +222,9 @@ static void exorcised(struct hf__mysql *mysql, struct hf__ticket *ticket)
     }
 }
 
+static int exorcise(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                    hf_error *err);
+
 static void on_exorcised(struct hf__mysql *mysql, struct hf__mysql_call *call,
                          struct hf__mysql_reply *reply)
 {
@@ -239,6 +242,8 @@ static void on_exorcised(struct hf__mysql *mysql, struct hf__mysql_call *call,
         exorcised(mysql, ticket);
     else if (mine->leaving || mine->asking)
         unknown(mysql, ticket);
+    else if (reply && reply->code == 0) /* the server has waited a second */
+        (void)exorcise(mysql, ticket, NULL);
 }
 
 /* End the session that was lost with @ticket. */

@@ -531,7 +531,8 @@ void hf__mysql_put_params(struct hf__mysql *mysql, struct hf__mysql_call *call,
 }
 
 /* The server's list knows a session until nothing of it is left; its own lock,
- * and those that it held, may go a little earlier. */
+ * and those that it held, may go a little earlier. One that is about to go may
+ * be nobody's already, and not be ended any more (error 1095). */
 void hf__mysql_end_session(const struct hf__mysql *mysql,
                            const struct hf__mysql_session *session,
                            struct hf__buf *to)
@@ -540,7 +541,7 @@ void hf__mysql_end_session(const struct hf__mysql *mysql,
         to,
         "BEGIN NOT ATOMIC DECLARE v_n INT DEFAULT 0;"
         "DECLARE v_id BIGINT UNSIGNED;"
-        "DECLARE CONTINUE HANDLER FOR 1094 BEGIN END;"
+        "DECLARE CONTINUE HANDLER FOR 1094,1095 BEGIN END;"
         "SELECT ID INTO v_id FROM information_schema.processlist "
         "WHERE ID=%llu AND (HOST LIKE '%%:%u' OR "
         "IS_USED_LOCK('holdfast:%s:%llx')=ID);"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * session_test.c - locks that live in a session or a transaction, on either
- * database: the pool that these come from; and a server that only reads.
+ * database: the pool that these come from, and waits that are ended there.
  */
 #include "live/sql/database.h"
 
@@ -127,6 +127,38 @@ TEST(pool, tests_an_idle_one_before_it_is_used_if_it_should)
     ASSERT_RC(client_try(client, "one", &err), 0, &err);
     database_end_newest();
     ASSERT_RC(client_try(client, "one", &err), 0, &err);
+}
+
+/* ---- waits --------------------------------------------------------------- */
+
+static void end_a_wait(const char *query)
+{
+    hf_client *client;
+    hf_client *rival;
+    hf_hold *hold;
+    hf_request *request;
+
+    database_fresh();
+    client = open_with(query);
+    rival = open_with(query);
+    hold = client_acquire(client, "jobs");
+    request = start(rival, "jobs");
+    for (int i = 0; i < 2; i++)
+        EVENTUALLY(database_end_wait());
+    ASSERT_EQ(hf_request_pending(request), 1);
+    ASSERT_EQ(hf_verify(hold, NULL), 0);
+    release(hold);
+    release(finish(request));
+}
+
+TEST(wait, whose_session_was_ended_goes_on)
+{
+    end_a_wait(database_session);
+}
+
+TEST(wait, whose_transaction_was_ended_goes_on)
+{
+    end_a_wait(TRANSACTION);
 }
 
 /* ---- a server that only reads --------------------------------------------- */
