@@ -2,6 +2,8 @@
 /* test_client.c - see test_client.h. */
 #include "test_client.h"
 
+#include <string.h>
+
 #include "test.h"
 
 static void close_client(void *arg)
@@ -56,4 +58,27 @@ void client_on_event(hf_hold *hold, int state, void *ctx)
 {
     (void)hold;
     event_tell(ctx, state);
+}
+
+struct wanted {
+    const char *check;
+    int status;
+};
+
+static int find(const hf_finding *finding, void *ctx)
+{
+    struct wanted *wanted = ctx;
+
+    if (strcmp(finding->check, wanted->check) == 0)
+        wanted->status = finding->status;
+    return 0;
+}
+
+int client_finding(hf_client *client, const char *check)
+{
+    struct wanted wanted = {check, -1};
+    hf_error err;
+
+    ASSERT_OK(hf_doctor(client, find, &wanted, &err), &err);
+    return wanted.status;
 }

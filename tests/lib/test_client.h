@@ -16,6 +16,9 @@ hf_hold *client_acquire_told(hf_client *client, const char *name,
 /* What one attempt says; a hold that it gets is released again. */
 int client_try(hf_client *client, const char *name, hf_error *err);
 
+/* What the doctor thinks of @check, HF_FINDING_*; -1: nothing. */
+int client_finding(hf_client *client, const char *check);
+
 /* on_event for an event that is told the states. */
 void client_on_event(hf_hold *hold, int state, void *ctx);
 

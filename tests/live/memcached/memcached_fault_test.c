@@ -74,6 +74,23 @@ TEST(server, that_is_full_and_keeps_what_it_has_refuses)
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
+TEST(doctor, says_whether_locks_are_thrown_away)
+{
+    struct server *small = memcached_start("2", NULL);
+    hf_client *client = memcached_open(server_port(small), QUICK);
+    struct server *careful = memcached_start("64", "-M");
+
+    ASSERT_EQ(client_finding(client, "promise"), HF_FINDING_WARN);
+    ASSERT_EQ(client_finding(client, "eviction"), HF_FINDING_WARN);
+    ASSERT_EQ(client_finding(client, "evictions"), HF_FINDING_OK);
+    for (int i = 0; i < 60000;)
+        i = fill(small, i);
+    ASSERT_EQ(client_finding(client, "evictions"), HF_FINDING_FAIL);
+    client = memcached_open(server_port(careful), QUICK "&ttl=1h");
+    ASSERT_EQ(client_finding(client, "eviction"), HF_FINDING_OK);
+    ASSERT_EQ(client_finding(client, "uptime"), HF_FINDING_WARN);
+}
+
 TEST(server, restarted_while_held_is_told_as_lost)
 {
     struct server *server = memcached_start("64", NULL);

@@ -105,6 +105,15 @@ TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
     ASSERT_EQ(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_ticket")), 0);
 }
 
+/* How many wait inside the server. */
+static int waiting(int port)
+{
+    return mysql_row_waits(port) +
+           atoi(mysql_do(port, "SELECT COUNT(*) FROM "
+                               "information_schema.processlist "
+                               "WHERE state='User lock'"));
+}
+
 static void lose_with_the_server(const char *query)
 {
     struct event events = EVENT_INIT;
@@ -119,6 +128,7 @@ static void lose_with_the_server(const char *query)
 
     ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
               &err);
+    EVENTUALLY(waiting(port) == 1);
     server_kill(server);
     server_restart(server);
     await_lost(hold, &events);
@@ -651,6 +661,7 @@ TEST(names, that_attack_hit_nothing)
 
         for (size_t i = 0; i < HF_COUNT_OF(names); i++) {
             hf_opts opts = HF_OPTS_INIT;
+            uint64_t version;
             hf_hold *hold;
             hf_error err;
 
@@ -660,6 +671,10 @@ TEST(names, that_attack_hit_nothing)
                 continue;
             ASSERT_OK(hf_acquire(client, names[i], &opts, &hold, &err), &err);
             ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
+            ASSERT_OK(hf_version_read(client, names[i], &version, &err), &err);
+            ASSERT_OK(
+                hf_version_commit(client, names[i], version, &version, &err),
+                &err);
             ASSERT_OK(hf_release(hold, &err), &err);
         }
         ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM canary")), 7);

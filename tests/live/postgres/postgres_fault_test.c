@@ -248,6 +248,31 @@ TEST(administrator, drops_a_table_and_nothing_is_held)
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
 
+TEST(administrator, is_told_by_the_doctor_what_is_missing)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), QUICK);
+    char url[256];
+
+    ASSERT_EQ(client_finding(client, "server"), HF_FINDING_OK);
+    ASSERT_EQ(client_finding(client, "pooler"), HF_FINDING_OK);
+    ASSERT_EQ(client_finding(client, "replication"), HF_FINDING_OK);
+    ASSERT_EQ(client_finding(client, "clock"), HF_FINDING_OK);
+    ASSERT_EQ(client_finding(client, "lease"), HF_FINDING_OK);
+    ASSERT_EQ(client_finding(client, "connections"), HF_FINDING_OK);
+    ASSERT_EQ(client_finding(client, "tables"), HF_FINDING_OK);
+    client = postgres_open(server_port(server), QUICK "&pool.max=9999");
+    ASSERT_EQ(client_finding(client, "connections"), HF_FINDING_WARN);
+    /* A server for tests is in a hurry. */
+    ASSERT_EQ(client_finding(client, "durability"), HF_FINDING_WARN);
+    (void)postgres_do(server, "DROP SEQUENCE holdfast_token");
+    (void)postgres_do(server,
+                      "DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN");
+    (void)snprintf(url, sizeof(url), "postgresql://poor@127.0.0.1:%d/postgres",
+                   server_port(server));
+    ASSERT_EQ(client_finding(client_open(url), "tables"), HF_FINDING_WARN);
+}
+
 static long rollbacks(struct server *server)
 {
     return atol(postgres_do(server, "SELECT xact_rollback FROM "
