@@ -100,6 +100,25 @@ TEST(engine, tells_who_holds_it)
     ASSERT_NULL(strstr(command_out(FINISH(0, "ls", "cli/")), "cli/seen"));
 }
 
+TEST(engine, keeps_versions)
+{
+    struct command *commit;
+    char version[32];
+
+    use_engine();
+    if (!(capabilities() & HF_CAP_VERSIONS)) {
+        commit = COMMAND("version", "cli/doc");
+        ASSERT_NE(command_wait(commit), 0);
+        ASSERT_HAS(command_err(commit), "holdfast engines");
+        return;
+    }
+    ASSERT_STREQ(command_out(FINISH(0, "version", "cli/doc")), "0\n");
+    commit = FINISH(0, "version", "cli/doc", "--commit", "0");
+    (void)snprintf(version, sizeof(version), "%s", command_out(commit));
+    ASSERT_STREQ(command_out(FINISH(0, "version", "cli/doc")), version);
+    FINISH(1, "version", "cli/doc", "--commit", "0");
+}
+
 TEST(engine, is_examined)
 {
     struct command *doctor;
