@@ -2,9 +2,9 @@
 /*
  * doctor.c - is this server fit to keep locks?
  *
- * One statement asks for everything; then the rights are tried out, by taking
- * and giving back a key of our own. The greeting has refused poolers, standbys
- * and old servers already, so they need no question.
+ * One statement asks for everything. The greeting has refused poolers, standbys
+ * and old servers already, so they need no question; the rights are tried out by
+ * the command, which takes a lock.
  */
 #include <netinet/in.h>
 #include <stdio.h>
