@@ -622,16 +622,18 @@ static void lending_ready(struct hf__io *io, uint32_t events)
 {
     struct hf__session *session = HF_CONTAINER_OF(io, struct hf__session, io);
     PGconn *conn = session->conn;
-    PGresult *result = NULL;
+    int unsent = hf__pq.PQflush(conn);
 
     (void)events;
-    if (hf__pq.PQflush(conn) < 0 || !hf__pq.PQconsumeInput(conn)) {
+    if (unsent < 0 || !hf__pq.PQconsumeInput(conn)) {
         keep_message(session);
         end(session);
         return;
     }
+    watch(session, unsent > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
     while (!hf__pq.PQisBusy(conn)) {
-        result = hf__pq.PQgetResult(conn);
+        PGresult *result = hf__pq.PQgetResult(conn);
+
         if (!result) {
             lent(session);
             return;

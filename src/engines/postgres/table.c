@@ -405,10 +405,10 @@ static int send_free(struct hf__postgres_ticket *mine, hf_error *err)
     int rc;
 
     begin(&words, mine);
-    words.values[2] = key_of_rows(mine->key, room);
     if (mine->alone) {
         rc = hf__session_add(main, HF__PG_ROW_FREE, words.values, 2, err);
     } else {
+        words.values[2] = key_of_rows(mine->key, room);
         rc = hf__session_add(main, HF__PG_ROW_CEDE, words.values, 3, err);
         if (rc == 0)
             rc = hf__session_add(main, HF__PG_ROW_PASS, words.values, 1, err);
