@@ -41,6 +41,7 @@ void hf__postgres_forget(struct hf__postgres_ticket *mine)
         return;
     mine->known = false;
     mine->session = NULL;
+    mine->borrower = NULL; /* is told by its call */
     hf__free(HF_STEAL(mine->why));
     hf__list_remove(&mine->link);
     hf__list_remove(&mine->bucket);
