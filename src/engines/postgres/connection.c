@@ -332,7 +332,8 @@ static void finish_call(struct hf__session *session)
 {
     struct hf__session_call call;
 
-    (void)take_call(session, &call);
+    if (!take_call(session, &call))
+        return;
     for (uint32_t i = call.prepared_n; i < call.prepares_n; i++)
         session->prepared &= ~(UINT64_C(1) << call.prepares[i]);
     call.done(session, &call, &session->answer);
