@@ -40,6 +40,26 @@ hf_hold *client_acquire_told(hf_client *client, const char *name,
     return hold;
 }
 
+hf_request *client_start(hf_client *client, const char *name)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
+              &err);
+    return request;
+}
+
+hf_hold *client_finish(hf_request *request)
+{
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
+    hf_request_free(request);
+    return hold;
+}
+
 int client_try(hf_client *client, const char *name, hf_error *err)
 {
     hf_opts opts = HF_OPTS_INIT;

@@ -13,6 +13,9 @@ hf_hold *client_acquire(hf_client *client, const char *name);
 /* The same, and @events are told what becomes of it. */
 hf_hold *client_acquire_told(hf_client *client, const char *name,
                              struct event *events);
+/* Begins to wait; and ends in a grant. */
+hf_request *client_start(hf_client *client, const char *name);
+hf_hold *client_finish(hf_request *request);
 /* What one attempt says; a hold that it gets is released again. */
 int client_try(hf_client *client, const char *name, hf_error *err);
 

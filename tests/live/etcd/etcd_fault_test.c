@@ -22,25 +22,12 @@
 /* What a watch answers first: its field "created" is true. */
 #define CREATED "\x18\x01"
 
-static hf_request *start_waiting(hf_client *client, const char *name)
-{
-    hf_request *request;
-    hf_error err;
-
-    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
-              &err);
-    return request;
-}
-
 /* The request is served; its lock is released again. */
 static void finish_waiting(hf_request *request)
 {
-    hf_hold *hold;
     hf_error err;
 
-    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
-    hf_request_free(request);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_release(client_finish(request), &err), &err);
 }
 
 static void await_lost(struct event *events)
@@ -94,7 +81,7 @@ TEST(leader, killed_while_waiting_serves_the_next)
     hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
     hf_client *waiter = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = start_waiting(waiter, "jobs");
+    hf_request *request = client_start(waiter, "jobs");
 
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     server_kill(etcd->members[etcd_leader(etcd)]);
@@ -248,7 +235,7 @@ TEST(answer, lost_after_the_transaction_makes_one_key)
 
     ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    request = start_waiting(client, "jobs");
+    request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
     proxy_reset(proxy);
     proxy_pass(proxy);
@@ -270,7 +257,7 @@ TEST(answer, lost_to_who_gave_up_leaves_no_orphan)
 
     ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    request = start_waiting(client, "jobs");
+    request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
     hf_cancel(request);
     hf_request_free(request);
@@ -303,7 +290,7 @@ TEST(watch, broken_while_the_lock_is_released_misses_nothing)
     hf_client *holder = etcd_open(etcd, QUICK "ttl=20s");
     hf_client *waiter = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
     hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request = start_waiting(waiter, "jobs");
+    hf_request *request = client_start(waiter, "jobs");
     hf_error err;
 
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
@@ -346,7 +333,7 @@ static struct late_watch watch_late(void)
     late.proxy = proxy_start(server_port(late.etcd->members[0]));
     late.hold = client_acquire(etcd_open(late.etcd, QUICK "ttl=10m"), "jobs");
     proxy_hold_at(late.proxy, PROXY_TO_SERVER, TO_WATCH);
-    late.request = start_waiting(
+    late.request = client_start(
         etcd_open_port(proxy_port(late.proxy), QUICK "ttl=10m&io_timeout=30s"),
         "jobs");
     EVENTUALLY(proxy_holds(late.proxy));
@@ -395,7 +382,7 @@ TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
     ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
     proxy_lose_ends(proxy, true);
     proxy_hold_at(proxy, PROXY_TO_SERVER, TO_TXN);
-    request = start_waiting(client, "jobs");
+    request = client_start(client, "jobs");
     EVENTUALLY(proxy_holds(proxy));
     hf_cancel(request);
     hf_request_free(request);

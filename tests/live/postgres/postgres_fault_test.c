@@ -29,26 +29,6 @@ static hf_hold *acquire_watched(hf_client *client, const char *name,
     return hold;
 }
 
-static hf_request *start(hf_client *client, const char *name)
-{
-    hf_request *request;
-    hf_error err;
-
-    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
-              &err);
-    return request;
-}
-
-static hf_hold *finish(hf_request *request)
-{
-    hf_hold *hold;
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
-    hf_request_free(request);
-    return hold;
-}
-
 static void release(hf_hold *hold)
 {
     hf_error err;
@@ -108,7 +88,7 @@ static void survive_restart(const char *query)
     hf_client *holder = postgres_open(server_port(server), query);
     hf_client *waiter = postgres_open(server_port(server), query);
     hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request = start(waiter, "jobs");
+    hf_request *request = client_start(waiter, "jobs");
     hf_hold *next;
 
     EVENTUALLY(
@@ -117,7 +97,7 @@ static void survive_restart(const char *query)
                                  "holdfast_place WHERE token IS NULL)")) == 1);
     postgres_crash(server);
     (void)hf_release(hold, NULL);
-    next = finish(request);
+    next = client_finish(request);
     release(next);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
@@ -175,7 +155,7 @@ TEST(administrator, cancels_a_wait_and_it_goes_on)
     hf_client *client = postgres_open(server_port(server), QUICK);
     hf_client *waiter = postgres_open(server_port(server), QUICK);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = start(waiter, "jobs");
+    hf_request *request = client_start(waiter, "jobs");
 
     for (int i = 0; i < 3; i++)
         EVENTUALLY(
@@ -184,7 +164,7 @@ TEST(administrator, cancels_a_wait_and_it_goes_on)
                    "t\n") == 0);
     ASSERT_EQ(hf_request_pending(request), 1);
     release(hold);
-    release(finish(request));
+    release(client_finish(request));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -371,7 +351,7 @@ TEST(names, a_wait_that_comes_to_be_behind_another_name_is_an_error)
 
     twin = postgres_begin(
         server, "SELECT pg_advisory_lock(%lld), pg_sleep(600)", (long long)key);
-    request = start(waiter, "jobs");
+    request = client_start(waiter, "jobs");
     EVENTUALLY(waiting_for_locks(server) == 2);
     release(hold);
     ASSERT_RC(hf_request_wait(request, 30000, &hold, &err), HF_ECONFIG, &err);
@@ -390,11 +370,11 @@ TEST(names, that_are_not_used_any_more_are_nowhere)
 
     for (int i = 0; i < 3; i++) {
         hf_hold *hold = client_acquire(client, "jobs");
-        hf_request *request = start(rival, "jobs");
+        hf_request *request = client_start(rival, "jobs");
 
         release(client_acquire(client, "others"));
         release(hold);
-        release(finish(request));
+        release(client_finish(request));
     }
     EVENTUALLY(postgres_leftovers(server) == 0);
     ASSERT_STREQ(
@@ -543,7 +523,7 @@ TEST(waits, that_are_given_up_do_not_get_what_is_released_after_that)
         postgres_open(server_port(server), QUICK "&io_timeout=30s");
     hf_client *rival = postgres_open(server_port(server), QUICK);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = start(client, "jobs");
+    hf_request *request = client_start(client, "jobs");
     pthread_t thread;
     void *rc = NULL;
     hf_error err;

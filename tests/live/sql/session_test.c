@@ -17,26 +17,6 @@ static hf_client *open_with(const char *query)
     return client_open(database_url(query));
 }
 
-static hf_request *start(hf_client *client, const char *name)
-{
-    hf_request *request;
-    hf_error err;
-
-    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
-              &err);
-    return request;
-}
-
-static hf_hold *finish(hf_request *request)
-{
-    hf_hold *hold;
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(request, HF_FOREVER, &hold, &err), &err);
-    hf_request_free(request);
-    return hold;
-}
-
 static void release(hf_hold *hold)
 {
     hf_error err;
@@ -87,13 +67,13 @@ TEST(pool, that_is_exhausted_is_waited_for_and_no_longer_than_pool_wait)
     patient = open_with(TRANSACTION "&pool.max=1&pool.wait=60s");
     hasty = open_with(TRANSACTION "&pool.max=1&pool.wait=50ms");
     holds[0] = client_acquire(patient, "one");
-    request = start(patient, "two");
+    request = client_start(patient, "two");
     holds[1] = client_acquire(hasty, "three");
     ASSERT_RC(client_try(hasty, "four", &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "pool.wait");
     ASSERT_EQ(hf_request_pending(request), 1);
     release(holds[0]);
-    release(finish(request));
+    release(client_finish(request));
     release(holds[1]);
     ASSERT_RC(client_try(hasty, "four", &err), 0, &err);
 }
@@ -142,13 +122,13 @@ static void end_a_wait(const char *query)
     client = open_with(query);
     rival = open_with(query);
     hold = client_acquire(client, "jobs");
-    request = start(rival, "jobs");
+    request = client_start(rival, "jobs");
     for (int i = 0; i < 2; i++)
         EVENTUALLY(database_end_wait());
     ASSERT_EQ(hf_request_pending(request), 1);
     ASSERT_EQ(hf_verify(hold, NULL), 0);
     release(hold);
-    release(finish(request));
+    release(client_finish(request));
 }
 
 TEST(wait, whose_session_was_ended_goes_on)

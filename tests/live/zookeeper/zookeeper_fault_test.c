@@ -221,16 +221,6 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
     ASSERT_OK(hf_release(hold, &err), &err);
 }
 
-static hf_request *ask(hf_client *client, const char *name)
-{
-    hf_request *request;
-    hf_error err;
-
-    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
-              &err);
-    return request;
-}
-
 /* A create that the server carries out, and whose answer never arrives. It is
  * in line, so that the lock's node is there. */
 static hf_request *lose_the_answer(const char *query, hf_client *other,
@@ -245,7 +235,7 @@ static hf_request *lose_the_answer(const char *query, hf_client *other,
     client = client_open(detour_url(&detour, query));
     proxy = detour.proxies[detour_server(&detour)];
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    request = ask(client, name);
+    request = client_start(client, name);
     EVENTUALLY(zk_count(other, name, HF_WAITER) == 1);
     proxy_reset(proxy);
     proxy_pass(proxy);
@@ -353,7 +343,7 @@ TEST(connection, that_is_away_when_its_watch_fires_misses_nothing)
     waiter = client_open(detour_url(&detour, QUICK));
     holder = client_open(ensemble_url(QUICK));
     hold = client_acquire(holder, "missed");
-    request = ask(waiter, "missed");
+    request = client_start(waiter, "missed");
     EVENTUALLY(zk_count(holder, "missed", HF_WAITER) == 1);
     for (int i = 0; i < SERVERS; i++) {
         proxy_refuse(detour.proxies[i], true);
