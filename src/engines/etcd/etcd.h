@@ -67,6 +67,7 @@ struct hf__etcd_call {
     struct hf__etcd_other *other; /* a member that is not the one in use */
     hf__etcd_reply_fn *done;
     uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
+    int64_t lease_id;        /* … of the key that it is about */
     struct hf__query *query; /* lives until it is answered */
     struct hf__etcd_lease *lease;
     void *data; /* freed with hf__free() */
@@ -284,6 +285,11 @@ static inline struct hf__etcd_ticket *hf__etcd_ticket(
 /* The ticket with @id; NULL if it is not known (any more). */
 struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
                                         uint64_t id);
+/* @call is about the key that @ticket has now, or asks for. */
+void hf__etcd_call_about(struct hf__etcd_call *call, struct hf__ticket *ticket);
+/* The ticket of @call; NULL also if its lease has ended since, and with it the
+ * key that the answer is about: it may have been asked for again. */
+struct hf__ticket *hf__etcd_ticket_of(const struct hf__etcd_call *call);
 /* The first known ticket for which @wanted; NULL: none. */
 typedef bool hf__etcd_wanted_fn(struct hf__etcd_ticket *mine, const void *what);
 struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,

@@ -48,7 +48,8 @@ static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
         struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, ids[i]);
 
         if (hf__pb_there(range) && ticket &&
-            hf__etcd_ticket(etcd, ticket)->held)
+            hf__etcd_ticket(etcd, ticket)->held &&
+            hf__etcd_ticket(etcd, ticket)->lease_id == call->lease_id)
             tell_beaten(etcd, ticket, hf__etcd_first_of(range),
                         (int64_t)call->ticket);
     }
@@ -99,6 +100,7 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     call->data = ids;
     call->n = n;
     call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
+    call->lease_id = lease->id;
     return hf__etcd_call_send(call, /* err= */ NULL) == 0 &&
            n == HF__ETCD_BEATS;
 }
@@ -142,7 +144,7 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
                           const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
     struct hf__grant grant = {.tokens = 1};
 
     if (!ticket || !hf__etcd_ticket(etcd, ticket)->held)
@@ -175,7 +177,7 @@ int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_downgraded);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    call->ticket = ticket->id;
+    hf__etcd_call_about(call, ticket);
     hf__etcd_key_ticket(etcd, ticket);
     hf__etcd_add_compare(etcd, &call->rpc.body, /* range= */ false,
                          mine->revision);

@@ -31,6 +31,22 @@ struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
     return ticket;
 }
 
+void hf__etcd_call_about(struct hf__etcd_call *call, struct hf__ticket *ticket)
+{
+    call->ticket = ticket->id;
+    call->lease_id = hf__etcd_ticket(call->etcd, ticket)->lease_id;
+}
+
+struct hf__ticket *hf__etcd_ticket_of(const struct hf__etcd_call *call)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(call->etcd, call->ticket);
+
+    return ticket && hf__etcd_ticket(call->etcd, ticket)->lease_id ==
+                         call->lease_id
+               ? ticket
+               : NULL;
+}
+
 struct hf__ticket *hf__etcd_ticket_next(struct hf__etcd *etcd, size_t *at,
                                         hf__etcd_wanted_fn *wanted,
                                         const void *what)
@@ -327,7 +343,7 @@ static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
 static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
     struct hf__etcd_ticket *mine;
 
     if (!ticket)
@@ -358,7 +374,7 @@ static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     mine->lease_id = mine->lease->id;
-    call->ticket = ticket->id;
+    hf__etcd_call_about(call, ticket);
     add_acquire(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_call_send(call, err);
     if (rc == 0) {
@@ -462,7 +478,7 @@ static void yielded(struct hf__etcd *etcd, struct hf__ticket *ticket,
 static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
 
     if (!ticket || hf__etcd_ticket(etcd, ticket)->leaving)
         return;
@@ -475,7 +491,7 @@ static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static void on_left(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
     bool releasing = call->n != 0;
     bool ours = hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0;
 
@@ -499,7 +515,7 @@ static int send_leave(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__free(data);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    call->ticket = ticket->id;
+    hf__etcd_call_about(call, ticket);
     call->n = releasing;
     call->data = data;
     add_leave(etcd, &call->rpc.body, ticket, releasing);

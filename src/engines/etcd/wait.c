@@ -70,7 +70,7 @@ static void look_later(struct hf__etcd *etcd, struct hf__ticket *ticket)
 static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
     struct hf__etcd_ticket *mine;
     struct hf__pb own;
 
@@ -113,7 +113,7 @@ int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
     call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_look);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    call->ticket = ticket->id;
+    hf__etcd_call_about(call, ticket);
     hf__etcd_key_ticket(etcd, ticket);
     hf__etcd_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
     hf__etcd_add_before(etcd, &call->rpc.body, ticket);
@@ -139,7 +139,7 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
     struct hf__etcd_call *call =
         HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     struct hf__etcd *etcd = call->etcd;
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
 
     if (!ticket)
         return;
@@ -155,7 +155,7 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
 static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
                      const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, call->ticket);
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
 
     (void)reply;
     if (!ticket || hf__etcd_ticket(etcd, ticket)->watch != call)
@@ -215,7 +215,7 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return;
     }
     call->stream = true;
-    call->ticket = ticket->id;
+    hf__etcd_call_about(call, ticket);
     call->n = revision;
     call->rpc.message = on_message;
     create = hf__pb_begin(&call->rpc.body, HF__WATCH_CREATE);

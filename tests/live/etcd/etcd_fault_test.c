@@ -534,6 +534,33 @@ static int count_unfit(hf_client *client)
     return hf_doctor(client, see, &seen, NULL) == 0 ? seen.unfit : -1;
 }
 
+/* It hears of the release, and then of its own end: what it asked for in
+ * between is about a place that it has not any more. */
+TEST(session, that_ended_in_line_is_not_granted_what_it_asked_for_before)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    int port = proxy_port(proxy);
+    hf_client *client = etcd_open(etcd, QUICK "ttl=20s");
+    hf_client *waiter = client_open(
+        etcd_url(&port, 1, QUICK "ttl=1s&io_timeout=30s&connect_timeout=30s"));
+    hf_hold *hold = client_acquire(client, "jobs");
+    hf_request *request = client_start(waiter, "jobs");
+    hf_error err;
+
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
+    proxy_hold(proxy, PROXY_TO_SERVER, true);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hold = client_acquire(client, "jobs");
+    proxy_pass(proxy);
+    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
+    ASSERT_EQ(hf_request_pending(request), 1);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    finish_waiting(request);
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
 TEST(doctor, asks_every_member_and_for_alarms_and_a_lease)
 {
     struct etcd *etcd = etcd_start(3);
