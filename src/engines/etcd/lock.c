@@ -398,6 +398,8 @@ static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
         mine->revision = 0;
         mine->sent = false;
         mine->doubted = false;
+        mine->looking = false; /* the answer would be about the old key */
+        mine->stale = false;
     }
     if (hf__etcd_lease_use(etcd, mine->lease, &rc, err))
         return send_acquire(etcd, ticket, err);
