@@ -118,10 +118,6 @@ int hf__advisory_about(struct hf__session *main,
                        enum hf__pg_statement statement,
                        const struct hf__ghost *ghost, uint64_t ticket,
                        hf__session_done_fn *done, hf_error *err);
-/* An answer that says nothing. */
-void hf__advisory_ignore(struct hf__session *session,
-                         const struct hf__session_call *call,
-                         const struct hf__pg_answer *answer);
 void hf__advisory_up(struct hf__session *session);
 void hf__advisory_down(struct hf__session *session, const hf_error *err);
 

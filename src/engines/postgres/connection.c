@@ -303,6 +303,15 @@ static int begin_call(struct hf__session *session,
     return 0;
 }
 
+void hf__session_ignore(struct hf__session *session,
+                        const struct hf__session_call *call,
+                        const struct hf__pg_answer *answer)
+{
+    (void)session;
+    (void)call;
+    (void)answer;
+}
+
 int hf__session_send(struct hf__session *session,
                      const struct hf__session_call *call, hf_error *err)
 {

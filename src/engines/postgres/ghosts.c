@@ -42,15 +42,6 @@ void hf__advisory_leave_session(struct hf__postgres_ticket *mine)
 
 /* ---- ghosts -------------------------------------------------------------- */
 
-void hf__advisory_ignore(struct hf__session *session,
-                         const struct hf__session_call *call,
-                         const struct hf__pg_answer *answer)
-{
-    (void)session;
-    (void)call;
-    (void)answer;
-}
-
 int hf__advisory_about(struct hf__session *main,
                        enum hf__pg_statement statement,
                        const struct hf__ghost *ghost, uint64_t ticket,
@@ -72,7 +63,7 @@ static void end_ghosts(struct hf__postgres *postgres)
 
         if (ghost->pid != 0 &&
             hf__advisory_about(&postgres->main, HF__PG_END, ghost, 0,
-                               hf__advisory_ignore, NULL) == 0)
+                               hf__session_ignore, NULL) == 0)
             ghost->pid = 0;
     }
 }

@@ -65,7 +65,7 @@ int hf__advisory_unmark(struct hf__postgres_ticket *mine, hf_error *err)
 
 void hf__advisory_drop_mark(struct hf__postgres_ticket *mine)
 {
-    struct hf__session_call call = {.done = hf__advisory_ignore};
+    struct hf__session_call call = {.done = hf__session_ignore};
 
     if (!mine->marked)
         return;
@@ -178,7 +178,7 @@ void hf__advisory_check(struct hf__postgres_ticket *mine)
  * a mark. */
 static int64_t relax(struct hf__session *session, int64_t now_ns)
 {
-    struct hf__session_call call = {.done = hf__advisory_ignore};
+    struct hf__session_call call = {.done = hf__session_ignore};
     int64_t half_ns = hf__ms_to_ns(session->timeout_ms) / 2;
     int64_t quiet_ns = half_ns > 0 && half_ns < QUIET_NS ? half_ns : QUIET_NS;
     const char *values[] = {"0"};

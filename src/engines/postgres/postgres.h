@@ -192,6 +192,10 @@ int hf__session_add(struct hf__session *session,
  * ends. */
 int hf__session_send(struct hf__session *session,
                      const struct hf__session_call *call, hf_error *err);
+/* For calls whose answer changes nothing. */
+void hf__session_ignore(struct hf__session *session,
+                        const struct hf__session_call *call,
+                        const struct hf__pg_answer *answer);
 /* Leave it to libpq and the caller; @call is answered then. There must be no
  * call under way. */
 int hf__session_lend(struct hf__session *session,

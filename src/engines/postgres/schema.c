@@ -259,8 +259,9 @@ static const struct {
                                              "p.name AND "
                                              "r.place <> p.place AND p.token "
                                              "IS NULL AND "
-                                             "(r.token IS NOT NULL OR r.place "
-                                             "< p.place))",
+                                             "NOT (r.mode = 1 AND p.mode = 1) "
+                                             "AND (r.token IS NOT NULL OR "
+                                             "r.place < p.place))",
          NULL},
     [HF__PG_ROW_DOWNGRADE] = {"hf_row_downgrade",
                               "UPDATE holdfast_place SET mode = 1 WHERE " ME

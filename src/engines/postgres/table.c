@@ -331,10 +331,9 @@ static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
                                     .ticket = mine->ticket->id};
     struct hf__session *main = &mine->engine->main;
     struct words words;
-    int rc;
+    int rc = hf__postgres_row_lock(mine->engine, mine->key, err);
 
     begin(&words, mine);
-    rc = hf__postgres_row_lock(mine->engine, mine->key, err);
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_ROW_LEAVE, words.values, 2, err);
     if (rc == 0)
@@ -342,19 +341,11 @@ static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
     return rc == 0 ? hf__session_send(main, &call, err) : rc;
 }
 
-static void on_passed(struct hf__session *session,
-                      const struct hf__session_call *call,
-                      const struct hf__pg_answer *answer)
-{
-    (void)session; /* who is not told looks in its own time */
-    (void)call;
-    (void)answer;
-}
-
-/* The first in line has it in a mode that others behind it may share. */
+/* The first in line has it in a mode that others behind it may share. Readers
+ * who are not told find it at their next beat. */
 static void grant_others(struct hf__postgres_ticket *mine)
 {
-    struct hf__session_call call = {.done = on_passed};
+    struct hf__session_call call = {.done = hf__session_ignore};
     struct hf__session *main = &mine->engine->main;
     struct words words;
 

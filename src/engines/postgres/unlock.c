@@ -164,7 +164,7 @@ int hf__advisory_cancel(struct hf__postgres_ticket *mine, hf_error *err)
 
     memcpy(who.started, mine->session->started, sizeof(who.started));
     rc = hf__advisory_about(hf__advisory_main(mine), HF__PG_CANCEL, &who, 0,
-                            hf__advisory_ignore, err);
+                            hf__session_ignore, err);
     if (rc == 0 && !mine->cancelling) {
         mine->cancelling = true;
         mine->engine->cancelling++;

@@ -222,6 +222,47 @@ TEST(crowded, a_line_is_served_in_its_order_without_the_long_way)
     assert_rows(server, "0|0|0\n");
 }
 
+static hf_request *start_reading(hf_client *client)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_error err;
+
+    opts.mode = HF_SHARED;
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
+        &err);
+    return request;
+}
+
+/* The writer has made room and granted the first reader, and then died. */
+TEST(crowded, readers_whom_nobody_told_find_that_they_may)
+{
+    struct server *server = postgres_start();
+    hf_client *writer = postgres_open(server_port(server), TABLE);
+    hf_request *requests[2];
+    hf_hold *holds[2];
+
+    (void)acquire(writer, HF_EXCLUSIVE);
+    for (int i = 0; i < 2; i++) {
+        requests[i] =
+            start_reading(postgres_open(server_port(server), TABLE "&ttl=1s"));
+        EVENTUALLY(
+            atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) ==
+            i + 2);
+    }
+    (void)postgres_do(
+        server,
+        "BEGIN; DELETE FROM holdfast_place WHERE place = 0; "
+        "UPDATE holdfast_place SET place = 0, token = "
+        "nextval('holdfast_token') WHERE place = (SELECT min(place) FROM "
+        "holdfast_place); COMMIT");
+    for (int i = 0; i < 2; i++)
+        holds[i] = client_finish(requests[i]);
+    for (int i = 0; i < 2; i++)
+        release(holds[i]);
+}
+
 /* Names are elements of an array there. */
 TEST(renewals, go_by_name_whatever_is_in_it)
 {
