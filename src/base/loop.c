@@ -52,6 +52,7 @@ int hf__loop_init(struct hf__loop *loop)
     memset(loop, 0, sizeof(*loop));
     loop->timer_fd = -1;
     loop->timer_fd_due_ns = HF_NEVER;
+    loop->turn_ns = INT64_MIN;
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     loop->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (loop->epoll_fd < 0 || loop->event_fd < 0 ||
@@ -135,6 +136,8 @@ void hf__timer_start(struct hf__loop *loop, struct hf__timer *timer,
 {
     uint32_t place = timer->place;
 
+    if (due_ns <= loop->turn_ns)
+        due_ns = loop->turn_ns + 1;
     if (place == 0) {
         assert(loop->timers + 1 < loop->heap_size);
         place = ++loop->timers;
@@ -163,16 +166,18 @@ void hf__timer_stop(struct hf__loop *loop, struct hf__timer *timer)
 
 int hf__loop_run_timers(struct hf__loop *loop, int64_t now_ns)
 {
-    uint32_t most = loop->timers; /* what they start waits for the next call */
+    int64_t before_ns = loop->turn_ns;
     int fired = 0;
 
-    while (most-- > 0 && hf__loop_next_due(loop) <= now_ns) {
+    loop->turn_ns = now_ns;
+    while (loop->timers > 0 && loop->heap[1]->due_ns <= now_ns) {
         struct hf__timer *timer = loop->heap[1];
 
         hf__timer_stop(loop, timer);
         timer->fire(timer);
         fired++;
     }
+    loop->turn_ns = before_ns;
     return fired;
 }
 

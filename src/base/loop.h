@@ -53,6 +53,7 @@ struct hf__loop {
     struct hf__timer **heap; /* from index 1 */
     uint32_t timers;
     uint32_t heap_size;
+    int64_t turn_ns; /* timers run that are due by then; INT64_MIN: none do */
     struct hf__loop_slot *slots;
     uint32_t slots_size;
     int64_t timer_fd_due_ns;
@@ -85,8 +86,9 @@ static inline int64_t hf__loop_next_due(const struct hf__loop *loop)
 {
     return loop->timers == 0 ? HF_NEVER : loop->heap[1]->due_ns;
 }
-/* Fire what is due at @now_ns; returns how many. A timer started meanwhile
- * for an instant that has passed fires in the next call. */
+/* Fire what is due at @now_ns, each timer once; returns how many. A timer that
+ * one of them starts for an instant that has passed is due after @now_ns: it
+ * fires in a later call, and delays no other. */
 int hf__loop_run_timers(struct hf__loop *loop, int64_t now_ns);
 
 /* Watch io->fd for @events (EPOLLIN, EPOLLOUT). */

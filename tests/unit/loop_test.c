@@ -96,8 +96,27 @@ TEST(loop, a_timer_that_starts_itself_for_the_past_does_not_hang_the_loop)
     begin();
     hf__timer_start(&loop, &timer, 0);
     ASSERT_EQ(hf__loop_run_timers(&loop, 10), 1);
-    ASSERT_EQ(hf__loop_run_timers(&loop, 10), 1);
+    ASSERT_EQ(hf__loop_run_timers(&loop, 11), 1);
     ASSERT_EQ(fired, 2);
+}
+
+TEST(loop, a_timer_that_starts_itself_for_the_past_starves_no_other)
+{
+    struct hf__timer greedy = {.fire = fire_again};
+    struct clockwork patient[2] = {{{.fire = on_fire}, 7},
+                                   {{.fire = on_fire}, 8}};
+
+    begin();
+    hf__timer_start(&loop, &greedy, 1);
+    hf__timer_start(&loop, &patient[0].timer, 5);
+    hf__timer_start(&loop, &patient[1].timer, 10);
+    ASSERT_EQ(hf__loop_run_timers(&loop, 10), 3);
+    ASSERT_EQ(fired, 3);
+    ASSERT_EQ(order[1], 7);
+    ASSERT_EQ(order[2], 8);
+    ASSERT_TRUE(hf__timer_running(&greedy));
+    ASSERT_EQ(hf__loop_run_timers(&loop, 10), 0); /* time has not passed */
+    ASSERT_EQ(hf__loop_run_timers(&loop, 11), 1);
 }
 
 static int ready;
