@@ -83,6 +83,11 @@ int64_t hf__zk_lease_ms(const struct hf__zk *zk)
            zk->base.host->settings->lock_delay_ms;
 }
 
+int64_t hf__zk_beat_ns(const struct hf__zk *zk)
+{
+    return hf__ms_to_ns(zk->session_ms) / 4;
+}
+
 /* A silent server must be left early enough to find another one. */
 int64_t hf__zk_patience_ns(const struct hf__zk *zk)
 {
@@ -138,14 +143,11 @@ static bool take_call(struct hf__zk *zk, struct hf__zk_call *call)
     return true;
 }
 
-int64_t hf__zk_nudge(struct hf__zk *zk, int64_t now_ns)
+static void put_ping(struct hf__zk *zk, int64_t now_ns)
 {
     struct hf__buf *out = &zk->stream.out;
     size_t mark = out->len;
-    int64_t age_ns = now_ns - zk->calls[zk->calls_first].sent_ns;
 
-    if (now_ns < zk->nudge_ns)
-        return zk->nudge_ns;
     hf__jute_put_int(out, 8);
     hf__jute_put_int(out, XID_PING);
     hf__jute_put_int(out, HF__ZK_PING);
@@ -153,7 +155,19 @@ int64_t hf__zk_nudge(struct hf__zk *zk, int64_t now_ns)
         out->failed = false;
         out->len = mark;
     }
-    zk->nudge_ns = now_ns + (age_ns > NUDGE_NS ? age_ns : NUDGE_NS);
+    zk->sent_ns = now_ns;
+}
+
+int64_t hf__zk_nudge(struct hf__zk *zk, int64_t now_ns)
+{
+    int64_t pause_ns = now_ns - zk->calls[zk->calls_first].sent_ns;
+
+    if (now_ns < zk->nudge_ns)
+        return zk->nudge_ns;
+    put_ping(zk, now_ns);
+    if (pause_ns > hf__zk_beat_ns(zk))
+        pause_ns = hf__zk_beat_ns(zk);
+    zk->nudge_ns = now_ns + (pause_ns > NUDGE_NS ? pause_ns : NUDGE_NS);
     return zk->nudge_ns;
 }
 
@@ -385,7 +399,7 @@ static void connected(struct hf__zk *zk)
 {
     zk->greeted = true;
     zk->up = true;
-    hf__zk_wake(zk, hf__now() + hf__ms_to_ns(zk->session_ms) / 4);
+    hf__zk_wake(zk, hf__now() + hf__zk_beat_ns(zk));
     hf__up_connected(&zk->base);
 }
 

@@ -59,17 +59,19 @@ static void on_beat(struct hf__zk *zk, const struct hf__zk_call *call,
     (void)reply; /* the server has heard from us: that was all */
 }
 
-/* Say something when a quarter of the session's time has gone silently by. */
+/* Say something when nothing was said for long; returns when that will be. While
+ * an answer is to come hf__zk_nudge() does it: a call would wait for it. */
 static int64_t beat(struct hf__zk *zk, int64_t now_ns)
 {
     struct hf__zk_call call = {.done = on_beat};
-    int64_t quarter_ns = hf__ms_to_ns(zk->session_ms) / 4;
+    int64_t due_ns = zk->sent_ns + hf__zk_beat_ns(zk);
 
-    if (now_ns >= zk->sent_ns + quarter_ns &&
-        hf__zk_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
-                   /* watch= */ false, &call, /* err= */ NULL) != 0)
-        return now_ns + quarter_ns;
-    return zk->sent_ns + quarter_ns;
+    if (now_ns < due_ns)
+        return due_ns;
+    if (zk->calls_n == 0)
+        (void)hf__zk_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
+                         /* watch= */ false, &call, /* err= */ NULL);
+    return now_ns + hf__zk_beat_ns(zk);
 }
 
 static void timer_fire(struct hf__timer *timer)

@@ -248,6 +248,8 @@ int64_t hf__zk_lease_ms(const struct hf__zk *zk);
 /* The timeout that we ask for. */
 int32_t hf__zk_wanted_ms(const struct hf__zk *zk);
 void hf__zk_close_session(struct hf__zk *zk);
+/* The longest time in which we say nothing. */
+int64_t hf__zk_beat_ns(const struct hf__zk *zk);
 /* Calls are under way: ping if it is time; returns when it will be. */
 int64_t hf__zk_nudge(struct hf__zk *zk, int64_t now_ns);
 /* How long an answer may take. */

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proc.h"
@@ -219,6 +220,39 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
     assert_kept(hold, hf_token(hold), &events);
     ASSERT_NE(detour_server(&detour), server);
     ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* The one server of the URL falls silent: no answer, no end of the connection. */
+TEST(connection, that_falls_silent_is_told_as_lost_before_another_holds)
+{
+    struct event events = EVENT_INIT;
+    struct proxy *proxy;
+    hf_client *rival;
+    hf_hold *next;
+    hf_hold *hold;
+    hf_error err;
+    int64_t start_ms;
+    clock_t start;
+    char url[128];
+
+    ensemble();
+    proxy = proxy_start(ensemble_port(0));
+    (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d/locks?ttl=3s",
+                   proxy_port(proxy));
+    hold = client_acquire_told(client_open(url), "silent", &events);
+    rival = client_open(ensemble_url("ttl=30s&io_timeout=15s"));
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    start_ms = clock_ms();
+    start = clock();
+    proxy_hold(proxy, PROXY_TO_SERVER, true);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    next = client_acquire(rival, "silent");
+    ASSERT_TRUE(was_lost(&events)); /* told, and nobody had to ask */
+    ASSERT_LT((clock() - start) / (CLOCKS_PER_SEC / 1000),
+              (clock_ms() - start_ms) /
+                  10); /* nor does the loop turn in vain */
+    ASSERT_OK(hf_release(next, &err), &err);
+    proxy_reset(proxy);
 }
 
 /* A create that the server carries out, and whose answer never arrives. It is
