@@ -64,41 +64,66 @@ static void print_word(const struct verb *verb, const struct option *option)
     printf(" --%s", option->name);
 }
 
+/* Between single quotes of a shell that writes one itself as @quote. */
+static void print_quoted(const char *text, const char *quote)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs(quote, stdout);
+        else
+            putchar(*text);
+    }
+}
+
 static void print_verbs(void)
 {
     for (size_t i = 0; cli_verbs[i]; i++)
         printf("%s%s", i ? " " : "", cli_verbs[i]->name);
 }
 
+/*
+ * Names of locks are other people's bytes: what a script reads from "holdfast
+ * ls --names" it compares and quotes, and never lets the shell expand. compgen
+ * -W expands its words, so it is not used. A name that "ls" has to escape has
+ * a backslash and cannot be typed back: it is left out.
+ */
 static void print_bash(void)
 {
     printf("# bash completion for holdfast\n"
            "_holdfast() {\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} verb= i words=\n"
+           "    local cur=${COMP_WORDS[COMP_CWORD]} verb= i word quoted\n"
+           "    local -a words=() names=()\n"
            "    COMPREPLY=()\n"
            "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
            "        case ${COMP_WORDS[i]} in\n"
-           "        --) COMPREPLY=($(compgen -c -- \"$cur\")); return ;;\n"
+           "        --) mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
+           "            return ;;\n"
            "        -*) ;;\n"
            "        *) [ -n \"$verb\" ] || verb=${COMP_WORDS[i]} ;;\n"
            "        esac\n"
            "    done\n"
            "    case $verb in\n"
-           "    '') words='");
+           "    '') words=(");
     print_verbs();
-    printf("' ;;\n");
+    printf(") ;;\n");
     for (size_t i = 0; cli_verbs[i]; i++) {
-        printf("    %s) words='%s", cli_verbs[i]->name,
+        printf("    %s) words=(%s)", cli_verbs[i]->name,
                fixed_words(cli_verbs[i]));
-        each_option(cli_verbs[i], print_word);
-        printf("'");
         if (has_names(cli_verbs[i]))
-            printf("\n        [[ $cur == -* ]] || words=\"$words "
-                   "$(holdfast ls --names 2>/dev/null)\"");
+            printf("\n        [[ $cur == -* ]] || mapfile -t names < "
+                   "<(holdfast ls --names 2>/dev/null)");
+        printf("\n        [[ $cur != -* ]] || words=(");
+        each_option(cli_verbs[i], print_word);
+        printf(")");
         printf(" ;;\n");
     }
     printf("    esac\n"
-           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+           "    for word in \"${words[@]}\" \"${names[@]}\"; do\n"
+           "        [[ $word != *\\\\* ]] || continue\n"
+           "        printf -v quoted %%q \"$word\"\n"
+           "        [[ $word != \"$cur\"* && $quoted != \"$cur\"* ]] ||\n"
+           "            COMPREPLY+=(\"$quoted\")\n"
+           "    done\n"
            "}\n"
            "complete -o default -F _holdfast holdfast\n");
 }
@@ -109,8 +134,11 @@ static void print_zsh(void)
            "_holdfast() {\n"
            "    local -a verbs names\n"
            "    verbs=(\n");
-    for (size_t i = 0; cli_verbs[i]; i++)
-        printf("        '%s:%s'\n", cli_verbs[i]->name, cli_verbs[i]->summary);
+    for (size_t i = 0; cli_verbs[i]; i++) {
+        printf("        '%s:", cli_verbs[i]->name);
+        print_quoted(cli_verbs[i]->summary, "'\\''");
+        printf("'\n");
+    }
     printf("    )\n"
            "    if (( CURRENT == 2 )); then\n"
            "        _describe verb verbs\n"
@@ -123,13 +151,15 @@ static void print_zsh(void)
            "        _normal\n"
            "        return\n"
            "    fi\n"
-           "    names=(${(f)\"$(holdfast ls --names 2>/dev/null)\"})\n"
+           "    names=(\"${(@f)$(holdfast ls --names 2>/dev/null)}\")\n"
+           "    names=(\"${(@)names:#*\\\\*}\")\n"
            "    case ${words[2]} in\n");
     for (size_t i = 0; cli_verbs[i]; i++) {
-        printf("    %s) compadd -- %s", cli_verbs[i]->name,
-               fixed_words(cli_verbs[i]));
+        printf("    %s) if [[ $PREFIX == -* ]]; then compadd --",
+               cli_verbs[i]->name);
         each_option(cli_verbs[i], print_word);
-        printf("%s ;;\n", has_names(cli_verbs[i]) ? " $names" : "");
+        printf("; else compadd -- %s%s; fi ;;\n", fixed_words(cli_verbs[i]),
+               has_names(cli_verbs[i]) ? " \"${(@)names:#}\"" : "");
     }
     printf("    esac\n"
            "}\n"
@@ -151,19 +181,25 @@ static void print_fish_option(const struct verb *verb,
 static void print_fish(void)
 {
     printf("# fish completion for holdfast\n"
+           "function __holdfast_names\n"
+           "    holdfast ls --names 2>/dev/null |\n"
+           "        string match --invert --regex '\\\\\\\\'\n"
+           "end\n"
            "complete -c holdfast -f\n");
     for (size_t i = 0; cli_verbs[i]; i++) {
         const struct verb *verb = cli_verbs[i];
 
-        printf("complete -c holdfast -n __fish_use_subcommand -a %s -d '%s'\n",
-               verb->name, verb->summary);
+        printf("complete -c holdfast -n __fish_use_subcommand -a %s -d '",
+               verb->name);
+        print_quoted(verb->summary, "\\'");
+        printf("'\n");
         if (*fixed_words(verb))
             printf("complete -c holdfast -n '__fish_seen_subcommand_from %s' "
                    "-a '%s'\n",
                    verb->name, fixed_words(verb));
         if (has_names(verb))
             printf("complete -c holdfast -n '__fish_seen_subcommand_from %s' "
-                   "-a '(holdfast ls --names 2>/dev/null)'\n",
+                   "-a '(__holdfast_names)'\n",
                    verb->name);
         if (has_command(verb))
             printf("complete -c holdfast -n '__fish_seen_subcommand_from %s' "

@@ -252,35 +252,6 @@ TEST(help, is_shown_when_nothing_was_asked)
     ASSERT_HAS(command_out(FINISH(0, "--version")), "holdfast 0.");
 }
 
-TEST(completion, is_good_bash)
-{
-    char script[512];
-    struct command *shell;
-
-    snprintf(script, sizeof(script),
-             ". <(%s completion bash); COMP_WORDS=(holdfast ru); COMP_CWORD=1; "
-             "_holdfast; echo ${COMPREPLY[*]}; COMP_WORDS=(holdfast run --no); "
-             "COMP_CWORD=2; _holdfast; echo ${COMPREPLY[*]}",
-             HOLDFAST_COMMAND);
-    shell = PROGRAM("bash", "-c", script);
-    ASSERT_EQ(command_wait(shell), 0);
-    ASSERT_HAS(command_out(shell), "run\n");
-    ASSERT_HAS(command_out(shell), "--nonblock");
-    ASSERT_HAS(command_out(shell), "--note");
-}
-
-TEST(completion, names_every_verb_for_zsh_and_fish)
-{
-    struct command *zsh = FINISH(0, "completion", "zsh");
-    struct command *fish = FINISH(0, "completion", "fish");
-
-    for (size_t i = 0; i < N_VERBS; i++) {
-        ASSERT_HAS(command_out(zsh), verbs[i]);
-        ASSERT_HAS(command_out(fish), verbs[i]);
-    }
-    FINISH(64, "completion", "csh");
-}
-
 TEST(bench, prints_the_figures_that_are_promised)
 {
     static const char *const figures[][3] = {
