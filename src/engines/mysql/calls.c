@@ -13,7 +13,8 @@
  *   prepared  PREPARE ─▶ EXECUTE                     PREPARE the first time
  *
  * A step of the library may be over when it has hardly begun, because the answer
- * came while it was being sent. Whoever sent it hears it by the timer.
+ * came while it was being sent. The descriptor, which can be written to, then
+ * calls for it to be heard, after the call down has returned.
  *
  * Failure: an error of the server is an answer. An error of the library, or one
  * that says that the session is over, ends the connection.
@@ -225,71 +226,30 @@ void hf__mysql_prepared_free(struct hf__mysql_connection *connection)
     memset(connection->prepared, 0, sizeof(connection->prepared));
 }
 
-/* Ask for it ourselves: the library would look for the answer at once, in vain,
- * and keep a stack of its own while it waits. */
-static int execute(struct hf__mysql_connection *connection,
-                   const struct hf__mysql_call *call, int *ret_rc)
+/* Hand the values over, and begin. The server has said how many there are:
+ * the library would read as many. */
+static int execute(const struct hf__mysql_prepared *prepared,
+                   struct hf__mysql_call *call, int *ret_rc)
 {
-    const struct hf__mysql_prepared *prepared = connection->current;
-    struct hf__buf *packet = &connection->mysql->scratch;
-
-    packet->len = 0;
-    connection->answer_len = 0;
-    hf__mysql_put_execute(packet, (uint32_t)prepared->handle->stmt_id,
-                          prepared->typed, call->sql.text, call->params,
-                          call->n_params);
-    *ret_rc = -1;
-    if (hf__buf_failed(packet)) {
-        hf__buf_release(packet);
-        return 0;
-    }
-    /* The last one was answered, so there is room for it. */
-    if (send(connection->io.fd, packet->text, packet->len,
-             MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)packet->len)
-        return 0;
-    *ret_rc = 0;
-    return MYSQL_WAIT_READ;
-}
-
-static int take_answer(struct hf__mysql_reply *reply,
-                       const struct hf__mysql_answer *answer)
-{
-    reply->code = answer->code;
-    reply->affected[0] = answer->affected;
-    reply->number = answer->number;
-    reply->in_transaction = answer->in_transaction;
-    if (answer->code == 0)
-        return 0;
-    (void)snprintf(reply->text, sizeof(reply->text), "%.*s",
-                   (int)answer->text_len, answer->text);
-    return -1;
-}
-
-/* What has come of its answer. */
-static int receive(struct hf__mysql_connection *connection, int *ret_rc)
-{
-    struct hf__mysql_answer answer;
-    ssize_t n =
-        recv(connection->io.fd, connection->answer + connection->answer_len,
-             sizeof(connection->answer) - connection->answer_len, MSG_DONTWAIT);
+    MYSQL_BIND binds[HF__MYSQL_PARAMS] = {{0}};
 
     *ret_rc = -1;
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return MYSQL_WAIT_READ;
-    if (n <= 0)
+    if (hf__mariadb.mysql_stmt_param_count(prepared->handle) != call->n_params)
         return 0;
-    connection->answer_len += (size_t)n;
-    switch (hf__mysql_parse_answer(connection->answer, connection->answer_len,
-                                   &answer)) {
-    case HF__MYSQL_MORE:
-        return MYSQL_WAIT_READ;
-    case HF__MYSQL_WHOLE:
-        connection->current->typed |= answer.code == 0;
-        *ret_rc = take_answer(&connection->reply, &answer);
-        return 0;
-    default:
-        return 0;
+    for (unsigned i = 0; i < call->n_params; i++) {
+        struct hf__mysql_param *param = &call->params[i];
+
+        binds[i].buffer_type =
+            param->is_number ? MYSQL_TYPE_LONGLONG : MYSQL_TYPE_BLOB;
+        binds[i].is_unsigned = param->is_number;
+        binds[i].buffer = param->is_number ? (void *)&param->number
+                                           : call->sql.text + param->at;
+        binds[i].buffer_length = param->len;
     }
+    if (call->n_params > 0 &&
+        hf__mariadb.mysql_stmt_bind_param(prepared->handle, binds) != 0)
+        return 0;
+    return hf__mariadb.mysql_stmt_execute_start(ret_rc, prepared->handle);
 }
 
 /* ---- one step after another -------------------------------------------- */
@@ -322,7 +282,7 @@ static int begin(struct hf__mysql_connection *connection, int *ret_rc)
         return hf__mariadb.mysql_stmt_prepare_start(
             ret_rc, prepared->handle, prepared->sql.text, prepared->sql.len);
     default: /* EXECUTE */
-        return execute(connection, call, ret_rc);
+        return execute(prepared, call, ret_rc);
     }
 }
 
@@ -345,8 +305,18 @@ static int resume(struct hf__mysql_connection *connection, int ready,
         return hf__mariadb.mysql_stmt_prepare_cont(ret_rc, prepared->handle,
                                                    ready);
     default: /* EXECUTE */
-        return receive(connection, ret_rc);
+        return hf__mariadb.mysql_stmt_execute_cont(ret_rc, prepared->handle,
+                                                   ready);
     }
+}
+
+static bool is_in_transaction(const struct hf__mysql_connection *connection)
+{
+    unsigned status = 0;
+
+    (void)hf__mariadb.mariadb_get_infov(
+        connection->handle, MARIADB_CONNECTION_SERVER_STATUS, &status);
+    return (status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
 /* A statement has been carried out that has no rows, or whose rows were read:
@@ -356,9 +326,7 @@ static int after_statement(struct hf__mysql_connection *connection)
     struct hf__mysql_reply *reply = &connection->reply;
 
     reply->n++;
-    reply->number = hf__mariadb.mysql_insert_id(connection->handle);
-    reply->in_transaction =
-        (connection->handle->server_status & SERVER_STATUS_IN_TRANS) != 0;
+    reply->in_transaction = is_in_transaction(connection);
     return hf__mariadb.mysql_more_results(connection->handle) ? HF__MYSQL_NEXT
                                                               : HF__MYSQL_IDLE;
 }
@@ -367,6 +335,22 @@ static void note_affected(struct hf__mysql_reply *reply, uint64_t affected)
 {
     if (reply->n < HF__MYSQL_BATCH)
         reply->affected[reply->n] = affected;
+}
+
+/* A prepared statement answers without rows, and alone. */
+static int after_execute(struct hf__mysql_connection *connection)
+{
+    MYSQL_STMT *handle = connection->current->handle;
+
+    if (hf__mariadb.mysql_stmt_field_count(handle) > 0 ||
+        hf__mariadb.mysql_more_results(connection->handle))
+        return HF__MYSQL_CLOSED;
+    note_affected(&connection->reply,
+                  hf__mariadb.mysql_stmt_affected_rows(handle));
+    connection->reply.number = hf__mariadb.mysql_stmt_insert_id(handle);
+    connection->reply.n++;
+    connection->reply.in_transaction = is_in_transaction(connection);
+    return HF__MYSQL_IDLE;
 }
 
 /* A step is over: what comes next; IDLE when the answer is complete, and
@@ -391,8 +375,7 @@ static int next_step(struct hf__mysql_connection *connection)
         hf__buf_release(&prepared->sql);
         return HF__MYSQL_EXECUTE;
     case HF__MYSQL_EXECUTE:
-        reply->n++;
-        return HF__MYSQL_IDLE;
+        return after_execute(connection);
     default: /* QUERY, NEXT */
         if (hf__mariadb.mysql_field_count(connection->handle) > 0)
             return HF__MYSQL_STORE;
@@ -402,7 +385,7 @@ static int next_step(struct hf__mysql_connection *connection)
     }
 }
 
-static bool start_call(struct hf__mysql_connection *connection);
+static void start_call(struct hf__mysql_connection *connection);
 
 /* The first call is answered. */
 static void finish(struct hf__mysql_connection *connection)
@@ -415,8 +398,8 @@ static void finish(struct hf__mysql_connection *connection)
     connection->step = HF__MYSQL_IDLE;
     if (hf__list_empty(&connection->calls))
         hf__mysql_watch_idle(connection);
-    else if (start_call(connection))
-        hf__mysql_wake(connection->mysql, hf__now());
+    else
+        start_call(connection);
     tell(connection->mysql, call, &reply);
     drop_reply(&reply);
 }
@@ -425,13 +408,13 @@ static void failed(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_reply *reply = &connection->reply;
 
-    if (connection->step == HF__MYSQL_PREPARE) {
+    if (connection->step >= HF__MYSQL_PREPARE) {
         MYSQL_STMT *handle = connection->current->handle;
 
         reply->code = hf__mariadb.mysql_stmt_errno(handle);
         hf__text_copy(reply->text, sizeof(reply->text),
                       hf__mariadb.mysql_stmt_error(handle));
-    } else if (connection->step != HF__MYSQL_EXECUTE) {
+    } else {
         reply->code = hf__mariadb.mysql_errno(connection->handle);
         hf__text_copy(reply->text, sizeof(reply->text),
                       hf__mariadb.mysql_error(connection->handle));
@@ -504,8 +487,8 @@ static int first_step(struct hf__mysql_connection *connection,
                                           : HF__MYSQL_PREPARE;
 }
 
-/* Send the first call. True: the answer, or a failure, is there already. */
-static bool start_call(struct hf__mysql_connection *connection)
+/* Send the first call. What is answered at once is heard when the loop turns. */
+static void start_call(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_call *call = hf__mysql_call_first(connection);
     const struct hf__settings *settings =
@@ -516,19 +499,20 @@ static bool start_call(struct hf__mysql_connection *connection)
     call->sent_ns = hf__now();
     if (first == HF__MYSQL_CLOSED) {
         hf__mysql_connection_break(connection);
-        return false;
+        return;
     }
     connection->step = (uint8_t)first;
     waits_for = begin(connection, &connection->early_rc);
     connection->early = waits_for == 0;
-    if (connection->early)
-        return true;
+    if (connection->early) {
+        hf__mysql_watch_for(connection, MYSQL_WAIT_WRITE);
+        return;
+    }
     hf__mysql_wake(
         connection->mysql,
         hf__instant_add(call->sent_ns,
                         hf__ms_to_ns(settings->io_timeout_ms + call->wait_ms)));
     hf__mysql_watch_for(connection, waits_for);
-    return false;
 }
 
 int hf__mysql_call_send(struct hf__mysql_connection *connection,
@@ -541,10 +525,8 @@ int hf__mysql_call_send(struct hf__mysql_connection *connection,
     call->connection = connection;
     hf__list_append(&connection->calls, &call->link);
     connection->mysql->base.under_way++;
-    if (connection->step != HF__MYSQL_IDLE || connection->broken ||
-        !start_call(connection))
-        return 0;
-    hf__mysql_wake(connection->mysql, hf__now());
+    if (connection->step == HF__MYSQL_IDLE && !connection->broken)
+        start_call(connection);
     return 0;
 }
 
@@ -582,11 +564,8 @@ int hf__mysql_ask_prepared(struct hf__mysql_connection *connection,
 {
     struct hf__mysql_values values =
         hf__mysql_values_of(connection->mysql, ticket);
-    struct hf__mysql_call *call;
+    struct hf__mysql_call *call = new_for(ticket, done, err);
 
-    if (connection->sealed)
-        return hf__mysql_ask(connection, ticket, text, done, wait_ms, err);
-    call = new_for(ticket, done, err);
     if (!call)
         return HF_ENOMEM;
     call->wait_ms = wait_ms;

@@ -165,7 +165,7 @@ static void know_session(struct hf__mysql_connection *connection)
     socklen_t size = sizeof(address);
     int fd = (int)hf__mariadb.mysql_get_socket(connection->handle);
 
-    session->id = connection->handle->thread_id;
+    session->id = hf__mariadb.mysql_thread_id(connection->handle);
     session->port = 0;
     if (getsockname(fd, &address.any, &size) == 0 &&
         address.any.sa_family != AF_UNIX) /* of IPv6 at the same place */
@@ -246,10 +246,8 @@ static void established(struct hf__mysql_connection *connection)
     const struct hf__mysql *mysql = connection->mysql;
     hf_error err;
 
-    connection->sealed =
-        hf__mariadb.mysql_get_ssl_cipher(connection->handle) != NULL;
     /* Without tls.verify the library goes on in clear. */
-    if (mysql->tls && !connection->sealed) {
+    if (mysql->tls && !hf__mariadb.mysql_get_ssl_cipher(connection->handle)) {
         (void)hf__fail(&err, HF_EAUTH, "%s: the server does not speak TLS",
                        mysql->peer);
         hf__mysql_connection_fail(connection, &err);
@@ -414,9 +412,11 @@ static void on_ready(struct hf__io *io, uint32_t events)
     struct hf__mysql_connection *connection =
         HF_CONTAINER_OF(io, struct hf__mysql_connection, io);
 
-    if (connection->broken || connection->early)
+    if (connection->broken)
         return;
-    if (connection->step == HF__MYSQL_RESOLVING)
+    if (connection->early)
+        hf__mysql_calls_early(connection);
+    else if (connection->step == HF__MYSQL_RESOLVING)
         resolve_ready(connection);
     else if (connection->step == HF__MYSQL_CONNECTING)
         connect_proceed(connection, hf__mysql_ready_of(events));
@@ -439,8 +439,6 @@ void hf__mysql_connection_begin(struct hf__mysql_connection *connection)
 {
     if (connection->step == HF__MYSQL_WANTED)
         resolved(connection);
-    else if (connection->early)
-        hf__mysql_calls_early(connection);
 }
 
 int hf__mysql_connection_start(struct hf__mysql_connection *connection,

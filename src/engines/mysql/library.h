@@ -29,17 +29,25 @@
     X(mysql_fetch_row)                                                         \
     X(mysql_fetch_lengths)                                                     \
     X(mysql_affected_rows)                                                     \
-    X(mysql_insert_id)                                                         \
     X(mysql_errno)                                                             \
     X(mysql_error)                                                             \
     X(mysql_stmt_init)                                                         \
     X(mysql_stmt_prepare_start)                                                \
     X(mysql_stmt_prepare_cont)                                                 \
+    X(mysql_stmt_param_count)                                                  \
+    X(mysql_stmt_bind_param)                                                   \
+    X(mysql_stmt_execute_start)                                                \
+    X(mysql_stmt_execute_cont)                                                 \
+    X(mysql_stmt_field_count)                                                  \
+    X(mysql_stmt_affected_rows)                                                \
+    X(mysql_stmt_insert_id)                                                    \
     X(mysql_stmt_close)                                                        \
     X(mysql_stmt_errno)                                                        \
     X(mysql_stmt_error)                                                        \
     X(mysql_get_ssl_cipher)                                                    \
-    X(mysql_get_server_info)
+    X(mysql_get_server_info)                                                   \
+    X(mysql_thread_id)                                                         \
+    X(mariadb_get_infov)
 
 struct hf__mysql_library {
     HF__FROM_MARIADB(HF__DYNLIB_FIELD)

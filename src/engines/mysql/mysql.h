@@ -5,7 +5,6 @@
  *   mysql.c       the engine's table: open, connect, close, the timer
  *   connection.c  one connection: looking up, greeting, ending
  *   calls.c       calls and their answers, in order
- *   packet.c      a prepared statement on the wire, and its answer
  *   errors.c      what the server's error numbers mean for a lock
  *   statements.c  the SQL, and how values get into it
  *   tickets.c     which tickets the server may know
@@ -23,7 +22,6 @@
 #include "base/buf.h"
 #include "engine.h"
 #include "engines/mysql/library.h"
-#include "engines/mysql/packet.h"
 #include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"
 #include "net/resolve.h"
@@ -58,6 +56,14 @@ typedef void hf__mysql_done_fn(struct hf__mysql *mysql,
                                struct hf__mysql_call *call,
                                struct hf__mysql_reply *reply);
 
+/* A value that goes beside a prepared statement. */
+struct hf__mysql_param {
+    bool is_number;
+    uint64_t number;
+    size_t at; /* where its bytes are, in the call's sql */
+    unsigned long len;
+};
+
 /* One text of statements, or one prepared statement, from being queued to being
  * answered. */
 struct hf__mysql_call {
@@ -84,7 +90,6 @@ struct hf__mysql_prepared {
     const char *text; /* which one: a text of statements.c, by its address */
     MYSQL_STMT *handle;
     bool ready;
-    bool typed;         /* it knows what its values are */
     struct hf__buf sql; /* while it is being prepared */
 };
 
@@ -128,9 +133,6 @@ struct hf__mysql_connection {
     MYSQL_RES *rows; /* being stored */
     struct hf__mysql_prepared prepared[HF__MYSQL_PREPARED];
     struct hf__mysql_prepared *current; /* being carried out */
-    size_t answer_len;                  /* what has come for it */
-    char answer[HF__MYSQL_ANSWER_MAX];
-    bool sealed; /* by TLS: only the library can speak */
     struct hf__mysql_session session;
     uint64_t ticket; /* whose it is, of the pool's; 0: nobody's */
     bool lent;       /* to the caller: hands off */
@@ -251,8 +253,7 @@ void hf__mysql_connection_stop(struct hf__mysql_connection *connection,
 /* It cannot be trusted any more: tell every call, then closed(). */
 void hf__mysql_connection_fail(struct hf__mysql_connection *connection,
                                const hf_error *err);
-/* Go on with what must not happen inside a call down: begin to connect, hear
- * an answer that came at once. */
+/* Begin to connect, which must not happen inside a call down. */
 void hf__mysql_connection_begin(struct hf__mysql_connection *connection);
 /* Is something overdue, or broken? If not, when would it be. */
 int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
