@@ -79,6 +79,7 @@ struct hf__settings {
     int64_t pool_wait_ms;
     int32_t pool_exhausted; /* block|fail|grow */
     int32_t pool_check;     /* 0 */
+    char *trust_owner;      /* of a directory, beside us and root; "" */
     char *fault;            /* the fault engine's script; see engines/wrap */
 };
 

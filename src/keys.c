@@ -131,6 +131,10 @@ const struct hf__key hf__keys[] = {
         .help = "What to do when all connections are in use."),
     ROW("pool.check", BOOLEAN, pool_check, "off",
         .help = "Test an idle connection before it is used."),
+    ROW("trust_owner", TEXT, trust_owner, "", .max = 255,
+        .flags = HF__VALUE_NAME,
+        .help = "User, by name or number, who may own the directory of a "
+                "local store beside ourselves and root."),
     ROW("fault", TEXT, fault, "", .max = 4096, .flags = HF__VALUE_NAME,
         .help = "What the wrapper fault+ does wrong, and when."),
 };

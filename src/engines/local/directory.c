@@ -1,103 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * directory.c - choose, make, check and lock the directory of the store.
+ * directory.c - make, check and lock the directory of the store; choose.c says
+ * which one it is.
  *
- * local:///some/dir names it. Without one it is, in this order,
- *
- *   $XDG_RUNTIME_DIR/holdfast   if that belongs to us
- *   /run/holdfast               for root, or if it is there and we may use it
- *   /tmp/holdfast-UID
- *
- * Whoever may write the table may break every lock in it. So the directory is
- * opened without following a link, must belong to us or to root, and must not
- * be writable for others; then everything in it is opened relative to that
- * descriptor. A directory with mode 2770 is shared by its group on purpose.
+ * A user who may write the table may break every lock in it, and crash its
+ * other users. So the directory is opened without following a link, belongs to
+ * us, to root or to the user that trust_owner= names, and nobody else may
+ * write it, by its mode or by an access list; then everything in it is opened
+ * relative to that descriptor. A directory with mode 2770 is shared by its
+ * group on purpose; the one that we choose for a user never is.
  *
  * Failure: each refusal says what is wrong and what to do. Nothing is ever
  * changed about a directory that was there before.
  */
 #include "engines/local/directory.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "error.h"
-#include "name.h"
 
 #define LOCK_WAIT_NS (100 * HF_MS)
 /* A hundred processes that come at once and look every millisecond leave the
  * one that is inside no time to get on: they look ever less often. */
 #define LOCK_PAUSE_NS HF_MS
 #define LOCK_PAUSE_MAX_NS (16 * HF_MS)
-
-static bool fits(char *to, size_t size, const char *a, const char *b)
-{
-    int n = snprintf(to, size, "%s%s", a, b);
-
-    return n > 0 && (size_t)n < size;
-}
-
-/* ---- which one --------------------------------------------------------- */
-
-static bool belongs_to_us(const char *path)
-{
-    struct stat st;
-
-    return path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-           st.st_uid == geteuid();
-}
-
-static void choose_default(struct hf__place *place)
-{
-    const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-
-    if (runtime && belongs_to_us(runtime) &&
-        fits(place->path, sizeof(place->path), runtime, "/holdfast"))
-        return;
-    (void)fits(place->path, sizeof(place->path), "/run/holdfast", "");
-    if (geteuid() == 0 ||
-        faccessat(AT_FDCWD, place->path, W_OK | X_OK, AT_EACCESS) == 0)
-        return;
-    (void)snprintf(place->path, sizeof(place->path), "/tmp/holdfast-%u",
-                   (unsigned)geteuid());
-}
-
-int hf__place_choose(struct hf__place *place, const struct hf__url *url,
-                     hf_error *err)
-{
-    size_t len = strlen(url->path);
-
-    place->fd = -1;
-    if (url->user || url->password ||
-        (url->n_hosts > 0 && url->hosts[0].host[0] != '\0'))
-        return hf__fail(err, HF_ECONFIG,
-                        "local: has no host: write local:///dir for the "
-                        "directory /dir, or local: for the usual one");
-    if (len == 0) {
-        place->chosen_by_us = true;
-        choose_default(place);
-        return 0;
-    }
-    if (url->path[0] != '/')
-        return hf__fail(err, HF_ECONFIG,
-                        "local:%s is not absolute: write local:///dir",
-                        url->path);
-    while (len > 1 && url->path[len - 1] == '/')
-        len--;
-    if (len >= sizeof(place->path) || len == 1)
-        return hf__fail(err, HF_ECONFIG,
-                        "local:// needs a directory of its own, such as "
-                        "local:///run/holdfast");
-    memcpy(place->path, url->path, len);
-    place->path[len] = '\0';
-    return 0;
-}
 
 /* ---- open and check ---------------------------------------------------- */
 
@@ -123,10 +58,114 @@ const char *hf__place_network(int fd)
     return NULL;
 }
 
+/* "2001 (mallory)", or the number alone. */
+static const char *user_text(uid_t uid, char to[64])
+{
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char buffer[1024];
+
+    if (getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found) == 0 && found)
+        (void)snprintf(to, 64, "%u (%s)", (unsigned)uid, found->pw_name);
+    else
+        (void)snprintf(to, 64, "%u", (unsigned)uid);
+    return to;
+}
+
+static bool is_trusted(const struct hf__place *place, uid_t uid)
+{
+    if (uid == geteuid())
+        return true;
+    if (place->kind == HF__PLACE_OWN)
+        return false;
+    return uid == hf__place_roots->administrator ||
+           (place->kind == HF__PLACE_NAMED && place->trusts &&
+            uid == place->trusted);
+}
+
+static int check_owner(const struct hf__place *place, uid_t uid, hf_error *err)
+{
+    char user[64];
+
+    if (is_trusted(place, uid))
+        return 0;
+    if (place->kind == HF__PLACE_NAMED)
+        return hf__fail(err, HF_ECONFIG,
+                        "%s belongs to user %s: use a directory of your own, "
+                        "or trust that user with your locks "
+                        "(trust_owner=%u)",
+                        place->path, user_text(uid, user), (unsigned)uid);
+    return hf__fail(err, HF_ECONFIG,
+                    "%s, where your locks are by default, belongs to user %s: "
+                    "have an administrator remove it, or name another "
+                    "directory (local:///dir)",
+                    place->path, user_text(uid, user));
+}
+
+/* A POSIX access list as the kernel gives it: a version, then entries. */
+struct acl_entry {
+    uint16_t tag;
+    uint16_t permissions;
+    uint32_t id;
+};
+
+bool hf__place_listed(const struct hf__place *place, int fd, const char *list)
+{
+    enum { VERSION = 2, USER = 0x02, GROUP = 0x08, WRITE = 2, ENTRIES = 512 };
+    struct {
+        uint32_t version;
+        struct acl_entry entries[ENTRIES];
+    } acl;
+    ssize_t size = fgetxattr(fd, list, &acl, sizeof(acl));
+    size_t n;
+
+    if (size < 0) /* none, or more than we are ready to read */
+        return errno == ERANGE;
+    if ((size_t)size < sizeof(acl.version))
+        return false;
+    if (le32toh(acl.version) != VERSION)
+        return true;
+    n = ((size_t)size - sizeof(acl.version)) / sizeof(acl.entries[0]);
+    for (size_t i = 0; i < n; i++) {
+        uint16_t tag = le16toh(acl.entries[i].tag);
+
+        if ((le16toh(acl.entries[i].permissions) & WRITE) == 0)
+            continue;
+        if (tag == GROUP ||
+            (tag == USER && !is_trusted(place, le32toh(acl.entries[i].id))))
+            return true;
+    }
+    return false;
+}
+
+/* Without group bits an access list gives nothing: they are its mask. */
+static int check_mode(struct hf__place *place, mode_t mode, hf_error *err)
+{
+    const mode_t shared = S_ISGID | S_IWGRP;
+    const char *remedy = place->kind == HF__PLACE_OWN
+                             ? "chmod 0700"
+                             : "chmod 0700, or 2770 to share it with its group";
+
+    place->group = place->kind != HF__PLACE_OWN && (mode & shared) == shared;
+    if ((mode & S_IWOTH) || ((mode & S_IWGRP) && !place->group))
+        return hf__fail(err, HF_ECONFIG,
+                        "%s has mode %04o: others could break its locks; %s",
+                        place->path, (unsigned)mode & 07777, remedy);
+    if (place->group &&
+        (hf__place_listed(place, place->fd, "system.posix_acl_access") ||
+         hf__place_listed(place, place->fd, "system.posix_acl_default")))
+        return hf__fail(err, HF_ECONFIG,
+                        "%s has an access list that lets others than its "
+                        "group write: they could break its locks; setfacl -b",
+                        place->path);
+    return 0;
+}
+
 static int check(struct hf__place *place, hf_error *err)
 {
     const char *network = hf__place_network(place->fd);
     struct stat st;
+    int rc;
 
     if (fstat(place->fd, &st) != 0)
         return hf__fail_engine(err, HF_EUNAVAILABLE, errno, "%s: %s",
@@ -136,17 +175,8 @@ static int check(struct hf__place *place, hf_error *err)
                         "%s is on %s: the local store works on one machine "
                         "only; use a directory of a local file system",
                         place->path, network);
-    place->group = (st.st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
-    if (st.st_uid != geteuid() && st.st_uid != 0 && !place->group)
-        return hf__fail(err, HF_ECONFIG,
-                        "%s belongs to user %u: use a directory of your own",
-                        place->path, (unsigned)st.st_uid);
-    if ((st.st_mode & S_IWOTH) || ((st.st_mode & S_IWGRP) && !place->group))
-        return hf__fail(err, HF_ECONFIG,
-                        "%s has mode %04o: others could break its locks; "
-                        "chmod 0700, or 2770 to share it with its group",
-                        place->path, (unsigned)st.st_mode & 07777);
-    return 0;
+    rc = check_owner(place, st.st_uid, err);
+    return rc != 0 ? rc : check_mode(place, st.st_mode, err);
 }
 
 static int cannot_open(const struct hf__place *place, hf_error *err)
@@ -165,8 +195,11 @@ static int cannot_open(const struct hf__place *place, hf_error *err)
     if (code == ENOENT)
         return hf__fail_engine(err, HF_ECONFIG, code,
                                "%s cannot be made: its parent directory is "
-                               "not there",
-                               place->path);
+                               "not there%s",
+                               place->path,
+                               place->kind == HF__PLACE_NAMED
+                                   ? ""
+                                   : "; name another one (local:///dir)");
     return hf__fail_engine(err, HF_EUNAVAILABLE, code, "%s: %s", place->path,
                            strerror(code));
 }
@@ -175,6 +208,8 @@ int hf__place_open(struct hf__place *place, hf_error *err)
 {
     int rc;
 
+    if (place->in_home)
+        hf__place_make_parents(place->path);
     if (mkdir(place->path, 0700) != 0 && errno != EEXIST && errno != EROFS)
         return cannot_open(place, err);
     place->fd =
@@ -260,62 +295,4 @@ int hf__place_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
         if (pause_ns < LOCK_PAUSE_MAX_NS)
             pause_ns *= 2;
     }
-}
-
-/* ---- where the mark is ------------------------------------------------- */
-
-static int open_state(const char *path)
-{
-    struct stat st;
-    int fd;
-
-    (void)mkdir(path, 0700); /* it may be there */
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
-        (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
-        return fd;
-    (void)close(fd);
-    return -1;
-}
-
-/* For stores that do not survive a reboot: a directory that does. */
-static void choose_state(char *to, size_t size)
-{
-    const char *state = secure_getenv("XDG_STATE_HOME");
-    const char *home = secure_getenv("HOME");
-    char parent[PATH_MAX];
-
-    to[0] = '\0';
-    if (geteuid() == 0) {
-        (void)fits(to, size, "/var/lib/holdfast", "");
-    } else if (state && state[0] == '/') {
-        (void)fits(to, size, state, "/holdfast");
-    } else if (home && home[0] == '/') {
-        if (fits(parent, sizeof(parent), home, "/.local"))
-            (void)mkdir(parent, 0700);
-        if (fits(parent, sizeof(parent), home, "/.local/state"))
-            (void)mkdir(parent, 0700);
-        (void)fits(to, size, home, "/.local/state/holdfast");
-    }
-}
-
-void hf__place_open_mark(struct hf__place *place, struct hf__mark *mark)
-{
-    static const uint64_t key[2] = {0, 0};
-
-    memset(mark, 0, sizeof(*mark));
-    if (!place->chosen_by_us) {
-        place->state_path[0] = '\0';
-        mark->fd = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        (void)snprintf(mark->name, sizeof(mark->name), "tokens-");
-        return;
-    }
-    choose_state(place->state_path, sizeof(place->state_path));
-    mark->fd =
-        place->state_path[0] == '\0' ? -1 : open_state(place->state_path);
-    (void)snprintf(mark->name, sizeof(mark->name), "tokens-%016llx-",
-                   (unsigned long long)hf__name_hash(place->path,
-                                                     strlen(place->path), key));
 }

@@ -388,7 +388,7 @@ static int find_mark(const struct hf__local *local, struct hf__query *query)
     if (mark->fd < 0 || faccessat(mark->fd, ".", W_OK, AT_EACCESS) != 0)
         return hf__query_add_finding(
             query, HF_FINDING_WARN, "tokens",
-            "make that directory writable, or set XDG_STATE_HOME",
+            "make that directory, and writable",
             "the high-water mark cannot be kept in \"%s\": after a reboot "
             "tokens grow only if the clock is right",
             where);

@@ -55,7 +55,8 @@ static int local_open(struct hf__engine *engine, hf_error *err)
                         (int)HF__KEY_MAX - HF_NAME_MAX);
     if (settings->lease == HF__LEASE_PROCESS)
         engine->caps &= ~HF_CAP_LEASED;
-    return hf__place_choose(&local->place, engine->host->url, err);
+    return hf__place_choose(&local->place, engine->host->url,
+                            settings->trust_owner, err);
 }
 
 static void close_mark(struct hf__mark *mark)
@@ -72,7 +73,7 @@ static int enter_store(struct hf__local *local, hf_error *err)
     int rc;
 
     hf__place_open_mark(&local->place, &store->mark);
-    rc = hf__table_open(&store->table, local->place.fd, local->place.group,
+    rc = hf__table_open(&store->table, &local->place,
                         hf__mark_read(&store->mark), err);
     if (rc != 0)
         return rc;

@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engines/local/directory.h"
 #include "error.h"
 
 static const char magic[8] = {'h', 'o', 'l', 'd', 'f', 'a', 's', 't'};
@@ -313,15 +314,26 @@ static int make(int directory_fd, bool group, uint64_t floor, hf_error *err)
 
 /* ---- open -------------------------------------------------------------- */
 
-static int check_file(const struct stat *st, bool group, hf_error *err)
+/* The directory's owner may have made it: directory.c trusts him. */
+static bool is_ours(const struct stat *st, const struct hf__place *place)
 {
+    struct stat directory;
+
+    return st->st_uid == geteuid() || (fstat(place->fd, &directory) == 0 &&
+                                       st->st_uid == directory.st_uid);
+}
+
+static int check_file(const struct hf__table *table, const struct stat *st,
+                      const struct hf__place *place, hf_error *err)
+{
+    bool group = place->group;
     mode_t forbidden = group ? 0007 : 0077;
 
     if (!S_ISREG(st->st_mode) || st->st_nlink != 1)
         return hf__fail(err, HF_ECONFIG,
                         "\"table\" in the directory of the local store is "
                         "not a file of ours: remove it");
-    if (!group && st->st_uid != geteuid())
+    if (!group && !is_ours(st, place))
         return hf__fail(err, HF_ECONFIG,
                         "the local store belongs to user %u: use a directory "
                         "of your own",
@@ -331,6 +343,10 @@ static int check_file(const struct stat *st, bool group, hf_error *err)
                         "the local store has mode %03o: others could break "
                         "its locks; chmod %s the file \"table\"",
                         (unsigned)st->st_mode & 0777, group ? "0660" : "0600");
+    if (group && hf__place_listed(place, table->fd, "system.posix_acl_access"))
+        return hf__fail(err, HF_ECONFIG,
+                        "the local store has an access list that lets others "
+                        "than its group write: setfacl -b the file \"table\"");
     if ((uint64_t)st->st_size < HF__TABLE_SLOTS_AT)
         return hf__table_damaged(err, "size");
     return 0;
@@ -403,8 +419,8 @@ static int map_file(struct hf__table *table, hf_error *err)
 }
 
 /* 0, 1: there is none that may be used, or an error. */
-static int open_file(struct hf__table *table, bool group, uint64_t *floor,
-                     hf_error *err)
+static int open_file(struct hf__table *table, const struct hf__place *place,
+                     uint64_t *floor, hf_error *err)
 {
     struct hf__table_header header;
     struct stat st;
@@ -422,7 +438,7 @@ static int open_file(struct hf__table *table, bool group, uint64_t *floor,
         return hf__fail_engine(err, HF_EUNAVAILABLE, errno,
                                "cannot look at the local store: %s",
                                strerror(errno));
-    rc = check_file(&st, group, err);
+    rc = check_file(table, &st, place, err);
     if (rc != 0)
         return rc;
     table->dev = st.st_dev;
@@ -445,24 +461,24 @@ static void close_file(struct hf__table *table)
     table->fd = -1;
 }
 
-int hf__table_open(struct hf__table *table, int directory_fd, bool group,
+int hf__table_open(struct hf__table *table, const struct hf__place *place,
                    uint64_t floor, hf_error *err)
 {
     int rc;
 
     memset(table, 0, sizeof(*table));
     table->fd = -1;
-    table->directory_fd = directory_fd;
+    table->directory_fd = place->fd;
     rc = read_offset(&table->offset_ns, err);
     if (rc != 0)
         return rc;
 
-    rc = open_file(table, group, &floor, err);
+    rc = open_file(table, place, &floor, err);
     if (rc == 1) {
-        rc = make(directory_fd, group, floor, err);
+        rc = make(place->fd, place->group, floor, err);
         close_file(table);
         if (rc == 0)
-            rc = open_file(table, group, &floor, err);
+            rc = open_file(table, place, &floor, err);
         if (rc == 1)
             rc = hf__fail(err, HF_EUNAVAILABLE,
                           "the local store vanished while it was opened");

@@ -129,9 +129,10 @@ struct hf__table {
     uint32_t units; /* of the heap, known to have memory */
 };
 
-/* Open or make the file "table" in @directory_fd, under its lock. @floor is
- * what a new table's tokens begin above. */
-int hf__table_open(struct hf__table *table, int directory_fd, bool group,
+struct hf__place;
+/* Open or make the file "table" in @place, which is open, under its lock.
+ * @floor is what a new table's tokens begin above. */
+int hf__table_open(struct hf__table *table, const struct hf__place *place,
                    uint64_t floor, hf_error *err);
 /* With @forked the mapping is not there: close the descriptor alone. */
 void hf__table_release(struct hf__table *table, bool forked);
