@@ -21,10 +21,9 @@
  * WHAT A SESSION IS GOOD FOR. A server that has lost its leader goes on
  * answering reads for a while, and the leader, which counts the session's time,
  * hears of it only with the server's next report, every half tick. So only
- * answers that came by the leader prove anything (proven_ns), and a lease is
- * two thirds of the session's timeout: we say something at least every quarter
- * of it, and a tick is at most half of it. lock_delay makes the session longer
- * than its leases: when a holder dies its node stays for that much more.
+ * answers that came by the leader prove anything, and they prove what was heard
+ * before that report (proof.c). lock_delay makes the session longer than its
+ * leases: when a holder dies its node stays for that much more.
  *
  * Failure: a frame that is not the protocol, an answer that is overdue, an end
  * of the stream: the connection is dropped, each call is told so in order, and
@@ -77,15 +76,20 @@ int hf__zk_not_up(const struct hf__zk *zk, hf_error *err)
     return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", zk->peer);
 }
 
+static int64_t session_ns(const struct hf__zk *zk)
+{
+    return hf__ms_to_ns(zk->session_ms);
+}
+
 int64_t hf__zk_lease_ms(const struct hf__zk *zk)
 {
-    return (int64_t)zk->session_ms * 2 / 3 -
+    return (int64_t)zk->session_ms * HF__ZK_LEASE / HF__ZK_PARTS -
            zk->base.host->settings->lock_delay_ms;
 }
 
 int64_t hf__zk_beat_ns(const struct hf__zk *zk)
 {
-    return hf__ms_to_ns(zk->session_ms) / 4;
+    return session_ns(zk) * HF__ZK_BEAT / HF__ZK_PARTS;
 }
 
 /* A silent server must be left early enough to find another one. */
@@ -116,10 +120,12 @@ static int grow_calls(struct hf__zk *zk)
     return 0;
 }
 
-static int push_call(struct hf__zk *zk, const struct hf__zk_call *call)
+static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
 {
     if (zk->calls_n == zk->calls_size && grow_calls(zk) != 0)
         return HF_ENOMEM;
+    call->known_ns =
+        hf__zk_proof_known(&zk->proof, session_ns(zk), call->sent_ns);
     zk->calls[(zk->calls_first + zk->calls_n++) & (zk->calls_size - 1)] = *call;
     zk->base.under_way++;
     zk->writes += call->flags & HF__ZK_WRITES;
@@ -482,6 +488,7 @@ static void on_greeting(struct hf__zk *zk, struct hf__jute *in)
     zk->session = session;
     memcpy(zk->password, password.text, sizeof(zk->password));
     zk->proven_ns = zk->sent_ns;
+    hf__zk_proof_begin(&zk->proof, zk->sent_ns);
     zk->greeted = true;
     zk->refusals = 0;
     if (is_too_short(zk))
@@ -492,13 +499,20 @@ static void on_greeting(struct hf__zk *zk, struct hf__jute *in)
         connected(zk);
 }
 
+/* The session that is good for a lease of so long. */
+static int64_t session_for(int64_t lease_ms)
+{
+    return (lease_ms * HF__ZK_PARTS + HF__ZK_LEASE - 1) / HF__ZK_LEASE;
+}
+
 int32_t hf__zk_wanted_ms(const struct hf__zk *zk)
 {
     const struct hf__settings *settings = zk->base.host->settings;
-    int64_t ms = settings->session_timeout_ms > 0 ? settings->session_timeout_ms
-                                                  : settings->ttl_ms * 3 / 2;
+    int64_t ms = settings->session_timeout_ms > 0
+                     ? settings->session_timeout_ms
+                     : session_for(settings->ttl_ms);
 
-    ms += settings->lock_delay_ms * 3 / 2;
+    ms += session_for(settings->lock_delay_ms);
     return ms > INT32_MAX ? INT32_MAX : (int32_t)ms;
 }
 
@@ -539,6 +553,23 @@ static void on_event(struct hf__zk *zk, struct hf__jute *in)
         hf__zk_watched(zk, path);
 }
 
+/* What an answer proves of the session. */
+static void prove(struct hf__zk *zk, const struct hf__zk_call *call,
+                  int32_t error)
+{
+    int64_t since_ns;
+
+    if (error == HF__ZK_SESSION_MOVED)
+        return; /* this server does not report for us any more */
+    hf__zk_proof_heard(&zk->proof, session_ns(zk), call->sent_ns, hf__now());
+    if (!(call->flags & HF__ZK_WRITES))
+        return;
+    since_ns = hf__zk_proof_since(&zk->proof, session_ns(zk), call->sent_ns,
+                                  call->known_ns);
+    if (since_ns > zk->proven_ns)
+        zk->proven_ns = since_ns;
+}
+
 static void answer(struct hf__zk *zk, int32_t xid, struct hf__zk_reply *reply)
 {
     struct hf__zk_call call;
@@ -554,8 +585,7 @@ static void answer(struct hf__zk *zk, int32_t xid, struct hf__zk_reply *reply)
         expired(zk);
         return;
     }
-    if ((call.flags & HF__ZK_WRITES) && call.sent_ns > zk->proven_ns)
-        zk->proven_ns = call.sent_ns;
+    prove(zk, &call, reply->error);
     call.done(zk, &call, reply);
     if (!zk->may_close && zk->writes == 0)
         send_pending(zk);

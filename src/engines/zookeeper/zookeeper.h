@@ -13,6 +13,7 @@
  *   inspect.c    list, check, break     versions.c     acl.c
  *   doctor.c     is this ensemble fit   words.c  and each of its servers
  *   contend.c    who stands where in line (pure)    jute.c  the wire format
+ *   proof.c      how long a session is good for (pure)
  */
 #ifndef HF_ZOOKEEPER_ZOOKEEPER_H
 #define HF_ZOOKEEPER_ZOOKEEPER_H
@@ -20,6 +21,7 @@
 #include "engine.h"
 #include "engines/zookeeper/contend.h"
 #include "engines/zookeeper/jute.h"
+#include "engines/zookeeper/proof.h"
 #include "net/stream.h"
 
 struct hf__zk;
@@ -90,6 +92,7 @@ struct hf__zk_call {
     uint32_t flags;
     int32_t xid;
     int64_t sent_ns;
+    int64_t known_ns; /* WRITES: hf__zk_proof_known() */
 };
 
 /* A call that waits until the write before it is answered. */
@@ -188,10 +191,10 @@ struct hf__zk {
     int64_t connect_ns; /* when connecting began */
     int64_t sent_ns;    /* when anything was sent last */
     int64_t nudge_ns;   /* ping if the first call is not answered by then */
-    /* The leader has heard of this session after this instant. */
-    int64_t proven_ns;
-    int64_t zxid;    /* the newest state that we have seen */
-    size_t refusals; /* connections in a row that ended before a greeting */
+    struct hf__zk_proof proof;
+    int64_t proven_ns; /* a lease may begin here: hf__zk_proof_since() */
+    int64_t zxid;      /* the newest state that we have seen */
+    size_t refusals;   /* connections in a row that ended before a greeting */
     int64_t session;
     char password[16];
     int32_t session_ms; /* as granted by the server */
