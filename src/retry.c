@@ -11,6 +11,10 @@
 
 #include "base/world.h"
 
+/* A waiter asks at least every 4 * retry.base: as often as other clients of
+ * such locks do. */
+enum { POLL_DOUBLINGS = 2 };
+
 static int64_t doubled(int64_t base_ms, int64_t most_ms, uint32_t attempt)
 {
     int64_t pause_ms = base_ms;
@@ -35,6 +39,12 @@ int64_t hf__retry_pause_ns(const struct hf__settings *settings,
     spread = (uint64_t)((double)pause_ns * settings->retry_jitter);
     return pause_ns - (int64_t)(spread / 2) +
            (int64_t)hf__random_below(spread + 1);
+}
+
+int64_t hf__retry_poll_ns(const struct hf__settings *settings, uint32_t attempt)
+{
+    return hf__retry_pause_ns(
+        settings, attempt < POLL_DOUBLINGS ? attempt : POLL_DOUBLINGS);
 }
 
 bool hf__retry_over(const struct hf__settings *settings, uint32_t attempts,

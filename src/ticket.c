@@ -356,6 +356,10 @@ static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
     ticket->answered = true;
     ticket->unsure = false;
     if (!ticket->nowait) {
+        if (again_ns == 0)
+            again_ns =
+                gate->client->now_ns +
+                hf__retry_poll_ns(&gate->client->settings, ticket->attempts++);
         rest(ticket, again_ns);
         return;
     }

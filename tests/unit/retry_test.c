@@ -26,6 +26,19 @@ TEST(retry, exponential_doubles_up_to_the_largest_pause)
     ASSERT_EQ(hf__retry_pause_ns(&with, UINT32_MAX), 2000 * HF_MS);
 }
 
+TEST(retry, a_lock_that_is_taken_is_asked_for_four_times_base_apart_at_most)
+{
+    struct hf__settings with = settings(HF__RETRY_EXPONENTIAL);
+
+    ASSERT_EQ(hf__retry_poll_ns(&with, 0), 50 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 2), 200 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 9), 200 * HF_MS);
+    with.retry_max_interval_ms = 120;
+    ASSERT_EQ(hf__retry_poll_ns(&with, 9), 120 * HF_MS);
+    with = settings(HF__RETRY_FOREVER);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 9), 100 * HF_MS);
+}
+
 TEST(retry, the_others_pause_for_the_interval)
 {
     struct hf__settings with = settings(HF__RETRY_NTIMES);
