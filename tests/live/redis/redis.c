@@ -13,23 +13,24 @@
 
 enum { ANSWER_MAX = 1 << 20 };
 
+const char *redis_program(void)
+{
+    const char *given = getenv("HOLDFAST_REDIS_SERVER");
+
+    return given && given[0] ? given : "redis-server";
+}
+
 struct server *redis_start(void)
 {
-    static const char *const words[] = {"redis-server",
-                                        "--port",
-                                        "{port}",
-                                        "--bind",
-                                        "127.0.0.1",
-                                        "--save",
-                                        "",
-                                        "--dir",
-                                        "{dir}",
-                                        "--appendonly",
-                                        "no",
-                                        "--enable-debug-command",
-                                        "yes",
-                                        NULL};
+    static const char *words[] = {NULL,        "--port",
+                                  "{port}",    "--bind",
+                                  "127.0.0.1", "--save",
+                                  "",          "--dir",
+                                  "{dir}",     "--appendonly",
+                                  "no",        "--enable-debug-command",
+                                  "yes",       NULL};
 
+    words[0] = redis_program();
     return server_start(words);
 }
 

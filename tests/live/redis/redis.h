@@ -8,6 +8,8 @@
 #include "test.h"
 #include "test_client.h"
 
+/* The server to start: HOLDFAST_REDIS_SERVER, or redis-server. */
+const char *redis_program(void);
 /* A server without persistence; stopped when the test is over. */
 struct server *redis_start(void);
 /* Send one line; the answer as the server wrote it, valid until the next

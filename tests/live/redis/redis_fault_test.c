@@ -46,26 +46,24 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
 
 TEST(server, that_comes_back_with_its_memory_changes_nothing)
 {
-    static const char *const words[] = {"redis-server",
-                                        "--port",
-                                        "{port}",
-                                        "--bind",
-                                        "127.0.0.1",
-                                        "--save",
-                                        "",
-                                        "--dir",
-                                        "{dir}",
-                                        "--appendonly",
-                                        "yes",
-                                        "--appendfsync",
-                                        "always",
-                                        NULL};
-    struct server *server = server_start(words);
-    hf_client *client = redis_open(server_port(server), QUICK);
-    hf_client *rival = redis_open(server_port(server), QUICK);
-    hf_hold *hold = client_acquire(client, "jobs");
+    static const char *words[] = {NULL,        "--port",
+                                  "{port}",    "--bind",
+                                  "127.0.0.1", "--save",
+                                  "",          "--dir",
+                                  "{dir}",     "--appendonly",
+                                  "yes",       "--appendfsync",
+                                  "always",    NULL};
+    struct server *server;
+    hf_client *client;
+    hf_client *rival;
+    hf_hold *hold;
     hf_error err;
 
+    words[0] = redis_program();
+    server = server_start(words);
+    client = redis_open(server_port(server), QUICK);
+    rival = redis_open(server_port(server), QUICK);
+    hold = client_acquire(client, "jobs");
     server_kill(server);
     server_restart(server);
     EVENTUALLY(hf_verify(hold, NULL) == 0);

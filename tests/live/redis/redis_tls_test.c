@@ -18,7 +18,7 @@ static struct server *start(const char *name, bool clients)
     char cert[256];
     char key[256];
     char ca[256];
-    const char *words[] = {"redis-server",
+    const char *words[] = {redis_program(),
                            "--port",
                            "0",
                            "--tls-port",

@@ -30,10 +30,10 @@ static void torture_with(const char *query)
 static struct server *start_cluster(void)
 {
     static const char *const words[] = {
-        "redis-server", "--port",         "{port}", "--bind",
-        "127.0.0.1",    "--save",         "",       "--appendonly",
-        "no",           "--dir",          "{dir}",  "--cluster-enabled",
-        "yes",          "--cluster-port", "0",      NULL};
+        NULL,        "--port",         "{port}", "--bind",
+        "127.0.0.1", "--save",         "",       "--appendonly",
+        "no",        "--dir",          "{dir}",  "--cluster-enabled",
+        "yes",       "--cluster-port", "0",      NULL};
     const char **filled =
         calloc(sizeof(words) / sizeof(words[0]) + 1, sizeof(*filled));
     char *port = NULL;
@@ -44,6 +44,7 @@ static struct server *start_cluster(void)
     test_defer(free, filled);
     test_defer(free, port);
     memcpy(filled, words, sizeof(words));
+    filled[0] = redis_program();
     filled[14] = port;
     server = server_start(filled);
     ASSERT_EQ(redis_do(server, "CLUSTER ADDSLOTSRANGE 0 16383")[0], '+');

@@ -73,20 +73,20 @@ const char *topology_doctor(hf_client *client)
 static struct server *start(const struct topology_tls *tls,
                             const char *const *more)
 {
-    static const char *const common[] = {"redis-server",
-                                         "--port",
-                                         "{port}",
-                                         "--bind",
-                                         "127.0.0.1",
-                                         "--save",
-                                         "",
-                                         "--dir",
-                                         "{dir}",
-                                         "--appendonly",
-                                         "no",
-                                         "--repl-diskless-sync-delay",
-                                         "0",
-                                         NULL};
+    const char *const common[] = {redis_program(),
+                                  "--port",
+                                  "{port}",
+                                  "--bind",
+                                  "127.0.0.1",
+                                  "--save",
+                                  "",
+                                  "--dir",
+                                  "{dir}",
+                                  "--appendonly",
+                                  "no",
+                                  "--repl-diskless-sync-delay",
+                                  "0",
+                                  NULL};
     const char **words = kept(WORDS_MAX * sizeof(*words));
     size_t n = put_words(words, common);
 
@@ -206,8 +206,8 @@ static struct server *start_sentinel(int master, const struct topology_tls *tls)
                       "'sentinel monitor m1 127.0.0.1 %d 2' "
                       "'sentinel down-after-milliseconds m1 30000' "
                       "'sentinel failover-timeout m1 4000' >{dir}/s.conf; "
-                      "exec redis-server {dir}/s.conf --sentinel",
-                      secure, master);
+                      "exec '%s' {dir}/s.conf --sentinel",
+                      secure, master, redis_program());
     return server_start(words);
 }
 

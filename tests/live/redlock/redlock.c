@@ -4,21 +4,15 @@
 
 struct server *redlock_start_durable(void)
 {
-    static const char *const words[] = {"redis-server",
-                                        "--port",
-                                        "{port}",
-                                        "--bind",
-                                        "127.0.0.1",
-                                        "--save",
-                                        "",
-                                        "--dir",
-                                        "{dir}",
-                                        "--appendonly",
-                                        "yes",
-                                        "--appendfsync",
-                                        "always",
-                                        NULL};
+    static const char *words[] = {NULL,        "--port",
+                                  "{port}",    "--bind",
+                                  "127.0.0.1", "--save",
+                                  "",          "--dir",
+                                  "{dir}",     "--appendonly",
+                                  "yes",       "--appendfsync",
+                                  "always",    NULL};
 
+    words[0] = redis_program();
     return server_start(words);
 }
 

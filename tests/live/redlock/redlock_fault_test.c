@@ -7,6 +7,7 @@
  */
 #include <pthread.h>
 
+#include "../redis/clock.h"
 #include "event.h"
 #include "redlock.h"
 
@@ -226,44 +227,6 @@ TEST(memory, a_server_restarted_with_it_keeps_its_vote)
 
 /* ---- clocks --------------------------------------------------------------- */
 
-/* A server whose clock is what the file says. */
-static struct server *start_with_clock(void)
-{
-    static const char preload[] = "LD_PRELOAD=" CLOCK_SHIM;
-    static const char *const words[] = {"env",
-                                        preload,
-                                        "CLOCK_SHIM={dir}/clock",
-                                        "redis-server",
-                                        "--port",
-                                        "{port}",
-                                        "--bind",
-                                        "127.0.0.1",
-                                        "--save",
-                                        "",
-                                        "--dir",
-                                        "{dir}",
-                                        "--appendonly",
-                                        "yes",
-                                        "--appendfsync",
-                                        "always",
-                                        NULL};
-
-    return server_start(words);
-}
-
-static void set_clock(struct server *server, int64_t ahead_s)
-{
-    int64_t ahead_ns = ahead_s * 1000000000;
-    char path[512];
-    FILE *file;
-
-    (void)snprintf(path, sizeof(path), "%s/clock", server_dir(server));
-    file = fopen(path, "r+");
-    ASSERT_NOT_NULL(file);
-    ASSERT_EQ(fwrite(&ahead_ns, sizeof(ahead_ns), 1, file), 1);
-    ASSERT_EQ(fclose(file), 0);
-}
-
 TEST(clock, that_jumps_ahead_does_not_make_a_second_holder)
 {
     struct island island;
@@ -272,11 +235,11 @@ TEST(clock, that_jumps_ahead_does_not_make_a_second_holder)
 
     for (int i = 0; i < NODES; i++)
         island.servers[i] =
-            i == 2 ? start_with_clock() : redlock_start_durable();
+            i == 2 ? clock_start_server("yes") : redlock_start_durable();
     make_island(&island, PATIENT "&ttl=20s");
     redlock_pairs(island.two, "jobs", 1); /* its clock is known */
     hold = client_acquire(island.one, "jobs");
-    set_clock(island.servers[2], 60);
+    clock_set_ahead(island.servers[2], 60);
     EVENTUALLY(redis_do(island.servers[2], "EXISTS jobs")[1] == '0');
     ASSERT_EQ(client_try(island.two, "jobs", &err), HF_EUNAVAILABLE);
     ASSERT_HAS(err.text, "clock jumped");

@@ -26,7 +26,7 @@ static struct server *start(struct set *set, int i)
     static char words[VOTES][3][256];
     static char ports[VOTES][16];
     static const char *argv[VOTES][32];
-    const char *const fixed[] = {"redis-server",
+    const char *const fixed[] = {redis_program(),
                                  "--port",
                                  "{port}",
                                  "--bind",
