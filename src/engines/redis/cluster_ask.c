@@ -30,9 +30,15 @@ struct asked {
     bool beat; /* it was a renewal: no answer is one */
 };
 
-/* The last token, for whoever takes the lock there. */
+/* The last token, and for how many ms the server is to remember it. */
+struct memory {
+    uint64_t token; /* 0: none */
+    int64_t keep_ms;
+};
+
+/* For whoever takes the lock there. */
 static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
-                      uint64_t token)
+                      const struct memory *last)
 {
     struct hf__redis_call call = {.done = hf__redis_ignore};
     struct hf__buf *out = &redis->stream.out;
@@ -45,10 +51,10 @@ static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
     hf__buf_append(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__buf_add(out, ":t");
     hf__resp_arg_end(out);
-    hf__resp_arg_number(out, (int64_t)token);
+    hf__resp_arg_number(out, (int64_t)last->token);
     hf__resp_arg_text(out, "NX");
     hf__resp_arg_text(out, "PX");
-    hf__resp_arg_text(out, "600000");
+    hf__resp_arg_number(out, last->keep_ms);
     (void)hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
 }
 
@@ -70,7 +76,7 @@ static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
 
 /* False: it is not asked there, and nothing has changed. */
 static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
-                  bool beat, uint64_t token)
+                  bool beat, const struct memory *last)
 {
     struct hf__ticket *ticket = hf__redis_ticket_find(from->redis, id);
     struct hf__engine *engine = &to->redis->base;
@@ -83,12 +89,28 @@ static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
     hf__cluster_ticket(to->cluster, ticket)->at = to;
     mine = hf__redis_ticket(to->redis, ticket);
     mine->importing = true;
-    if (token != 0)
-        put_token(to->redis, mine, token);
+    if (last && last->token != 0)
+        put_token(to->redis, mine, last);
     if (beat)
         (void)engine->ops->renew(engine, &ticket, 1, /* err= */ NULL);
     else if (hf__cluster_call(to, ticket, &err) != 0)
         hf__up_unknown(&to->cluster->base, ticket, &err);
+    return true;
+}
+
+/* The answer of GONE: "h", or 16 digits and the ms behind them, or nothing. */
+static bool read_gone(const struct hf__resp_value *value, struct memory *last)
+{
+    if (value->type != HF__RESP_TEXT || hf__resp_is(value, "h"))
+        return false;
+    last->token = 0;
+    if (value->len <= 16 || value->len > 32)
+        return true;
+    last->token = hf__redis_digits(value->text, 16);
+    last->keep_ms =
+        (int64_t)hf__redis_digits(value->text + 16, value->len - 16);
+    if (last->keep_ms <= 0)
+        last->keep_ms = 600000;
     return true;
 }
 
@@ -98,13 +120,13 @@ static void on_gone(struct hf__redis *redis, const struct hf__redis_call *call,
     struct hf__resp try_again = {not_now, not_now + sizeof(not_now) - 1};
     struct asked *asked = call->data;
     struct hf__resp_value value = {0};
+    struct memory last;
     bool gone;
 
     if (reply)
         value = hf__resp_next(reply);
-    gone = value.type == HF__RESP_TEXT && !hf__resp_is(&value, "h") &&
-           go_on(redis->base.up_owner, asked->to, call->ticket, asked->beat,
-                 (uint64_t)hf__resp_number(&value, 0));
+    gone = read_gone(&value, &last) && go_on(redis->base.up_owner, asked->to,
+                                             call->ticket, asked->beat, &last);
     if (!gone && !asked->beat)
         asked->call.done(redis, &asked->call, reply ? &try_again : NULL);
     hf__free(asked);
@@ -158,7 +180,7 @@ bool hf__cluster_asked(struct hf__redis *redis,
     taken = redis->dialect == &hf__redis_native
                 ? ask_whether_gone(redis, call, node)
                 : go_on(from, node, call->ticket, call->data != NULL,
-                        /* token= */ 0);
+                        /* last= */ NULL);
     if (taken)
         hf__free(call->data); /* the tickets of a renewal: this one */
     return taken;

@@ -30,6 +30,9 @@
 #include "name.h"
 
 #define BASED_NS (300 * HF_SECOND)
+/* Nor by more than so many µs: the server's memory of the last token ends when
+ * its clock is ten minutes beyond what the script saw. */
+#define BASED_US UINT64_C(300000000)
 /* A node of a cluster keeps its connections when it loses a slot and gets it
  * back; but not within a second. */
 #define BASED_IN_CLUSTER_NS HF_SECOND
@@ -293,8 +296,8 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
     if (name->contended > 0)
         name->contended--;
     name->based_ns = call->sent_ns;
-    granted(redis, ticket, (uint64_t)hf__resp_number(&number, 0), call->sent_ns,
-            /* pushed= */ false);
+    name->based = (uint64_t)hf__resp_number(&number, 0);
+    granted(redis, ticket, name->based, call->sent_ns, /* pushed= */ false);
 }
 
 static void on_acquired(struct hf__redis *redis,
@@ -417,7 +420,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
         hf__redis_put_digits(mine->record + HF__RECORD_TOKEN, name->token, 16);
     quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
             name->contended == 0 && name->based_ns != 0 &&
-            ticket->reserve < 999 &&
+            ticket->reserve < 999 && name->token - name->based < BASED_US &&
             ticket->sent_ns - name->based_ns <
                 (redis->moved ? BASED_IN_CLUSTER_NS : BASED_NS);
     mine->asking = true;

@@ -112,7 +112,8 @@ enum {
 /* What this connection knows about a name: native.c. */
 struct hf__redis_name {
     uint64_t hash;
-    int64_t based_ns;   /* acquire() has based its token then */
+    int64_t based_ns;   /* a script has based its token then … */
+    uint64_t based;     /* … on this */
     uint64_t token;     /* the last one we saw */
     uint32_t contended; /* grants at once until it counts as quiet again */
 };

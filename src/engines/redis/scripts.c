@@ -63,8 +63,13 @@ static const char common[] =
     "  last=t+tonumber(sub(r,71,73))-1\n"
     "  return t\n"
     "end\n"
+    /* A token of a clock that was ahead is remembered until the clock has
+     * passed it: how long that is, in ms. */
+    "local function ahead()\n"
+    "  return last>now and floor((last-now)/1000)+1 or 0\n"
+    "end\n"
     "local function remember()\n"
-    "  call('SET',T,fmt('%.0f',last),'PX',600000)\n"
+    "  call('SET',T,fmt('%.0f',last),'PX',600000+ahead())\n"
     "end\n"
     "local function inbox(t) return 'hf:i:'..sub(t,1,32) end\n"
     /* A shared or slot holder. */
@@ -127,6 +132,7 @@ static const char common[] =
     "  local keep=call('PTTL',L)\n"
     "  if keep<till-ms then keep=till-ms end\n"
     "  if keep<need then keep=need end\n"
+    "  if keep<2*ahead() then keep=2*ahead() end\n"
     "  call('SET',L,'~'..m..fmt('%013.0f%016.0f%016.0f',till,last,own)..rec,\n"
     "    'PX',keep)\n"
     "  call('PEXPIRE',Q,keep) call('PEXPIRE',R,keep) call('PEXPIRE',H,keep)\n"
@@ -159,7 +165,8 @@ static const char acquire_quick[] =
     "    if k<now then k=now end\n"
     "    call('SET',L,sub(r,1,86)..'='..fmt('%016.0f',k)..sub(r,104),\n"
     "      'PX',sub(r,51,63)+sub(r,64,70))\n"
-    "    call('SET',L..':t',fmt('%.0f',k+sub(r,71,73)-1),'PX',600000)\n"
+    "    call('SET',L..':t',fmt('%.0f',k+sub(r,71,73)-1),'PX',\n"
+    "      600000+math.ceil((k-now)/1000))\n"
     "    return {'g',fmt('%.0f',k)}\n"
     "  end\n"
     "elseif ARGV[2]=='1' then\n"
@@ -181,6 +188,8 @@ static const char acquire_quick[] =
     "      if last<now then last=now end\n"
     "      call('DEL',L..':t')\n"
     "      if keep<need then keep=need end\n"
+    "      local ahead=2*math.ceil((last-now)/1000)\n"
+    "      if keep<ahead then keep=ahead end\n"
     "      call('SET',L,'~x'..fmt('%013.0f%016.0f',till,last)..\n"
     "        (sub(v,87,87)=='=' and sub(v,88,103) or '0000000000000000')..v,\n"
     "        'PX',keep)\n"
@@ -284,7 +293,10 @@ static const char leave_quick[] =
     "  local r=call('LPOP',L..':q')\n"
     "  if not r then\n"
     "    call('DEL',L,L..':r')\n"
-    "    call('SET',L..':t',sub(v,16,31),'PX',600000)\n"
+    "    local now=call('TIME')\n"
+    "    local ahead=sub(v,16,31)/1000-now[1]*1000\n"
+    "    call('SET',L..':t',sub(v,16,31),'PX',\n"
+    "      600000+(ahead>0 and math.ceil(ahead) or 0))\n"
     "    return 1\n"
     "  end\n"
     "  if sub(r,45,45)=='x' then\n"
@@ -436,16 +448,17 @@ static const char look[] =
     "return all\n";
 
 /* No KEYS: it is asked where the lock may not be any more. ARGV: the gate.
- * Answers h if something of the lock is still here, or the last token, which is
- * here no longer, or 0. */
+ * Answers h if something of the lock is still here, or the last token in 16
+ * digits, which is here no longer, and for how many ms it was to be kept. */
 static const char gone[] =
     "for _,s in ipairs({'',':q',':r',':h'}) do\n"
     "  if redis.pcall('EXISTS',ARGV[1]..s)==1 then return 'h' end\n"
     "end\n"
-    "local t=redis.pcall('GET',ARGV[1]..':t')\n"
-    "if type(t)~='string' then return '0' end\n"
+    "local t=tonumber(redis.pcall('GET',ARGV[1]..':t'))\n"
+    "if not t then return '' end\n"
+    "local keep=redis.call('PTTL',ARGV[1]..':t')\n"
     "redis.call('DEL',ARGV[1]..':t')\n"
-    "return t\n";
+    "return string.format('%016.0f%d',t,keep)\n";
 
 /* ARGV: token. Answers y, n (nobody holds it), c (another), or u and the
  * ticket of who holds it and alone can tell. */
