@@ -35,6 +35,17 @@ void hf__redis_answer_refused(struct hf__redis *redis, struct hf__query *query,
     hf__up_answer(&redis->base, query, err.code, &err);
 }
 
+/* It was sent, and may have been done. */
+static void answer_unknown(struct hf__redis *redis, struct hf__query *query)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNKNOWN,
+                   "%s: no answer; whether it was done is not known",
+                   redis->peer);
+    hf__up_answer(&redis->base, query, err.code, &err);
+}
+
 static void answer_text(struct hf__redis *redis, struct hf__query *query,
                         int code, const char *text)
 {
@@ -576,15 +587,14 @@ static void on_broken(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
     struct hf__query *query = call->query;
-    struct hf__resp_value value;
+    struct hf__resp_value value = {0};
 
-    if (!reply) {
-        hf__redis_answer_lost(redis, query);
-        return;
-    }
-    value = hf__resp_next(reply);
-    if (value.type != HF__RESP_NUMBER)
+    if (reply)
+        value = hf__resp_next(reply);
+    if (value.type == HF__RESP_ERROR)
         hf__redis_answer_refused(redis, query, &value);
+    else if (value.type != HF__RESP_NUMBER)
+        answer_unknown(redis, query);
     else if (value.number == 1)
         hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
     else if (value.number == 0)
@@ -686,13 +696,13 @@ static void on_committed(struct hf__redis *redis,
     struct hf__resp_value done;
     struct hf__resp_value version;
 
-    if (!reply) {
-        hf__redis_answer_lost(redis, query);
+    head = reply ? hf__resp_next(reply) : (struct hf__resp_value){0};
+    if (head.type == HF__RESP_ERROR) {
+        hf__redis_answer_refused(redis, query, &head); /* SET is its last act */
         return;
     }
-    head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST || head.count != 2) {
-        hf__redis_answer_refused(redis, query, &head);
+        answer_unknown(redis, query);
         return;
     }
     done = hf__resp_next(reply);

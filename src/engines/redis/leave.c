@@ -7,7 +7,9 @@
  * server has forgotten is loaded, and asked for again.
  *
  * Failure: an answer that is lost, or is an error, is reported unknown: the core
- * asks again until it is certain.
+ * asks again until it is certain. An acquire that is refused is certain if the
+ * error says so and nothing was asked for this ticket before; otherwise LEAVE
+ * makes it certain first.
  */
 #include "engines/redis/redis.h"
 
@@ -20,6 +22,90 @@ void hf__redis_unknown(struct hf__redis *redis, struct hf__ticket *ticket)
     hf__redis_ticket(redis, ticket)->asking = false;
     hf__up_unknown(&redis->base, ticket, &err);
 }
+
+/* ---- an acquire that was refused --------------------------------------- */
+
+/* Certain: not held, and nothing is left. */
+static void failed(struct hf__redis *redis, struct hf__ticket *ticket,
+                   const hf_error *err)
+{
+    hf__redis_ticket_forget(redis, ticket);
+    hf__up_failed(&redis->base, ticket, err);
+}
+
+static void doubtful(struct hf__redis *redis, struct hf__ticket *ticket,
+                     const hf_error *err)
+{
+    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__up_unknown(&redis->base, ticket, err);
+}
+
+static void cleared(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const struct hf__resp_value *value, const hf_error *why)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool certain = value->type == HF__RESP_NUMBER;
+
+    if (mine->asking && (certain || (value->type != 0 && !mine->again))) {
+        failed(redis, ticket, why);
+    } else if (mine->asking) {
+        doubtful(redis, ticket, why);
+    } else if (mine->waiting && certain) {
+        /* Whoever asks anew hears the error. */
+        hf__redis_ticket_forget(redis, ticket);
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    }
+}
+
+/* The answer to a LEAVE after an error: now it is certain. */
+static void on_cleared(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__resp_value value = {0};
+
+    if (reply)
+        value = hf__resp_next(reply);
+    if (ticket && hf__redis_is_noscript(&value) &&
+        hf__redis_script_load(redis, redis->dialect->leave_script(redis)) ==
+            0 &&
+        redis->dialect->send_leave(redis, ticket, on_cleared, call->data,
+                                   /* err= */ NULL) == 0)
+        return;
+    if (ticket)
+        cleared(redis, ticket, &value, call->data);
+    hf__free(call->data);
+}
+
+void hf__redis_refused(struct hf__redis *redis, struct hf__ticket *ticket,
+                       const struct hf__resp_value *value)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    hf_error err;
+    hf_error *why;
+    bool certain = hf__redis_explain(redis, value, &err);
+
+    if (mine->asking && redis->redirected) {
+        doubtful(redis, ticket, &err);
+        return;
+    }
+    if (mine->asking && certain && !mine->again) {
+        failed(redis, ticket, &err);
+        return;
+    }
+    why = hf__malloc(sizeof(*why));
+    if (why)
+        *why = err;
+    if (why && redis->dialect->send_leave(redis, ticket, on_cleared, why,
+                                          /* err= */ NULL) == 0)
+        return;
+    hf__free(why);
+    if (mine->asking)
+        doubtful(redis, ticket, &err);
+}
+
+/* ---- leaving ----------------------------------------------------------- */
 
 static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
                     struct hf__resp *reply)

@@ -22,7 +22,7 @@
  * LEAVING is one script for release, withdrawal and reaping.
  *
  * Failure: an error of the server that may have come half-way through a script
- * is followed by LEAVE, and reported when that is done.
+ * is followed by LEAVE, and reported when that is done (leave.c).
  */
 #include <stdlib.h>
 
@@ -86,14 +86,6 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__redis_granted(redis, ticket, &grant, pushed);
 }
 
-/* Certain: not held, and nothing is left. */
-static void failed(struct hf__redis *redis, struct hf__ticket *ticket,
-                   const hf_error *err)
-{
-    hf__redis_ticket_forget(redis, ticket);
-    hf__up_failed(&redis->base, ticket, err);
-}
-
 static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
                  struct hf__resp *reply)
 {
@@ -147,52 +139,6 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     /* A holder is known by its ticket; a waiter by the whole record. */
     hf__resp_arg(out, mine->record, mine->releasing ? 0 : mine->record_len);
     return hf__redis_call_end(redis, mark, &call, err);
-}
-
-/* The answer to a LEAVE after an error: now it is certain. */
-static void on_cleared(struct hf__redis *redis,
-                       const struct hf__redis_call *call,
-                       struct hf__resp *reply)
-{
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
-    hf_error *why = call->data;
-
-    if (ticket && hf__redis_ticket(redis, ticket)->asking) {
-        if (reply)
-            failed(redis, ticket, why);
-        else
-            hf__redis_unknown(redis, ticket);
-    }
-    hf__free(why);
-}
-
-/* The server answered with an error: was anything done? If not by this
- * attempt, then perhaps by an earlier one: the record must not be forgotten. */
-static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
-                    const struct hf__resp_value *value)
-{
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    hf_error err;
-    hf_error *copy;
-
-    if (hf__redis_explain(redis, value, &err)) {
-        if (mine->again || redis->redirected) {
-            mine->asking = false;
-            hf__up_unknown(&redis->base, ticket, &err);
-        } else {
-            failed(redis, ticket, &err);
-        }
-        return;
-    }
-    copy = hf__malloc(sizeof(*copy));
-    if (copy)
-        *copy = err;
-    if (!copy || send_leave(redis, ticket, on_cleared, copy,
-                            /* err= */ NULL) != 0) {
-        hf__free(copy);
-        mine->asking = false;
-        hf__up_unknown(&redis->base, ticket, &err);
-    }
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -320,7 +266,7 @@ static void on_acquired(struct hf__redis *redis,
         (void)hf__redis_script_load(redis, HF__REDIS_ACQUIRE);
         ask_on(redis, ticket);
     } else if (value.type != HF__RESP_LIST || value.count < 2) {
-        refused(redis, ticket, &value);
+        hf__redis_refused(redis, ticket, &value);
     } else {
         acquired(redis, ticket, call, reply);
     }

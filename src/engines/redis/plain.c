@@ -208,9 +208,7 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
     } else if (value.type == HF__RESP_TEXT) {
         busy(redis, ticket, &value);
     } else {
-        (void)hf__redis_explain(redis, &value, &err);
-        hf__redis_ticket_forget(redis, ticket);
-        hf__up_failed(&redis->base, ticket, &err);
+        hf__redis_refused(redis, ticket, &value);
     }
 }
 
@@ -245,6 +243,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     if (rc != 0)
         return rc;
     mine->asking = true;
+    mine->again = known;
     rc = send_set(redis, ticket, err);
     return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
 }

@@ -273,6 +273,10 @@ void hf__redis_unknown(struct hf__redis *redis, struct hf__ticket *ticket);
 /* Release, or withdraw. */
 int hf__redis_leave(struct hf__redis *redis, struct hf__ticket *ticket,
                     bool releasing, hf_error *err);
+/* The server answered an acquire with an error, @value. It is reported when it
+ * is certain that neither this attempt nor an earlier one has left anything. */
+void hf__redis_refused(struct hf__redis *redis, struct hf__ticket *ticket,
+                       const struct hf__resp_value *value);
 /* The answer to a downgrade. */
 hf__redis_reply_fn hf__redis_downgraded;
 

@@ -207,57 +207,6 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     return hf__redis_call_end(redis, mark, &call, err);
 }
 
-/* The answer to a LEAVE after an error: now it is certain. */
-static void on_cleared(struct hf__redis *redis,
-                       const struct hf__redis_call *call,
-                       struct hf__resp *reply)
-{
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
-    struct hf__redis_ticket *mine =
-        ticket ? hf__redis_ticket(redis, ticket) : NULL;
-    struct hf__resp_value value = {0};
-    hf_error *why = call->data;
-
-    if (reply)
-        value = hf__resp_next(reply);
-    if (mine && mine->asking &&
-        (!reply || (mine->again && value.type != HF__RESP_NUMBER))) {
-        hf__redis_unknown(redis, ticket);
-    } else if (mine && mine->asking) {
-        hf__redis_ticket_forget(redis, ticket);
-        hf__up_failed(&redis->base, ticket, why);
-    } else if (mine && mine->waiting && value.type == HF__RESP_NUMBER) {
-        /* Whoever asks anew hears the error. */
-        hf__redis_ticket_forget(redis, ticket);
-        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
-    }
-    hf__free(why);
-}
-
-/* The server answered with an error: was anything done? */
-static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
-                    const struct hf__resp_value *value)
-{
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    hf_error *why = hf__malloc(sizeof(*why));
-    hf_error err;
-    bool certain = hf__redis_explain(redis, value, &err);
-
-    if (certain && mine->asking && !mine->again) {
-        hf__free(why);
-        hf__redis_ticket_forget(redis, ticket);
-        hf__up_failed(&redis->base, ticket, &err);
-        return;
-    }
-    if (why)
-        *why = err;
-    if (why && send_leave(redis, ticket, on_cleared, why, NULL) == 0)
-        return;
-    hf__free(why);
-    if (mine->asking)
-        hf__redis_unknown(redis, ticket);
-}
-
 /* ---- asking ------------------------------------------------------------ */
 
 static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
@@ -370,7 +319,7 @@ static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     if (value.type != HF__RESP_LIST || value.count < 2) {
-        refused(redis, ticket, &value);
+        hf__redis_refused(redis, ticket, &value);
         return;
     }
     letter = hf__resp_next(reply);

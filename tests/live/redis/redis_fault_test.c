@@ -477,6 +477,64 @@ TEST(network, loses_the_answer_and_the_caller_gives_up)
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
+/* It is done, its answer is lost, and the next attempt is refused: the error
+ * is told when nothing is left. */
+static void lose_the_answer_and_be_refused(const char *query)
+{
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = redis_open(proxy_port(proxy), query);
+    hf_request *request;
+    hf_hold *hold = NULL;
+    hf_error err;
+
+    ASSERT_EQ(client_try(client, "before", &err), 0);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    request = client_start(client, "jobs");
+    EVENTUALLY(redis_do(server, "EXISTS jobs hf:{jobs}")[1] == '1');
+    (void)redis_do(server, "CONFIG SET maxmemory 1");
+    (void)redis_do(server, "SCRIPT FLUSH SYNC");
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    ASSERT_RC(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err),
+              HF_ENOSPACE, &err);
+    hf_request_free(request);
+    ASSERT_EQ(redis_do(server, "EXISTS jobs hf:{jobs}")[1], '0');
+}
+
+TEST(network, loses_the_answer_and_the_next_attempt_is_refused)
+{
+    lose_the_answer_and_be_refused(QUICK "&ttl=1h");
+    lose_the_answer_and_be_refused(QUICK "&ttl=1h&dialect=plain");
+    lose_the_answer_and_be_refused(QUICK "&ttl=1h&dialect=redisson");
+}
+
+static void *commit_thread(void *arg)
+{
+    void **args = arg;
+    uint64_t version = 0;
+
+    args[1] = (void *)(intptr_t)hf_version_commit(args[0], "page", 0, &version,
+                                                  /* err= */ NULL);
+    return NULL;
+}
+
+TEST(network, loses_the_answer_to_a_commit_and_it_is_unknown)
+{
+    struct server *server = redis_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    void *args[2] = {redis_open(proxy_port(proxy), QUICK), NULL};
+    pthread_t thread;
+
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    ASSERT_EQ(pthread_create(&thread, NULL, commit_thread, args), 0);
+    EVENTUALLY(redis_do(server, "EXISTS hf:{page}:v")[1] == '1');
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    ASSERT_EQ(pthread_join(thread, NULL), 0);
+    ASSERT_EQ((intptr_t)args[1], HF_EUNKNOWN);
+}
+
 TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
 {
     struct event events = EVENT_INIT;
