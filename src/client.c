@@ -188,6 +188,11 @@ static void host_timer(const struct hf__engine_host *host,
                      due_ns);
 }
 
+static void host_log(void *client, int level, const char *text)
+{
+    hf__client_log(client, level, "%s", text);
+}
+
 static void introduce(hf_client *client)
 {
     static const char hex[] = "0123456789abcdef";
@@ -206,6 +211,8 @@ static void introduce(hf_client *client)
     host->host = client->host_name;
     host->pid = getpid();
     host->timer = host_timer;
+    host->log = host_log;
+    host->log_owner = client;
 }
 
 static int require(const hf_client *client, hf_error *err)

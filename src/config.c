@@ -596,6 +596,8 @@ static int resolve_all(const hf_config *config, struct hf__settings *settings,
 
         if (hf__keys[i].offset == HF__NOWHERE)
             continue;
+        if (text && strncmp(hf__keys[i].name, "tls.", strlen("tls.")) == 0)
+            settings->tls_asked = true;
         rc = parse_key(&hf__keys[i], text ? text : hf__keys[i].standard, &value,
                        err);
         if (rc != 0)

@@ -5,7 +5,8 @@
  * An engine stores locks. The core (gate, ticket, keeper, reaper) decides what
  * is asked and when; an engine only asks and reports. All calls of both
  * directions happen with the client's monitor held, except wait() and kick().
- * Engines never block, retry, sleep, print or log, and never call user code.
+ * Engines never block, retry, sleep or print, and never call user code; what an
+ * administrator should read goes to hf__engine_log().
  *
  * Calls down (struct hf__engine_ops) start something. Calls up (hf__up_*)
  * report what became of it: from inside the call down if it is known at once
@@ -49,6 +50,9 @@ struct hf__engine_host {
      * for ops->timers of them, or one; stop it by hf__timer_stop(). */
     void (*timer)(const struct hf__engine_host *host, struct hf__timer *timer,
                   int64_t due_ns);
+    /* A line for the application's log: hf__engine_log(). NULL: no log. */
+    void (*log)(void *log_owner, int level, const char *text);
+    void *log_owner;
 };
 
 struct hf__engine {
@@ -165,20 +169,21 @@ struct hf__engine_ops {
     const char *name;     /* "redis" */
     const char *schemes;  /* "redis rediss"; wrappers: their word */
     const char *dialects; /* "native plain" */
-    const char *keys;   /* of a URL's query, that it hands to its client library
-                         as they are: "sslmode …"; NULL: none */
-    uint64_t caps;      /* the most it can promise */
-    uint32_t flags;     /* HF__BEATS_WAITERS, … */
-    size_t size;        /* sizeof its struct; base comes first */
-    size_t ticket_size; /* its bytes in every ticket */
-    uint32_t timers;    /* how many it runs at once; 0: one */
-    hf__engine_open_fn *open;           /* required */
-    hf__engine_connect_fn *connect;     /* required */
-    hf__engine_close_fn *close;         /* required */
-    hf__engine_acquire_fn *acquire;     /* required */
-    hf__engine_withdraw_fn *withdraw;   /* required */
-    hf__engine_release_fn *release;     /* required */
-    hf__engine_renew_fn *renew;         /* required */
+    /* Is @key of a URL's query one that it hands to its client library as it
+     * is, as "sslmode"? NULL: there are none. */
+    bool (*takes)(const char *key);
+    uint64_t caps;                    /* the most it can promise */
+    uint32_t flags;                   /* HF__BEATS_WAITERS, … */
+    size_t size;                      /* sizeof its struct; base comes first */
+    size_t ticket_size;               /* its bytes in every ticket */
+    uint32_t timers;                  /* how many it runs at once; 0: one */
+    hf__engine_open_fn *open;         /* required */
+    hf__engine_connect_fn *connect;   /* required */
+    hf__engine_close_fn *close;       /* required */
+    hf__engine_acquire_fn *acquire;   /* required */
+    hf__engine_withdraw_fn *withdraw; /* required */
+    hf__engine_release_fn *release;   /* required */
+    hf__engine_renew_fn *renew;       /* required */
     hf__engine_downgrade_fn *downgrade; /* NULL: HF_EUNSUPPORTED */
     hf__engine_pass_fn *pass;           /* NULL: by ranges of tokens, or not */
     hf__engine_query_fn *list; /* NULL: HF_EUNSUPPORTED, as all below */
@@ -307,6 +312,10 @@ static inline void hf__up_answer(struct hf__engine *engine,
 {
     engine->up->answer(engine->up_owner, query, rc, err);
 }
+
+/* A line of @level (HF_LOG_*) for the application's log hook. */
+void hf__engine_log(const struct hf__engine *engine, int level,
+                    const char *format, ...) HF_PRINTF(3, 4);
 
 /* ---- queries ----------------------------------------------------------- */
 

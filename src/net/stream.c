@@ -59,7 +59,7 @@ static void drop_socket(struct hf__stream *stream, bool forked)
         hf__io_stop(stream->loop, &stream->io);
     if (stream->resolving && forked)
         hf__resolve_abandon(stream->resolving);
-    else if (!stream->resolving && !stream->borrowed)
+    else if (!stream->resolving)
         close_fd(stream->io.fd);
     stream->io.fd = -1;
 }
@@ -85,7 +85,6 @@ void hf__stream_stop(struct hf__stream *stream, bool forked)
     stream->out_at = 0;
     stream->in_at = 0;
     stream->broken = false;
-    stream->borrowed = false;
 }
 
 static void fail(struct hf__stream *stream, const hf_error *err)
@@ -470,21 +469,4 @@ int hf__stream_start(struct hf__stream *stream, hf_error *err)
     stream->addresses = NULL;
     return hf__fail_engine(err, HF_EUNAVAILABLE, number, "cannot connect: %s",
                            strerror(number));
-}
-
-int hf__stream_borrow(struct hf__stream *stream, int fd, struct hf__tls *tls,
-                      hf_error *err)
-{
-    assert(stream->state == HF__STREAM_IDLE);
-    stream->io.fd = fd;
-    stream->io.ready = ready;
-    stream->watched = EPOLLIN;
-    if (hf__io_start(stream->loop, &stream->io, EPOLLIN) != 0) {
-        stream->io.fd = -1;
-        return hf__fail(err, HF_ENOMEM, "no memory to watch a socket");
-    }
-    stream->borrowed = true;
-    stream->tls = tls;
-    stream->state = HF__STREAM_OPEN;
-    return 0;
 }

@@ -54,7 +54,6 @@ struct hf__stream {
 
     uint8_t state;
     bool broken;      /* a send failed; the loop will tell */
-    bool borrowed;    /* another closes the socket */
     uint32_t watched; /* events */
     struct hf__io io;
     struct hf__resolve *resolving;
@@ -69,10 +68,6 @@ struct hf__stream {
 
 /* Begin to connect. Ends in opened() or closed(). Non-zero: not begun. */
 int hf__stream_start(struct hf__stream *stream, hf_error *err);
-/* Use a connection that another has made, and closes after hf__stream_stop().
- * @tls may be NULL; it is freed with the stream. There is no call to opened(). */
-int hf__stream_borrow(struct hf__stream *stream, int fd, struct hf__tls *tls,
-                      hf_error *err);
 /* Close, without a call to closed(). @forked: by close() alone. */
 void hf__stream_stop(struct hf__stream *stream, bool forked);
 /* Send what is in stream->out as far as the socket takes it. Failures are

@@ -34,7 +34,6 @@ struct hf__tls_context {
 struct hf__tls {
     SSL *ssl;
     int fd;
-    bool borrowed;
     int saved_errno;
     unsigned long reason; /* OpenSSL's, of the last failure */
 };
@@ -303,33 +302,11 @@ int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,
     return 0;
 }
 
-int hf__tls_borrow(void *ssl, const char *library, struct hf__tls **ret_tls,
-                   hf_error *err)
-{
-    static const char *const name = "SSL_read";
-    __typeof__(SSL_read) *theirs = NULL;
-    struct hf__tls *tls;
-
-    (void)pthread_once(&lib_once, load_lib);
-    if (!ssl || !lib_there || !hf__dynlib_load(library, &name, 1, &theirs) ||
-        theirs != lib.ssl.SSL_read)
-        return hf__fail(err, HF_EUNSUPPORTED, "%s does not use TLS by " LIB_SSL,
-                        library);
-    tls = hf__calloc(1, sizeof(*tls));
-    if (!tls)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    tls->ssl = ssl;
-    tls->borrowed = true;
-    *ret_tls = tls;
-    return 0;
-}
-
 void hf__tls_free(struct hf__tls *tls)
 {
     if (!tls)
         return;
-    if (!tls->borrowed)
-        lib.ssl.SSL_free(tls->ssl);
+    lib.ssl.SSL_free(tls->ssl);
     hf__free(tls);
 }
 

@@ -31,10 +31,6 @@ void hf__tls_context_free(struct hf__tls_context *context);
 /* A connection to @host over @fd, which stays the caller's. */
 int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,
                 struct hf__tls **ret_tls, hf_error *err);
-/* One that @library has made with the same OpenSSL as ours, and frees after us:
- * its SSL. HF_EUNSUPPORTED if the library has another. */
-int hf__tls_borrow(void *ssl, const char *library, struct hf__tls **ret_tls,
-                   hf_error *err);
 void hf__tls_free(struct hf__tls *tls);
 
 /* What a step of TLS ended in, beside a number of bytes. */

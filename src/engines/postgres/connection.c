@@ -2,31 +2,24 @@
 /*
  * connection.c - one connection: calls and their answers, in order.
  *
- * libpq makes it: addresses, which are resolved before it sees them, TLS,
- * passwords. Then socket and TLS are borrowed from it, and what is said is said
- * by us (wire.c): libpq would ask for the columns of every answer and copy it
- * twice, which was a third of what a lock in a session costs. It gets them back
- * when the connection is lent or closed.
+ * All of it by libpq, in its pipeline mode, without blocking. A call is one or
+ * more prepared statements and a Sync, sent in one write: one transaction, one
+ * answer. Statements are prepared with their first use on a connection, in the
+ * same write. Calls may be sent before the ones before them are answered.
  *
- * A call is one or more prepared statements and a Sync, sent in one write: one
- * transaction, one answer. Statements are prepared with their first use on a
- * connection, in the same write.
- *
- * The greeting goes first: what the session is set to, and who it is: the
- * server's number for it and when it began. Both together name a backend for
- * good, also after a restart of the server, so that a connection that we lose
- * can be ended at the server.
+ * libpq has a result for everything that was sent, in order, and NULL after
+ * each; the steps of a call say which is whose.
  *
  * Failure: a call without an answer in time ends the connection, since nothing
  * after it can be known either. Calls under way are told (answer NULL), then
  * the mode. A statement that waits for a lock is patient, and has no such time.
+ * An answer that is not of the shape that its statement has (schema.c), or does
+ * not end, ends the connection as well.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "engines/postgres/postgres.h"
-#include "net/tls.h"
 
 /* ---- errors -------------------------------------------------------------- */
 
@@ -81,6 +74,8 @@ static void keep_message(struct hf__session *session)
 {
     const char *text = hf__pq.PQerrorMessage(session->conn);
 
+    if (text[0] == '\0')
+        text = "the connection was lost";
     if (session->fatal.code == 0)
         (void)hf__fail(&session->fatal, HF_EUNAVAILABLE, "%s: %.*s",
                        session->engine->peer, (int)strcspn(text, "\n"), text);
@@ -111,13 +106,36 @@ static bool take_call(struct hf__session *session,
     return true;
 }
 
+int hf__session_watch(struct hf__session *session, uint32_t events,
+                      hf_error *err)
+{
+    struct hf__loop *loop = session->engine->base.host->loop;
+    int rc = 0;
+
+    if (session->io.slot == 0) {
+        session->io.fd = hf__pq.PQsocket(session->conn);
+        rc = hf__io_start(loop, &session->io, events);
+    } else if (session->watched != events) {
+        rc = hf__io_change(loop, &session->io, events);
+    }
+    session->watched = events;
+    return rc == 0 ? 0 : hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+static void unwatch(struct hf__session *session)
+{
+    if (session->io.slot != 0)
+        hf__io_stop(session->engine->base.host->loop, &session->io);
+}
+
 static void close_conn(struct hf__session *session, bool forked)
 {
     int fd = session->conn ? hf__pq.PQsocket(session->conn) : -1;
 
+    int cancel_state;
+
     if (!forked)
         hf__session_forget_hosts(session);
-    hf__stream_stop(&session->stream, forked);
     if (!session->conn)
         return;
     if (forked) {
@@ -126,13 +144,12 @@ static void close_conn(struct hf__session *session, bool forked)
         session->conn = NULL;
         return;
     }
-    if (session->io.slot != 0)
-        hf__io_stop(session->engine->base.host->loop, &session->io);
+    unwatch(session);
+    hf__pg_answer_clear(&session->answer);
+    cancel_state = hf__pq_begin();
     hf__pq.PQfinish(session->conn);
+    hf__pq_end(cancel_state);
     session->conn = NULL;
-    session->answering = false;
-    hf__buf_release(&session->heard);
-    hf__pg_answer_release(&session->answer);
 }
 
 void hf__session_ghost(struct hf__session *session, struct hf__ghost *ret_ghost)
@@ -181,12 +198,19 @@ void hf__session_fail(struct hf__session *session, const hf_error *err)
 {
     if (session->fatal.code == 0)
         session->fatal = *err;
-    if (session->reading) { /* its stream is in use above us */
+    if (session->reading) { /* libpq is in use above us: soon */
         session->closing = true;
-        hf__postgres_wake(session->engine, hf__now());
     } else if (session->state != HF__SESSION_IDLE) {
         end(session);
     }
+}
+
+void hf__session_refuse(struct hf__session *session, int code, const char *why)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, code, "%s: %s", session->engine->peer, why);
+    hf__session_fail(session, &err);
 }
 
 int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns)
@@ -225,36 +249,65 @@ int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns)
 
 /* ---- sending ------------------------------------------------------------- */
 
-/* What was put together cannot be sent whole: end the session, soon. */
+/* What was put together cannot be sent whole: end the session, soon. Without
+ * a Sync the server does nothing that outlives it. */
 static int give_up(struct hf__session *session, hf_error *err)
 {
-    if (session->fatal.code == 0)
-        (void)hf__fail(&session->fatal, HF_ENOMEM, "out of memory");
+    keep_message(session);
     session->next = (struct hf__session_call){0};
     session->closing = true;
     hf__postgres_wake(session->engine, hf__now());
     return hf__fail_pass(err, &session->fatal);
 }
 
+static void add_step(struct hf__session *session,
+                     enum hf__pg_statement statement, bool prepare)
+{
+    struct hf__session_call *next = &session->next;
+
+    assert(next->steps_n < HF_COUNT_OF(next->steps));
+    next->steps[next->steps_n++] = (struct hf__session_step){
+        .statement = (uint8_t)statement, .prepare = prepare};
+}
+
+static bool prepare(struct hf__session *session,
+                    enum hf__pg_statement statement)
+{
+    if (session->prepared >> statement & 1)
+        return true;
+    session->prepared |= UINT64_C(1) << statement;
+    add_step(session, statement, /* prepare= */ true);
+    return hf__pq.PQsendPrepare(session->conn, hf__pg_statement_name(statement),
+                                hf__pg_statement(session->engine, statement),
+                                /* nParams= */ 0, /* paramTypes= */ NULL) != 0;
+}
+
+static bool execute(struct hf__session *session,
+                    enum hf__pg_statement statement, const char *const *values,
+                    int n)
+{
+    add_step(session, statement, /* prepare= */ false);
+    return hf__pq.PQsendQueryPrepared(
+               session->conn, hf__pg_statement_name(statement), n, values,
+               /* paramLengths= */ NULL, /* paramFormats= */ NULL,
+               /* resultFormat= */ 0) != 0;
+}
+
 int hf__session_add(struct hf__session *session,
                     enum hf__pg_statement statement, const char *const *values,
                     int n, hf_error *err)
 {
-    const char *name = hf__pg_statement_name(statement);
-    struct hf__session_call *next = &session->next;
-    struct hf__buf *out = &session->stream.out;
+    int cancel_state;
+    bool sent;
 
     if (session->state != HF__SESSION_UP || session->closing)
         return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected",
                         session->engine->peer);
-    if ((session->prepared >> statement & 1) == 0) {
-        hf__pg_put_prepare(out, name,
-                           hf__pg_statement(session->engine, statement));
-        session->prepared |= UINT64_C(1) << statement;
-        next->prepares[next->prepares_n++] = (uint8_t)statement;
-    }
-    hf__pg_put_execute(out, name, values, n);
-    return 0;
+    cancel_state = hf__pq_begin();
+    sent =
+        prepare(session, statement) && execute(session, statement, values, n);
+    hf__pq_end(cancel_state);
+    return sent ? 0 : give_up(session, err);
 }
 
 /* Room for one more call. */
@@ -285,8 +338,10 @@ static int begin_call(struct hf__session *session,
     struct hf__session_call *next = &session->next;
     int64_t limit_ms = session->engine->base.host->settings->io_timeout_ms;
 
-    if (reserve_call(session) != 0)
+    if (reserve_call(session) != 0) {
+        (void)hf__fail(&session->fatal, HF_ENOMEM, "out of memory");
         return give_up(session, err);
+    }
     next->done = call->done;
     next->ticket = call->ticket;
     next->query = call->query;
@@ -312,475 +367,311 @@ void hf__session_ignore(struct hf__session *session,
     (void)answer;
 }
 
+/* Send as much as the socket takes; the loop sees to the rest. */
+static bool flush(struct hf__session *session)
+{
+    int left = hf__pq.PQflush(session->conn);
+
+    return left >= 0 &&
+           hf__session_watch(session, left > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                             /* err= */ NULL) == 0;
+}
+
+/* A call of which a part may have been sent is under way: it is told when the
+ * session ends. */
 int hf__session_send(struct hf__session *session,
                      const struct hf__session_call *call, hf_error *err)
 {
-    struct hf__stream *stream = &session->stream;
+    int rc = begin_call(session, call, err);
+    int cancel_state;
 
-    hf__pg_put_sync(&stream->out);
-    if (hf__buf_failed(&stream->out))
-        return give_up(session, err);
-    if (begin_call(session, call, err) != 0)
-        return HF_ENOMEM;
-    hf__stream_flush(stream);
+    if (rc != 0)
+        return rc;
+    cancel_state = hf__pq_begin();
+    if (!hf__pq.PQpipelineSync(session->conn) || !flush(session))
+        (void)give_up(session, /* err= */ NULL);
+    hf__pq_end(cancel_state);
     return 0;
+}
+
+void hf__session_say(struct hf__session *session, const char *text)
+{
+    int cancel_state = hf__pq_begin();
+
+    if (!hf__pq.PQsendQuery(session->conn, text) || !flush(session))
+        (void)give_up(session, /* err= */ NULL);
+    hf__pq_end(cancel_state);
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void refuse(struct hf__session *session, int code, const char *why)
+/* What a call was to prepare from its current step on is prepared again with
+ * its next use. */
+static void unprepare(struct hf__session *session,
+                      const struct hf__session_call *call)
 {
-    hf_error err;
-
-    (void)hf__fail(&err, code, "%s: %s", session->engine->peer, why);
-    hf__session_fail(session, &err);
-}
-
-/* What could not be prepared is prepared again with its next use. */
-static void finish_call(struct hf__session *session)
-{
-    struct hf__session_call call;
-
-    if (!take_call(session, &call))
-        return;
-    for (uint32_t i = call.prepared_n; i < call.prepares_n; i++)
-        session->prepared &= ~(UINT64_C(1) << call.prepares[i]);
-    call.done(session, &call, &session->answer);
-    hf__pg_answer_clear(&session->answer);
-}
-
-static void greeting_done(struct hf__session *session);
-
-/* What is said to a channel after a transaction comes with its answer, and is
- * about it: it is heard after it. */
-static bool hear(struct hf__session *session,
-                 const struct hf__pg_message *message)
-{
-    const struct hf__postgres_mode *mode = session->engine->mode;
-    const char *text = hf__pg_notification(message);
-
-    if (!mode->notified || !text)
-        return text != NULL;
-    if (!session->answering) {
-        mode->notified(session->engine, text);
-        return true;
+    for (uint32_t i = call->step; i < call->steps_n; i++) {
+        if (call->steps[i].prepare)
+            session->prepared &= ~(UINT64_C(1) << call->steps[i].statement);
     }
-    hf__buf_append(&session->heard, text, strlen(text) + 1);
-    return !hf__buf_failed(&session->heard);
 }
 
-static void hear_all(struct hf__session *session)
+static void fail_step(struct hf__session *session,
+                      const struct hf__session_call *call, PGresult *result)
 {
-    struct hf__buf heard = session->heard;
-
-    session->heard = (struct hf__buf){0};
-    for (size_t at = 0; at < heard.len; at += strlen(heard.text + at) + 1)
-        session->engine->mode->notified(session->engine, heard.text + at);
-    hf__buf_release(&heard);
-}
-
-/* The server has nothing more to say, and waits for us. */
-static void ready(struct hf__session *session,
-                  const struct hf__pg_message *message)
-{
-    session->status = message->len > 0 ? message->body[0] : HF__WIRE_IDLE;
-    session->answering = false;
-    if (session->state == HF__SESSION_GREETING)
-        greeting_done(session);
-    else if (session->calls_n > 0)
-        finish_call(session);
-    if (session->heard.len > 0)
-        hear_all(session);
+    hf__pg_answer_fail(&session->answer, result);
+    hf__pq.PQclear(result);
+    if (session->answer.why.fatal)
+        keep_reason(session, &session->answer.why);
+    unprepare(session, call);
 }
 
 /* False: that is not what a server says here. */
-static bool take_message(struct hf__session *session,
-                         const struct hf__pg_message *message)
+static bool take_step(struct hf__session *session,
+                      struct hf__session_call *call, PGresult *result)
 {
-    struct hf__session_call *call =
-        session->calls_n > 0 ? &session->calls[session->calls_first] : NULL;
-    bool asked = call || session->state == HF__SESSION_GREETING;
-    struct hf__pg_error error;
+    const struct hf__session_step *step = &call->steps[call->step];
 
-    switch (message->type) {
-    case HF__WIRE_PREPARED:
-        if (call && call->prepared_n < call->prepares_n)
-            call->prepared_n++;
+    if (call->told || call->step == call->steps_n) {
+        hf__pq.PQclear(result);
+        return false;
+    }
+    call->told = true;
+    switch (hf__pq.PQresultStatus(result)) {
+    case PGRES_FATAL_ERROR:
+        fail_step(session, call, result);
         return true;
-    case HF__WIRE_COLUMNS: /* of the greeting: only its last answer counts */
-        hf__pg_answer_clear(&session->answer);
-        return true;
-    case HF__WIRE_ERROR:
-        hf__pg_error_read(message, &error);
-        if (error.fatal)
-            keep_reason(session, &error);
-        return !asked || hf__pg_answer_add(&session->answer, message);
-    case HF__WIRE_ROW:
-    case HF__WIRE_DONE:
-        return asked && hf__pg_answer_add(&session->answer, message);
-    case HF__WIRE_NOTIFIED:
-        return hear(session, message);
-    case HF__WIRE_READY:
-        ready(session, message);
-        return true;
-    case HF__WIRE_BOUND:
-        session->answering = true;
-        return true;
-    case HF__WIRE_NOTICE:
-    case HF__WIRE_SETTING:
-        return true;
+    case PGRES_PIPELINE_ABORTED: /* after an error */
+        hf__pq.PQclear(result);
+        return session->answer.error != NULL;
     default:
-        return false;
+        break;
     }
-}
-
-static void received(struct hf__stream *stream)
-{
-    struct hf__session *session =
-        HF_CONTAINER_OF(stream, struct hf__session, stream);
-    struct hf__pg_message message;
-    size_t len;
-    int rc = HF__WIRE_WHOLE;
-
-    session->reading = true;
-    while (!session->closing && stream->state == HF__STREAM_OPEN) {
-        rc = hf__pg_next(stream->in.text + stream->in_at,
-                         stream->in.len - stream->in_at, &message, &len);
-        if (rc != HF__WIRE_WHOLE)
-            break;
-        stream->in_at += len;
-        if (!take_message(session, &message))
-            rc = HF__WIRE_BAD;
-        if (rc == HF__WIRE_BAD)
-            break;
-    }
-    if (rc == HF__WIRE_BAD)
-        refuse(session, HF_EUNAVAILABLE,
-               "it says what cannot be, or there is no memory for it");
-    session->reading = false;
-}
-
-static void closed(struct hf__stream *stream, const hf_error *err)
-{
-    struct hf__session *session =
-        HF_CONTAINER_OF(stream, struct hf__session, stream);
-
-    if (session->fatal.code == 0)
-        (void)hf__fail(&session->fatal, HF_EUNAVAILABLE, "%s: %s",
-                       session->engine->peer, err->text);
-    end(session);
-}
-
-/* ---- greeting ------------------------------------------------------------ */
-
-static bool is_set(const struct hf__pg_result *result, int column)
-{
-    return hf__pg_text(result, 0, column)[0] == 't';
-}
-
-static void send_text(struct hf__session *session, const char *text)
-{
-    hf__pg_put_query(&session->stream.out, text);
-    if (hf__buf_failed(&session->stream.out))
-        refuse(session, HF_ENOMEM, "out of memory");
-    else
-        hf__stream_flush(&session->stream);
-}
-
-/* Are sequence and tables there? If not, they are made first, once: false. */
-static bool know_tables(struct hf__session *session,
-                        const struct hf__pg_result *result)
-{
-    struct hf__postgres *postgres = session->engine;
-
-    postgres->fenced = is_set(result, 3);
-    postgres->tables = is_set(result, 4);
-    if (postgres->mode->tables && hf__pg_text(result, 0, 4)[0] == 'o') {
-        refuse(session, HF_ECONFIG,
-               "the table holdfast_place is of an older version of holdfast: "
-               "drop it when nobody uses that any more");
-        return false;
-    }
-    if (!(postgres->fenced && postgres->tables) && session->making == 0) {
-        session->making = 1;
-        send_text(session, hf__pg_schema(postgres));
-        return false;
-    }
-    if (postgres->tables || !postgres->mode->tables)
-        return true;
-    refuse(session, HF_EAUTH,
-           "the tables of holdfast(7) are missing, and the role may not "
-           "create them");
-    return false;
-}
-
-/* Where grants are pushed, the main session hears of them: true, and what the
- * greeting asks is answered once more. */
-static bool begins_to_listen(struct hf__session *session)
-{
-    struct hf__postgres *postgres = session->engine;
-    struct hf__buf text = {0};
-
-    if (!postgres->mode->listens || session->listening)
-        return false;
-    session->listening = true;
-    hf__buf_printf(&text, "LISTEN hf_%s; %s", postgres->identity,
-                   hf__pg_greeting(postgres));
-    if (hf__buf_failed(&text))
-        refuse(session, HF_ENOMEM, "out of memory");
-    else
-        send_text(session, hf__buf_text(&text));
-    hf__buf_release(&text);
+    if (!step->prepare)
+        return hf__pg_answer_add(&session->answer, result,
+                                 hf__pg_statement_shape(step->statement));
+    hf__pq.PQclear(result);
     return true;
 }
 
-/* The columns of the greeting's last statement: schema.c. */
-static void greeted(struct hf__session *session,
-                    const struct hf__pg_result *result)
+/* The Sync of the first call is answered. */
+static bool finish_call(struct hf__session *session)
 {
-    session->pid = (int32_t)hf__pg_number(result, 0, 0, 0);
-    hf__text_copy(session->started, sizeof(session->started),
-                  hf__pg_text(result, 0, 1));
-    if (session->pid != hf__pq.PQbackendPID(session->conn)) {
-        refuse(session, HF_EUNSUPPORTED,
-               "there is a connection pooler in between; a lock needs a "
-               "session of its own: connect to the server itself");
-        return;
-    }
-    if (is_set(result, 2)) {
-        refuse(session, HF_EUNAVAILABLE,
-               "it is a standby; target_session_attrs=read-write finds the "
-               "primary among several hosts");
-        return;
-    }
-    if (!know_tables(session, result) || begins_to_listen(session))
-        return;
-    session->state = HF__SESSION_UP;
-    session->timeout_ms = 0;
-    session->marked = false;
-    session->engine->mode->up(session);
-}
+    struct hf__session_call call;
 
-static void greeting_done(struct hf__session *session)
-{
-    const struct hf__pg_answer *answer = &session->answer;
-    bool good = !answer->error && answer->last->rows == 1;
-    hf_error err;
-
-    if (good) {
-        greeted(session, answer->last);
-    } else if (session->making == 1) { /* they could not be made */
-        session->making = 2;
-        send_text(session, hf__pg_greeting(session->engine));
-    } else {
-        (void)hf__session_explain(session, answer->error, &err);
-        hf__session_fail(session, &err);
-    }
+    if (session->calls[session->calls_first].step !=
+        session->calls[session->calls_first].steps_n)
+        return false;
+    (void)take_call(session, &call);
+    session->received = 0;
+    call.done(session, &call, &session->answer);
     hf__pg_answer_clear(&session->answer);
+    return true;
 }
 
-/* ---- borrowing and lending ------------------------------------------------ */
-
-/* Socket and TLS are libpq's. */
-static int borrow(struct hf__session *session, hf_error *err)
+/* @result is one of libpq's, or NULL, which ends what one step has. */
+static bool take_result(struct hf__session *session, PGresult *result)
 {
-    struct hf__stream *stream = &session->stream;
-    struct hf__tls *tls = NULL;
-    int rc = 0;
+    struct hf__session_call *call = &session->calls[session->calls_first];
 
-    stream->loop = session->engine->base.host->loop;
-    stream->received = received;
-    stream->closed = closed;
-    if (hf__pq.PQgssEncInUse(session->conn))
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "%s: GSSAPI encrypts it: use TLS, or "
-                        "gssencmode=disable",
-                        session->engine->peer);
-    if (hf__pq.PQsslInUse(session->conn))
-        rc = hf__tls_borrow(hf__pq.PQsslStruct(session->conn, "OpenSSL"),
-                            HF__PQ_FILE, &tls, err);
-    if (rc == 0)
-        rc =
-            hf__stream_borrow(stream, hf__pq.PQsocket(session->conn), tls, err);
-    if (rc != 0)
-        hf__tls_free(tls);
-    return rc;
-}
+    if (!result) {
+        bool told = call->told;
 
-static void watch(struct hf__session *session, uint32_t events)
-{
-    struct hf__loop *loop = session->engine->base.host->loop;
-
-    if (session->io.slot != 0) {
-        (void)hf__io_change(loop, &session->io, events);
-        return;
+        call->step++;
+        call->told = false;
+        return told;
     }
-    session->io.fd = hf__pq.PQsocket(session->conn);
-    (void)hf__io_start(loop, &session->io, events);
+    if (hf__pq.PQresultStatus(result) != PGRES_PIPELINE_SYNC)
+        return take_step(session, call, result);
+    hf__pq.PQclear(result);
+    return finish_call(session);
 }
 
-/* libpq has seen that it is in a transaction. */
-static void lent(struct hf__session *session)
+/* Of what is said in the greeting, only the last answer counts. */
+static bool take_said(struct hf__session *session, PGresult *result)
 {
-    hf__io_stop(session->engine->base.host->loop, &session->io);
-    (void)hf__pq.PQsetnonblocking(session->conn, 0);
-    session->state = HF__SESSION_LENT;
-    finish_call(session);
-}
+    struct hf__pg_answer *answer = &session->answer;
+    ExecStatusType status = hf__pq.PQresultStatus(result);
 
-static void lending_ready(struct hf__io *io, uint32_t events)
-{
-    struct hf__session *session = HF_CONTAINER_OF(io, struct hf__session, io);
-    PGconn *conn = session->conn;
-    int unsent = hf__pq.PQflush(conn);
-
-    (void)events;
-    if (unsent < 0 || !hf__pq.PQconsumeInput(conn)) {
-        keep_message(session);
-        end(session);
-        return;
-    }
-    watch(session, unsent > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
-    while (!hf__pq.PQisBusy(conn)) {
-        PGresult *result = hf__pq.PQgetResult(conn);
-
-        if (!result) {
-            lent(session);
-            return;
-        }
+    if (!result) {
+        hf__session_greeted(session);
+        hf__pg_answer_clear(answer);
+    } else if (status == PGRES_FATAL_ERROR) {
+        hf__pg_answer_fail(answer, result);
+        hf__pq.PQclear(result);
+        if (answer->why.fatal)
+            keep_reason(session, &answer->why);
+    } else {
+        hf__pg_answer_clear(answer);
+        if (status == PGRES_TUPLES_OK &&
+            hf__pq.PQnfields(result) == (int)strlen(hf__pg_greeting_shape) - 1)
+            return hf__pg_answer_add(answer, result, hf__pg_greeting_shape);
         hf__pq.PQclear(result);
     }
+    return true;
 }
 
-int hf__session_lend(struct hf__session *session,
-                     const struct hf__session_call *call, hf_error *err)
+static bool is_owed(const struct hf__session *session)
 {
-    hf__stream_stop(&session->stream, /* forked= */ false);
-    session->state = HF__SESSION_LENDING;
-    session->io.ready = lending_ready;
-    if (hf__pq.PQsetnonblocking(session->conn, 1) != 0 ||
-        !hf__pq.PQsendQuery(session->conn, "")) {
-        keep_message(session);
-        return give_up(session, err);
+    return !session->closing &&
+           (session->state == HF__SESSION_GREETING ||
+            (session->state == HF__SESSION_UP && session->calls_n > 0));
+}
+
+/* All that has come whole. False: the connection is of no use any more. */
+static bool take_results(struct hf__session *session)
+{
+    while (is_owed(session) && !hf__pq.PQisBusy(session->conn)) {
+        PGresult *result = hf__pq.PQgetResult(session->conn);
+        bool good = session->state == HF__SESSION_GREETING
+                        ? take_said(session, result)
+                        : take_result(session, result);
+
+        if (hf__pq.PQstatus(session->conn) == CONNECTION_BAD)
+            return false;
+        if (!good) {
+            hf__session_refuse(session, HF_EUNAVAILABLE,
+                               "it answers what cannot be");
+            return true;
+        }
     }
-    watch(session, EPOLLIN | EPOLLOUT);
-    return begin_call(session, call, err);
+    return true;
 }
 
-static char status_of(const PGconn *conn)
+/* What is said to a channel after a transaction comes with its answer, and is
+ * about it: it is heard after it. */
+static void take_notifications(struct hf__session *session)
 {
-    switch (hf__pq.PQtransactionStatus(conn)) {
-    case PQTRANS_INTRANS:
-        return HF__WIRE_IN_TRANSACTION;
-    case PQTRANS_INERROR:
-        return HF__WIRE_FAILED;
-    default:
-        return HF__WIRE_IDLE;
+    const struct hf__postgres_mode *mode = session->engine->mode;
+    PGnotify *notify;
+
+    while (session->state == HF__SESSION_UP && !session->closing &&
+           (notify = hf__pq.PQnotifies(session->conn)) != NULL) {
+        session->received = 0;
+        if (mode->notified)
+            mode->notified(session->engine, notify->extra);
+        hf__pq.PQfreemem(notify);
     }
 }
 
-int hf__session_take_back(struct hf__session *session)
+/* How much the socket has; that is counted until something comes whole. */
+static int count_bytes(struct hf__session *session)
 {
-    hf_error err;
+    int n = 0;
 
-    session->state = HF__SESSION_UP;
-    session->status = status_of(session->conn);
-    if (hf__pq.PQstatus(session->conn) == CONNECTION_OK &&
-        hf__pq.PQtransactionStatus(session->conn) != PQTRANS_ACTIVE &&
-        borrow(session, &err) == 0)
+    if (ioctl(session->io.fd, FIONREAD, &n) != 0)
         return 0;
-    refuse(session, HF_EUNAVAILABLE,
-           "the connection came back lost, or in the middle of a statement");
-    return HF_EUNAVAILABLE;
+    session->received += n;
+    if (session->received > HF__PG_BYTES_MAX)
+        hf__session_refuse(session, HF_EUNAVAILABLE, "its answer does not end");
+    return n;
 }
 
-/* ---- connecting ---------------------------------------------------------- */
-
-/* libpq knows a wrong password or certificate only as a text. */
-static bool is_refused(const struct hf__session *session, const char *text)
+/* TLS may have more than libpq has room for, and the socket nothing: once it is
+ * empty libpq reads once more. */
+static bool read_all(struct hf__session *session)
 {
-    return hf__pq.PQconnectionNeedsPassword(session->conn) ||
-           strstr(text, "certificate verify failed") ||
-           strstr(text, "server certificate for") ||
-           strstr(text, "server does not support SSL") ||
-           strstr(text, "authentication failed") ||
-           strstr(text, "no password supplied") ||
-           (strstr(text, "role \"") && strstr(text, "does not exist")) ||
-           strstr(text, "no pg_hba.conf entry");
-}
+    bool more = true;
 
-static void connecting_failed(struct hf__session *session)
-{
-    const char *text = hf__pq.PQerrorMessage(session->conn);
-    int code = HF_EUNAVAILABLE;
-    hf_error err;
-
-    if (is_refused(session, text))
-        code = HF_EAUTH;
-    else if (strstr(text, "database \"") && strstr(text, "does not exist"))
-        code = HF_ECONFIG;
-    (void)hf__fail(&err, code, "%s: %.*s", session->engine->peer,
-                   (int)strcspn(text, "\n"), text);
-    hf__session_fail(session, &err);
-}
-
-static void greet(struct hf__session *session)
-{
-    hf_error err;
-
-    if (hf__pq.PQserverVersion(session->conn) < 140000) {
-        refuse(session, HF_EUNSUPPORTED,
-               "PostgreSQL 14 or later is needed: older ones have no "
-               "idle_session_timeout, which is the lease");
-        return;
+    while (hf__pq.PQconsumeInput(session->conn)) {
+        if (!take_results(session))
+            return false;
+        if (!more || !is_owed(session))
+            return true;
+        more = count_bytes(session) > 0;
+        if (!more && !hf__pq.PQsslInUse(session->conn))
+            return true;
     }
-    if (borrow(session, &err) != 0) {
-        hf__session_fail(session, &err);
-        return;
-    }
-    session->state = HF__SESSION_GREETING;
-    send_text(session, hf__pg_greeting(session->engine));
+    return false;
 }
 
-static void connecting_ready(struct hf__io *io, uint32_t events)
+static void on_ready(struct hf__io *io, uint32_t events)
 {
     struct hf__session *session = HF_CONTAINER_OF(io, struct hf__session, io);
 
-    (void)events;
-    hf__session_connecting(session);
+    session->reading = true;
+    if (session->calls_n == 0)
+        (void)count_bytes(session);
+    if (!read_all(session)) {
+        keep_message(session);
+        session->closing = true;
+    }
+    take_notifications(session);
+    if ((events & EPOLLOUT) != 0 && session->state == HF__SESSION_UP &&
+        !session->closing && !flush(session))
+        (void)give_up(session, /* err= */ NULL);
+    session->reading = false;
+    if (session->closing)
+        end(session);
 }
 
-void hf__session_connecting(struct hf__session *session)
-{
-    struct hf__loop *loop = session->engine->base.host->loop;
-    PostgresPollingStatusType status;
+/* ---- from libpq's connecting to calls, and back to the caller -------------- */
 
-    session->state = HF__SESSION_CONNECTING;
-    session->io.ready = connecting_ready;
-    if (session->io.slot != 0) /* it may close the socket and open another */
-        hf__io_stop(loop, &session->io);
-    status = hf__pq.PQconnectPoll(session->conn);
-    if (status == PGRES_POLLING_OK)
-        greet(session);
-    else if (status == PGRES_POLLING_FAILED)
-        connecting_failed(session);
+/* What the server says aside: when nothing was asked, also why it ends. */
+static void on_notice(void *arg, const PGresult *result)
+{
+    struct hf__session *session = arg;
+    struct hf__pg_error notice;
+
+    hf__pg_error_read(result, &notice);
+    if (notice.fatal)
+        keep_reason(session, &notice);
     else
-        watch(session, status == PGRES_POLLING_WRITING ? EPOLLOUT : EPOLLIN);
+        hf__engine_log(&session->engine->base, HF_LOG_INFO, "%s: %s",
+                       session->engine->peer, notice.text);
 }
 
-int hf__session_start(struct hf__session *session, hf_error *err)
+void hf__session_made(struct hf__session *session)
 {
-    const struct hf__settings *settings = session->engine->base.host->settings;
+    session->io.ready = on_ready;
+    session->received = 0;
+    session->state = HF__SESSION_GREETING;
+    (void)hf__pq.PQsetnonblocking(session->conn, 1);
+}
 
-    session->fatal.code = 0;
-    session->closing = false;
-    hf__pg_answer_clear(&session->answer);
-    session->making = 0;
-    session->listening = false;
-    session->connect_ns = hf__now();
-    session->state = HF__SESSION_RESOLVING;
-    hf__postgres_wake(session->engine,
-                      session->connect_ns +
-                          hf__ms_to_ns(settings->connect_timeout_ms));
-    return hf__session_resolve(session, err);
+void hf__session_hear_notices(struct hf__session *session)
+{
+    (void)hf__pq.PQsetNoticeReceiver(session->conn, on_notice, session);
+}
+
+int hf__session_open(struct hf__session *session, hf_error *err)
+{
+    if (!hf__pq.PQenterPipelineMode(session->conn))
+        return give_up(session, err);
+    session->state = HF__SESSION_UP;
+    return 0;
+}
+
+int hf__session_lend(struct hf__session *session, hf_error *err)
+{
+    int cancel_state = hf__pq_begin();
+    bool lent = hf__pq.PQexitPipelineMode(session->conn) &&
+                hf__pq.PQsetnonblocking(session->conn, 0) == 0;
+
+    hf__pq_end(cancel_state);
+    if (!lent)
+        return give_up(session, err);
+    unwatch(session);
+    session->state = HF__SESSION_LENT;
+    return 0;
+}
+
+int hf__session_take_back(struct hf__session *session, bool *ret_whole)
+{
+    PGTransactionStatusType status = hf__pq.PQtransactionStatus(session->conn);
+    int cancel_state = hf__pq_begin();
+    bool ours = hf__pq.PQstatus(session->conn) == CONNECTION_OK &&
+                status != PQTRANS_ACTIVE &&
+                hf__pq.PQsetnonblocking(session->conn, 1) == 0 &&
+                hf__pq.PQenterPipelineMode(session->conn);
+
+    hf__pq_end(cancel_state);
+    session->state = HF__SESSION_UP;
+    *ret_whole = status == PQTRANS_INTRANS;
+    if (ours && hf__session_watch(session, EPOLLIN, /* err= */ NULL) == 0)
+        return 0;
+    hf__session_refuse(session, HF_EUNAVAILABLE,
+                       "the connection came back lost, or in the middle of a "
+                       "statement");
+    return HF_EUNAVAILABLE;
 }

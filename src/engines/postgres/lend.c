@@ -6,10 +6,6 @@
  * From then on the lock has no lease: the server is told not to end a silent
  * transaction, and the connection is left alone until the lock is released.
  *
- * libpq has not seen what was said since it made the connection. So it says
- * something itself before the caller gets it, and hears that there is a
- * transaction.
- *
  * Failure: a connection that was lost meanwhile is noticed when it comes back.
  */
 #include "engines/postgres/advisory.h"
@@ -60,18 +56,6 @@ static struct hf__postgres_ticket *find_holder(
                : NULL;
 }
 
-static void on_lent(struct hf__session *session,
-                    const struct hf__session_call *call,
-                    const struct hf__pg_answer *what)
-{
-    hf_error err;
-
-    if (find_holder(session, call, what))
-        answer(session, call->query, 0, /* err= */ NULL);
-    else
-        answer(session, call->query, gone(session->engine, &err), &err);
-}
-
 static int ask(struct hf__postgres_ticket *mine, struct hf__query *query,
                hf_error *err);
 
@@ -82,8 +66,6 @@ static void on_ready(struct hf__session *session,
                      const struct hf__pg_answer *what)
 {
     struct hf__postgres_ticket *mine = find_holder(session, call, what);
-    struct hf__session_call next = {
-        .done = on_lent, .ticket = call->ticket, .query = call->query};
     hf_error err;
     int rc;
 
@@ -96,7 +78,9 @@ static void on_ready(struct hf__session *session,
         hf__text_copy(mine->transaction, sizeof(mine->transaction),
                       hf__pg_text(what->last, 0, 0));
         last_as_long_as_the_session(mine);
-        rc = hf__session_lend(session, &next, &err);
+        rc = hf__session_lend(session, &err);
+        if (rc == 0)
+            answer(session, call->query, 0, /* err= */ NULL);
     }
     if (rc != 0)
         answer(session, call->query, rc, &err);
@@ -152,7 +136,7 @@ int hf__postgres_connection(struct hf__engine *engine, struct hf__query *query,
 
 bool hf__advisory_renews_lent(struct hf__postgres_ticket *mine)
 {
-    if (mine->session->state < HF__SESSION_LENDING)
+    if (mine->session->state != HF__SESSION_LENT)
         return false;
     last_as_long_as_the_session(mine);
     return true;

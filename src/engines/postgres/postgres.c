@@ -322,14 +322,7 @@ const struct hf__engine_ops hf__engine_postgres = {
     .name = "postgres",
     .schemes = "postgresql postgres",
     .dialects = "native shedlock spring",
-    /* What libpq knows and we do not; see its manual. */
-    .keys = "host port dbname application_name options sslmode sslcompression "
-            "sslcert sslkey sslpassword sslrootcert sslcrl sslcrldir sslsni "
-            "requirepeer ssl_min_protocol_version ssl_max_protocol_version "
-            "krbsrvname gsslib gssencmode service target_session_attrs "
-            "channel_binding require_auth passfile keepalives keepalives_idle "
-            "keepalives_interval keepalives_count tcp_user_timeout "
-            "load_balance_hosts",
+    .takes = hf__postgres_takes,
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |

@@ -4,8 +4,9 @@
  *
  *   postgres.c    the engine's table: open, connect, close, the timer
  *   settings.c    what libpq is told: the URL, hosts resolved
+ *   greet.c       connecting, and the first words on a connection
  *   connection.c  one connection: calls and their answers in order
- *   wire.c        … in bytes
+ *   answer.c      … checked
  *   schema.c      the tables, made on demand; the statements
  *   tickets.c     which tickets the server may know
  *   advisory.h    mode=advisory, mode=for_update: locks of sessions
@@ -20,11 +21,9 @@
 
 #include "base/buf.h"
 #include "engine.h"
-#include "engines/postgres/pq.h"
-#include "engines/postgres/wire.h"
+#include "engines/postgres/answer.h"
 #include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"
-#include "net/stream.h"
 
 struct hf__postgres;
 struct hf__session;
@@ -96,12 +95,17 @@ enum { HF__PG_DIALECT_TEXTS = HF__PG_TEXTS - HF__PG_TAKE };
 const char *hf__pg_statement(const struct hf__postgres *postgres,
                              enum hf__pg_statement statement);
 const char *hf__pg_statement_name(enum hf__pg_statement statement);
+/* What it answers: answer.h. */
+const char *hf__pg_statement_shape(enum hf__pg_statement statement);
 /* What a session is set to, and what we want to know of it. */
 const char *hf__pg_greeting(const struct hf__postgres *postgres);
 /* The tables and the sequence, if they are not there. */
 const char *hf__pg_schema(const struct hf__postgres *postgres);
 /* What is said in @dialect, with '@' for its table, from HF__PG_TAKE on. */
 const char *const *hf__pg_dialect(const struct hf__sql_dialect *dialect);
+
+/* The columns of the greeting's last statement, and of the schema's. */
+extern const char hf__pg_greeting_shape[];
 
 /* ---- connection.c ------------------------------------------------------- */
 
@@ -115,10 +119,15 @@ struct hf__session_call {
     uint64_t ticket;         /* its id; 0: none */
     struct hf__query *query; /* lives until it is answered */
     int64_t sent_ns;
-    uint8_t prepares[HF__PG_RESULTS]; /* statements that it prepares */
-    uint8_t prepares_n;
-    uint8_t prepared_n; /* … that worked: the first ones */
-    bool patient;       /* a wait: no answer is no failure */
+    bool patient; /* a wait: no answer is no failure */
+    /* What libpq will have a result for, in order; the last is the end. */
+    struct hf__session_step {
+        uint8_t statement;
+        bool prepare;
+    } steps[2 * HF__PG_RESULTS];
+    uint8_t steps_n;
+    uint8_t step; /* whose result comes next */
+    bool told;    /* … it came */
 };
 
 enum hf__session_state {
@@ -127,7 +136,6 @@ enum hf__session_state {
     HF__SESSION_CONNECTING,
     HF__SESSION_GREETING,
     HF__SESSION_UP,
-    HF__SESSION_LENDING,
     HF__SESSION_LENT /* to the caller of hf_sql_connection() */
 };
 
@@ -143,10 +151,9 @@ struct hf__session {
     struct hf__postgres *engine;
     struct hf__postgres_ticket *user; /* of one of the pool: who has it */
     PGconn *conn;
-    struct hf__io io;         /* while libpq uses the socket */
-    struct hf__stream stream; /* … and while we do */
+    struct hf__io io;
+    uint32_t watched; /* events */
     uint8_t state;
-    char status; /* of its transaction: HF__WIRE_IDLE, … */
     bool listening;
     uint8_t making; /* tables: 1 being made, 2 they cannot be */
     bool reading;   /* its answers are being handled */
@@ -167,8 +174,7 @@ struct hf__session {
     uint32_t calls_n;
     struct hf__session_call next; /* being put together */
     struct hf__pg_answer answer;
-    bool answering;       /* a part of it came */
-    struct hf__buf heard; /* … and what was said to our channel */
+    int64_t received; /* bytes since the last answer, about */
     uint64_t prepared;
     int64_t timeout_ms; /* how long it may be silent; 0: for ever */
     int64_t mark;       /* advisory: of the name that it used last */
@@ -196,12 +202,11 @@ int hf__session_send(struct hf__session *session,
 void hf__session_ignore(struct hf__session *session,
                         const struct hf__session_call *call,
                         const struct hf__pg_answer *answer);
-/* Leave it to libpq and the caller; @call is answered then. There must be no
- * call under way. */
-int hf__session_lend(struct hf__session *session,
-                     const struct hf__session_call *call, hf_error *err);
-/* It is ours again. Non-zero: it could not be used any more, and has ended. */
-int hf__session_take_back(struct hf__session *session);
+/* Leave it to libpq and the caller. There must be no call under way. */
+int hf__session_lend(struct hf__session *session, hf_error *err);
+/* It is ours again. Non-zero: it could not be used any more, and has ended.
+ * @ret_whole: it is in a transaction in which no statement has failed. */
+int hf__session_take_back(struct hf__session *session, bool *ret_whole);
 /* Its backend, once the session is lost; unchanged if it never had one. */
 void hf__session_ghost(struct hf__session *session,
                        struct hf__ghost *ret_ghost);
@@ -212,10 +217,30 @@ void hf__session_explain_lost(const struct hf__session *session, hf_error *err);
 /* Is its oldest call overdue? If not, when would it be; HF_NEVER for none. */
 int64_t hf__session_overdue(struct hf__session *session, int64_t now_ns);
 
+/* … for greet.c: wait for events of its socket. */
+int hf__session_watch(struct hf__session *session, uint32_t events,
+                      hf_error *err);
+/* It says what it must not, or is not what we need: fail. */
+void hf__session_refuse(struct hf__session *session, int code, const char *why);
+/* Text as it is, any number of statements: the greeting. */
+void hf__session_say(struct hf__session *session, const char *text);
+/* libpq has made the connection: the greeting comes. */
+void hf__session_made(struct hf__session *session);
+/* libpq's notices go to the log, not to stderr. */
+void hf__session_hear_notices(struct hf__session *session);
+/* From now on calls are sent. */
+int hf__session_open(struct hf__session *session, hf_error *err);
+
+/* greet.c: the answer to what was said. */
+void hf__session_greeted(struct hf__session *session);
+
 /* settings.c: resolve what has to be, then make session->conn. Ends in
  * hf__session_connecting() or hf__session_fail(). */
 int hf__session_resolve(struct hf__session *session, hf_error *err);
+/* greet.c: libpq makes the connection. */
 void hf__session_connecting(struct hf__session *session);
+/* Is it a key of libpq's that holdfast has not itself? */
+bool hf__postgres_takes(const char *key);
 void hf__session_forget_hosts(struct hf__session *session);
 void hf__session_resolve_stop(struct hf__session *session, bool forked);
 

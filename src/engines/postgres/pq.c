@@ -29,5 +29,19 @@ int hf__pq_load(hf_error *err)
     if (loaded)
         return 0;
     return hf__fail(err, HF_EUNSUPPORTED,
-                    HF__PQ_FILE " is not to be had: apt install libpq5");
+                    HF__PQ_FILE " of PostgreSQL 14 or later is not to be had: "
+                                "apt install libpq5");
+}
+
+int hf__pq_begin(void)
+{
+    int cancel_state = PTHREAD_CANCEL_DISABLE;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    return cancel_state;
+}
+
+void hf__pq_end(int cancel_state)
+{
+    (void)pthread_setcancelstate(cancel_state, NULL);
 }

@@ -319,6 +319,66 @@ static const struct {
     [HF__PG_HELD] = {"hf_held", NULL, NULL},
 };
 
+/* answer.h says how to read them. */
+static const char *const shapes[HF__PG_STATEMENTS] = {
+    [HF__PG_PING] = "1n",
+    [HF__PG_TIMEOUT] = "1tt",
+    [HF__PG_TRY] = "?n",
+    [HF__PG_TRY_SHARED] = "?n",
+    [HF__PG_WAIT] = "1n",
+    [HF__PG_WAIT_SHARED] = "1n",
+    [HF__PG_UNLOCK] = "1b",
+    [HF__PG_UNLOCK_SHARED] = "1b",
+    [HF__PG_DOWNGRADE] = "1b",
+    [HF__PG_CANCEL] = "?b",
+    [HF__PG_END] = "?b",
+    [HF__PG_END_WAIT] = "?b",
+    [HF__PG_IS_GONE] = "?b",
+    [HF__PG_IS_WAITING] = "*n",
+    [HF__PG_MARK] = "1v",
+    [HF__PG_UNMARK] = "1b",
+    [HF__PG_UNLOCK_ALL] = "1v",
+    [HF__PG_STRANGER] = "?N",
+    [HF__PG_BEGIN] = "-",
+    [HF__PG_PATIENCE] = "1t",
+    [HF__PG_INSERT] = "-",
+    [HF__PG_DELETE] = "-",
+    [HF__PG_WHICH] = "1t",
+    [HF__PG_SAME] = "1B",
+    [HF__PG_COMMIT] = "-",
+    [HF__PG_ROLLBACK] = "-",
+    [HF__PG_ROW_LOCK] = "1v",
+    [HF__PG_ROW_PURGE] = "-",
+    [HF__PG_ROW_ASK] = "-",
+    [HF__PG_ROW_TAKE] = "?n",
+    [HF__PG_ROW_FREE] = "-",
+    [HF__PG_ROW_JOIN] = "-",
+    [HF__PG_ROW_CEDE] = "-",
+    [HF__PG_ROW_PASS] = "?vn",
+    [HF__PG_ROW_GRANT] = "*V",
+    [HF__PG_ROW_LOOK] = "1NbNT",
+    [HF__PG_ROW_LEAVE] = "*N",
+    [HF__PG_ROW_BEAT] = "*nNN",
+    [HF__PG_ROW_DOWNGRADE] = "?n",
+    [HF__PG_LIST] = "*tnnNtnn",
+    [HF__PG_BREAK] = "*v",
+    [HF__PG_VERSION_READ] = "?n",
+    [HF__PG_VERSION_COMMIT] = "?n",
+    [HF__PG_DOCTOR] = "1ttnnntntt",
+    [HF__PG_TAKE] = "?n",
+    [HF__PG_WHO] = "?TNN",
+    [HF__PG_KEEP] = "?n",
+    [HF__PG_GIVE] = "?n",
+    [HF__PG_HELD] = "*TNNt",
+};
+
+const char hf__pg_greeting_shape[] = "1ntbbt";
+
+const char *hf__pg_statement_shape(enum hf__pg_statement statement)
+{
+    return shapes[statement];
+}
+
 const char *hf__pg_statement(const struct hf__postgres *postgres,
                              enum hf__pg_statement statement)
 {

@@ -112,8 +112,7 @@ static int add_end(struct hf__postgres_ticket *mine, hf_error *err)
     const char *values[] = {mine->transaction};
     int rc = 0;
 
-    if (!mine->releasing || mine->unsure ||
-        mine->session->status != HF__WIRE_IN_TRANSACTION)
+    if (!mine->releasing || mine->unsure)
         return hf__session_add(mine->session, HF__PG_ROLLBACK, NULL, 0, err);
     mine->committing = mine->lent;
     if (mine->lent)
@@ -258,11 +257,14 @@ static void on_gone(struct hf__session *session,
 /* A connection that was lent is ours again, if it can be. */
 static int end_holding(struct hf__postgres_ticket *mine, hf_error *err)
 {
+    bool whole;
+
     if (mine->session->state != HF__SESSION_LENT)
         return part(mine, err);
     mine->state = HF__PG_PARTING;
-    if (hf__session_take_back(mine->session) != 0)
+    if (hf__session_take_back(mine->session, &whole) != 0)
         return 0; /* it has ended, and that was told */
+    mine->unsure = !whole;
     return part(mine, err);
 }
 

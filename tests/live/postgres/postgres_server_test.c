@@ -3,7 +3,10 @@
  * postgres_server_test.c - servers with certificates, several of them, a full
  * one; and a client that stands still.
  */
+#include <pty.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "certificates.h"
 #include "disk.h"
@@ -149,6 +152,63 @@ TEST(tls, that_nobody_verifies_is_told_by_the_doctor)
     ASSERT_HAS(ask_doctor(server, "connect=wait"), "nobody looks");
     ASSERT_EQ(atoi(ask_doctor(server, "connect=wait")), HF_FINDING_WARN);
     ASSERT_HAS(ask_doctor(server, "sslmode=disable"), "on this machine");
+}
+
+/* What OpenSSL takes for the system's certificates is told by a variable. */
+TEST_FORKED(tls, without_an_authority_verifies_by_those_of_the_system)
+{
+    struct server *server = start_with_certificate("IP:127.0.0.1");
+    const char *url = postgres_url(server_port(server), "tls.verify=on");
+    hf_client *client = NULL;
+    char file[256];
+    hf_error err;
+
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "certificate");
+    (void)snprintf(file, sizeof(file), "%s/good.crt", dir);
+    ASSERT_EQ(setenv("SSL_CERT_FILE", file, 1), 0);
+    ASSERT_HAS(ask_doctor(server, "tls.verify=on"), "certificate verified");
+    ASSERT_HAS(ask_doctor(server, "tls.verify=off"), "nobody looks");
+}
+
+static void open_with_key(const char *url)
+{
+    hf_client *client = NULL;
+    hf_error err;
+    int rc = hf_open(url, NULL, &client, &err);
+
+    _exit(rc == HF_EAUTH && strstr(err.text, "key") ? 0 : 1);
+}
+
+/* Without care OpenSSL asks for its password on the terminal, and waits. */
+TEST(tls, a_key_with_a_password_is_an_error_and_no_question)
+{
+    struct server *server = start_with_certificate("IP:127.0.0.1");
+    char text[1024];
+    char byte;
+    int status;
+    int terminal;
+    pid_t child;
+
+    certificates_make(dir, "me", "good", "DNS:me", 2);
+    (void)snprintf(text, sizeof(text),
+                   "openssl ec -aes128 -passout pass:sesame -in %s/me.key -out "
+                   "%s/locked.key 2>/dev/null && chmod 600 %s/locked.key",
+                   dir, dir, dir);
+    ASSERT_EQ(system(text), 0); /* NOLINT: our own words */
+    (void)snprintf(text, sizeof(text),
+                   "postgresql://postgres@127.0.0.1:%d/postgres?"
+                   "tls.ca=%s/good.crt&tls.cert=%s/me.crt&"
+                   "tls.key=%s/locked.key",
+                   server_port(server), dir, dir, dir);
+    child = forkpty(&terminal, NULL, NULL, NULL);
+    ASSERT_TRUE(child >= 0);
+    if (child == 0)
+        open_with_key(text);
+    ASSERT_TRUE(read(terminal, &byte, 1) <= 0);
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    (void)close(terminal);
 }
 
 /* ---- several hosts ------------------------------------------------------- */
