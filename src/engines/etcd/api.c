@@ -36,6 +36,16 @@ void hf__etcd_answer_failed(struct hf__etcd *etcd, struct hf__query *query,
     hf__up_answer(&etcd->base, query, reply->err.code, &reply->err);
 }
 
+void hf__etcd_answer_unsure(struct hf__etcd *etcd, struct hf__query *query,
+                            const struct hf__etcd_reply *reply)
+{
+    hf_error err = reply->err;
+
+    if (reply->code == HF__ETCD_LOST)
+        err.code = HF_EUNKNOWN;
+    hf__up_answer(&etcd->base, query, err.code, &err);
+}
+
 /* ---- what an answer says ----------------------------------------------- */
 
 static const struct {

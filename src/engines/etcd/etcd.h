@@ -187,6 +187,11 @@ const char *hf__etcd_peer(const struct hf__etcd *etcd);
 void hf__etcd_answer_failed(struct hf__etcd *etcd, struct hf__query *query,
                             const struct hf__etcd_reply *reply);
 
+/* The same for one that was to change something: what was sent and not answered
+ * may have been carried out. */
+void hf__etcd_answer_unsure(struct hf__etcd *etcd, struct hf__query *query,
+                            const struct hf__etcd_reply *reply);
+
 /* ---- etcd.c ------------------------------------------------------------ */
 
 /* Be woken no later than @due_ns. */

@@ -285,7 +285,7 @@ static void on_broken(struct hf__etcd *etcd, struct hf__etcd_call *call,
                       const struct hf__etcd_reply *reply)
 {
     if (reply->code != HF__ETCD_OK)
-        hf__etcd_answer_failed(etcd, call->query, reply);
+        hf__etcd_answer_unsure(etcd, call->query, reply);
     else if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0)
         answer(etcd, call->query, 0, "");
     else
@@ -356,10 +356,13 @@ static void on_commit(struct hf__etcd *etcd, struct hf__etcd_call *call,
                       const struct hf__etcd_reply *reply)
 {
     if (reply->code != HF__ETCD_OK) {
-        hf__etcd_answer_failed(etcd, call->query, reply);
+        hf__etcd_answer_unsure(etcd, call->query, reply);
     } else if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0) {
         call->query->version = hf__etcd_revision_of(reply->root);
-        answer(etcd, call->query, 0, "");
+        if (call->query->version > call->query->token)
+            answer(etcd, call->query, 0, "");
+        else
+            answer(etcd, call->query, HF_EUNKNOWN, "an odd answer");
     } else {
         call->query->version = version_in(hf__etcd_range_of(reply->root, 0));
         answer(etcd, call->query, HF_ECONFLICT,

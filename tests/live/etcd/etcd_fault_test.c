@@ -138,6 +138,68 @@ TEST(client, cut_from_one_member_moves_and_keeps_its_hold)
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
 
+struct change {
+    hf_client *client;
+    uint64_t token; /* to break; 0: commit */
+    int rc;
+};
+
+static void *change(void *arg)
+{
+    struct change *change = arg;
+    uint64_t version;
+
+    change->rc =
+        change->token != 0
+            ? hf_break(change->client, "jobs", change->token, NULL, NULL)
+            : hf_version_commit(change->client, "jobs", 0, &version, NULL);
+    return NULL;
+}
+
+static uint64_t version_of(hf_client *client)
+{
+    uint64_t version = 0;
+    hf_error err;
+
+    ASSERT_OK(hf_version_read(client, "jobs", &version, &err), &err);
+    return version;
+}
+
+TEST(version, whose_answer_is_lost_is_unknown)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *witness = etcd_open(etcd, QUICK "ttl=20s");
+    struct change commit = {
+        etcd_open_port(proxy_port(proxy), QUICK "io_timeout=60s"), 0, 0};
+    pthread_t thread;
+
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    ASSERT_EQ(pthread_create(&thread, NULL, change, &commit), 0);
+    EVENTUALLY(version_of(witness) != 0);
+    proxy_reset(proxy);
+    (void)pthread_join(thread, NULL);
+    ASSERT_EQ(commit.rc, HF_EUNKNOWN);
+}
+
+TEST(break, whose_answer_is_lost_is_unknown)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_hold *hold = client_acquire(etcd_open(etcd, QUICK "ttl=20s"), "jobs");
+    struct change change_it = {
+        etcd_open_port(proxy_port(proxy), QUICK "io_timeout=60s"),
+        hf_token(hold), 0};
+    pthread_t thread;
+
+    proxy_hold_at(proxy, PROXY_TO_SERVER, TO_TXN);
+    ASSERT_EQ(pthread_create(&thread, NULL, change, &change_it), 0);
+    EVENTUALLY(proxy_holds(proxy));
+    proxy_reset(proxy);
+    (void)pthread_join(thread, NULL);
+    ASSERT_EQ(change_it.rc, HF_EUNKNOWN);
+}
+
 /* Two of three members stand still: the third one grants nothing, and a holder
  * there knows in time. */
 TEST(minority, holders_are_in_jeopardy_and_lost_in_time)

@@ -443,6 +443,36 @@ TEST(session, that_downgrades_does_not_take_it_for_a_loss)
     ASSERT_EQ(event_count(&events), 0);
 }
 
+static void *commit(void *arg)
+{
+    static int rc;
+    uint64_t version;
+
+    rc = hf_version_commit(arg, "versioned", 0, &version, NULL);
+    return &rc;
+}
+
+TEST(version, whose_answer_is_lost_is_unknown)
+{
+    struct proxy *proxy;
+    pthread_t thread;
+    void *rc = NULL;
+    char url[128];
+
+    ensemble();
+    proxy = proxy_start(ensemble_port(0));
+    (void)snprintf(url, sizeof(url),
+                   "zk://127.0.0.1:%d/locks?ttl=30s&io_timeout=60s",
+                   proxy_port(proxy));
+    /* What only the request has that makes a node: its access list. */
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "anyone");
+    ASSERT_EQ(pthread_create(&thread, NULL, commit, client_open(url)), 0);
+    EVENTUALLY(proxy_holds(proxy));
+    proxy_reset(proxy);
+    (void)pthread_join(thread, &rc);
+    ASSERT_EQ(*(int *)rc, HF_EUNKNOWN);
+}
+
 /* ---- sessions ----------------------------------------------------------- */
 
 static void hold_it(struct proc *self, void *arg)
