@@ -8,17 +8,14 @@
  * calls, and closes connections. A request on a quiet client is one write and
  * one read: head, message and whatever else is to be said leave together.
  *
- * A server that measures its line sends a PING after every request (grpc-go
- * does). It is answered after a second, or else each call would cost one more
- * packet, and the server one more write.
- *
  * Failure: a connection that breaks ends all its calls. Those whose message has
  * not been handed over, and those that the server says it has not looked at
  * (REFUSED_STREAM, GOAWAY), were certainly not carried out; nobody knows about
  * the others. A server that is leaving counts as gone.
  *
- * What a server sends is bounded: a message by HF__FRAME_MOST, headers by
- * nghttp2 (64 KiB), what has to be answered by nghttp2 too (FLOODED).
+ * What a server sends is bounded: an answer by HF__FRAME_MOST, a message of a
+ * stream by MOST_MESSAGE, all that is kept of a connection by MOST_KEPT, headers
+ * by nghttp2 (64 KiB), what has to be answered by nghttp2 too (FLOODED).
  */
 #include "engines/etcd/grpc.h"
 
@@ -27,9 +24,13 @@
 
 #include "base/dynlib.h"
 
-#define PING_AFTER_NS (1000 * HF_MS)
-
-enum { MOST_REPLY = HF__FRAME_HEAD + HF__FRAME_MOST, WINDOW = MOST_REPLY };
+enum {
+    MOST_REPLY = HF__FRAME_HEAD + HF__FRAME_MOST,
+    MOST_MESSAGE = 4 << 20,
+    MOST_KEPT = 2 * MOST_REPLY,
+    MOST_SPARE = 1 << 16, /* what a call keeps for the next one */
+    WINDOW = MOST_REPLY
+};
 
 /* ---- the library ------------------------------------------------------- */
 
@@ -40,7 +41,6 @@ enum { MOST_REPLY = HF__FRAME_HEAD + HF__FRAME_MOST, WINDOW = MOST_REPLY };
     X(nghttp2_session_callbacks_set_on_data_chunk_recv_callback)               \
     X(nghttp2_session_callbacks_set_on_stream_close_callback)                  \
     X(nghttp2_option_new)                                                      \
-    X(nghttp2_option_set_no_auto_ping_ack)                                     \
     X(nghttp2_option_set_no_closed_streams)                                    \
     X(nghttp2_session_client_new3)                                             \
     X(nghttp2_session_del)                                                     \
@@ -54,7 +54,6 @@ enum { MOST_REPLY = HF__FRAME_HEAD + HF__FRAME_MOST, WINDOW = MOST_REPLY };
     X(nghttp2_submit_settings)                                                 \
     X(nghttp2_submit_request)                                                  \
     X(nghttp2_submit_rst_stream)                                               \
-    X(nghttp2_submit_ping)                                                     \
     X(nghttp2_http2_strerror)                                                  \
     X(nghttp2_strerror)
 
@@ -142,7 +141,6 @@ void hf__grpc_close(struct hf__grpc *grpc)
     grpc->session = NULL;
     grpc->broken = false;
     grpc->leaving = false;
-    grpc->pinged = false;
     HF_LIST_EACH(&grpc->active, link) {
         HF_CONTAINER_OF(link, struct hf__grpc_call, link)->stream = 0;
     }
@@ -163,6 +161,7 @@ static void tidy(struct hf__grpc_call *call)
     if (call->reply_at == 0)
         return;
     reply->len -= call->reply_at;
+    call->grpc->kept -= call->reply_at;
     memmove(reply->text, reply->text + call->reply_at, reply->len);
     call->reply_at = 0;
 }
@@ -276,17 +275,15 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream,
     (void)flags;
     if (!call)
         return 0;
-    if (call->reply.len + len > MOST_REPLY)
+    if (call->reply.len + len > (call->message ? MOST_MESSAGE : MOST_REPLY) ||
+        grpc->kept + len > MOST_KEPT)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     hf__buf_append(&call->reply, bytes, len);
+    if (hf__buf_failed(&call->reply))
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    grpc->kept += len;
     grpc->news |= call->message != NULL;
-    return hf__buf_failed(&call->reply) ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
-}
-
-static void answer_ping(struct hf__grpc *grpc)
-{
-    grpc->pinged = false;
-    (void)lib.nghttp2_submit_ping(grpc->session, NGHTTP2_FLAG_ACK, grpc->ping);
+    return 0;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
@@ -297,14 +294,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
     (void)session;
     if (frame->hd.type == NGHTTP2_GOAWAY)
         grpc->leaving = true;
-    if (frame->hd.type != NGHTTP2_PING || frame->hd.flags & NGHTTP2_FLAG_ACK)
-        return 0;
-    if (grpc->pinged)
-        answer_ping(grpc); /* the one before */
-    grpc->pinged = true;
-    memcpy(grpc->ping, frame->ping.opaque_data, sizeof(grpc->ping));
-    grpc->ping_due_ns = hf__now() + PING_AFTER_NS;
-    grpc->wake(grpc, grpc->ping_due_ns);
     return 0;
 }
 
@@ -462,6 +451,13 @@ static int connect_now(struct hf__grpc *grpc, hf_error *err)
 
 static const char no_head[HF__FRAME_HEAD];
 
+static void forget_reply(struct hf__grpc_call *call)
+{
+    call->grpc->kept -= call->reply.len;
+    call->reply.len = 0;
+    call->reply_at = 0;
+}
+
 struct hf__grpc_call *hf__grpc_call_new(struct hf__grpc *grpc)
 {
     struct hf__list *link = hf__list_first(&grpc->spare);
@@ -552,8 +548,7 @@ int hf__grpc_start(struct hf__grpc_call *call, const char *path,
         return rc;
     hf__frame_head(call->body.text, call->body.len - HF__FRAME_HEAD);
     call->body_at = 0;
-    call->reply.len = 0;
-    call->reply_at = 0;
+    forget_reply(call);
     call->status = 0;
     call->code = HF__GRPC_LOST;
     call->text[0] = '\0';
@@ -577,14 +572,15 @@ void hf__grpc_stop(struct hf__grpc_call *call)
         return;
     grpc = call->grpc;
     forget_stream(call);
+    forget_reply(call);
     hf__list_remove(&call->link);
     if (grpc->spare_n >= HF__GRPC_SPARE || hf__buf_failed(&call->body) ||
-        hf__buf_failed(&call->reply)) {
+        hf__buf_failed(&call->reply) || call->reply.size > MOST_SPARE ||
+        call->body.size > MOST_SPARE) {
         call_free(call);
         return;
     }
     call->body.len = 0;
-    call->reply.len = 0;
     hf__list_append(&grpc->spare, &call->link);
     grpc->spare_n++;
 }
@@ -608,10 +604,6 @@ int64_t hf__grpc_due(struct hf__grpc *grpc, int64_t now_ns)
             next_ns = call->due_ns;
         }
     }
-    if (grpc->pinged && grpc->ping_due_ns <= now_ns)
-        answer_ping(grpc);
-    else if (grpc->pinged && grpc->ping_due_ns < next_ns)
-        next_ns = grpc->ping_due_ns;
     tell(grpc);
     return next_ns;
 }
@@ -633,7 +625,6 @@ static void load_lib(void)
                                                                   on_data);
     lib.nghttp2_session_callbacks_set_on_stream_close_callback(callbacks,
                                                                on_close);
-    lib.nghttp2_option_set_no_auto_ping_ack(options, 1);
     lib.nghttp2_option_set_no_closed_streams(options, 1);
     lib_there = true;
 }

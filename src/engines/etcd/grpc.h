@@ -71,10 +71,8 @@ struct hf__grpc {
     bool broken;              /* to be told by the loop */
     bool leaving;             /* the server is */
     bool news;                /* something of a stream came */
-    bool pinged;              /* and has to be answered */
-    uint8_t ping[8];
-    int64_t ping_due_ns;
-    hf_error why; /* it is broken */
+    size_t kept;              /* bytes of answers, of all calls */
+    hf_error why;             /* it is broken */
     struct hf__list active;
     struct hf__list ended; /* done() has to be called */
     struct hf__list spare;
