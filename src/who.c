@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/world.h"
+
 char *hf__who_line(char **at)
 {
     char *line = *at;
@@ -36,4 +38,13 @@ void hf__who_name(const hf_lock_info *info, char *to, size_t size)
     (void)snprintf(to, size, "%s:%" PRId64 " (%s)%s%s%s%s", info->host,
                    info->pid, info->owner, info->note[0] ? ", " : "", quote,
                    info->note, quote);
+}
+
+int64_t hf__who_age_ms(int64_t wall_ms)
+{
+    int64_t now_ms = hf__world->wall_us() / 1000;
+
+    if (wall_ms < 0)
+        return -1;
+    return wall_ms < now_ms ? now_ms - wall_ms : 0;
 }

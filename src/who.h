@@ -12,6 +12,9 @@
 char *hf__who_line(char **at);
 /* Read the four lines into @info, whose pointers go into the text at *at. */
 void hf__who_read(char **at, hf_lock_info *info);
+/* How long ago @wall_ms was, by this machine's clock: 0 if that is still to
+ * come, -1 if no clock can have said it. */
+int64_t hf__who_age_ms(int64_t wall_ms);
 /* "db1:4211 (worker), \"vacuum\"" for error texts. */
 void hf__who_name(const hf_lock_info *info, char *to, size_t size);
 

@@ -2,6 +2,7 @@
 /* Who holds a lock, from the lines that engines keep. */
 #include "who.h"
 
+#include "base/world.h"
 #include "test.h"
 
 static hf_lock_info read_who(const char *text)
@@ -35,6 +36,17 @@ TEST(who, without_a_note_has_no_quotes)
 
     hf__who_name(&info, name, sizeof(name));
     ASSERT_STREQ(name, "db1:4211 (worker)");
+}
+
+TEST(who, an_age_is_never_below_zero_whatever_a_record_says)
+{
+    int64_t now_ms = hf__world->wall_us() / 1000;
+
+    ASSERT_GE(hf__who_age_ms(now_ms - 5), 5);
+    ASSERT_EQ(hf__who_age_ms(now_ms + 60000), 0);
+    ASSERT_EQ(hf__who_age_ms(INT64_MAX), 0);
+    ASSERT_EQ(hf__who_age_ms(INT64_MIN), -1);
+    ASSERT_GT(hf__who_age_ms(0), 0);
 }
 
 TEST(who, that_ends_early_or_is_none_is_empty_from_there)

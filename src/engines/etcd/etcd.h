@@ -102,7 +102,8 @@ enum {
     HF__ETCD_BUCKETS = 256,
     HF__ETCD_LEASES = 8,
     HF__ETCD_STREAMS = 128, /* more waiters look again from time to time */
-    HF__ETCD_BEATS = 100    /* keys looked at in one transaction */
+    HF__ETCD_BEATS = 100,   /* keys looked at in one transaction */
+    HF__ETCD_ROWS = 10000   /* keys of an answer */
 };
 
 struct hf__etcd_member {
@@ -241,6 +242,8 @@ void hf__etcd_add_record(struct hf__etcd *etcd, struct hf__buf *to,
 struct hf__etcd_entry hf__etcd_entry_read(struct hf__pb kv);
 /* The @i-th answer of a transaction, to an HF__OP_RANGE. */
 struct hf__pb hf__etcd_range_of(struct hf__pb root, int i);
+/* Are there more keys in it than we look at? No server was asked for that. */
+bool hf__etcd_is_long(struct hf__pb range);
 /* The first key of it. */
 struct hf__pb hf__etcd_first_of(struct hf__pb range);
 /* The store's revision in an answer. */
@@ -324,6 +327,8 @@ void hf__etcd_granted(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* An acquire ends with @reply's error. */
 void hf__etcd_not_granted(struct hf__etcd *etcd, struct hf__ticket *ticket,
                           const struct hf__etcd_reply *reply);
+/* An answer that etcd cannot have given: nothing of it is believed. */
+void hf__etcd_odd(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* It is in line, and did not want to be. */
 void hf__etcd_yield(struct hf__etcd *etcd, struct hf__ticket *ticket,
                     const struct hf__etcd_entry *holder);

@@ -16,8 +16,6 @@
 #include "engines/etcd/etcd.h"
 #include "name.h"
 
-enum { MOST_ROWS = 10000 };
-
 static void answer(struct hf__etcd *etcd, struct hf__query *query, int code,
                    const char *text)
 {
@@ -107,6 +105,8 @@ static int read_rows(struct hf__etcd *etcd, const struct hf__query *query,
     size_t count = 0;
     size_t at = 0;
 
+    if (hf__etcd_is_long(range))
+        return HF_EUNAVAILABLE;
     while (hf__pb_there(hf__pb_next(range, HF__RANGE_KVS, &at)))
         count++;
     memset(rows, 0, sizeof(*rows));
@@ -145,7 +145,7 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
     else
         hf__etcd_key_names(etcd, query->prefix);
     hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ true);
-    hf__pb_add_number(&call->rpc.body, HF__RANGE_LIMIT, MOST_ROWS);
+    hf__pb_add_number(&call->rpc.body, HF__RANGE_LIMIT, HF__ETCD_ROWS);
     return hf__etcd_call_send(call, err);
 }
 
@@ -153,14 +153,18 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
 static bool got_rows(struct hf__etcd *etcd, struct hf__query *query,
                      const struct hf__etcd_reply *reply, struct rows *rows)
 {
+    int rc;
+
     if (reply->code != HF__ETCD_OK) {
         hf__etcd_answer_failed(etcd, query, reply);
         return false;
     }
-    if (read_rows(etcd, query, reply->root, rows) == 0)
-        return true;
-    answer(etcd, query, HF_ENOMEM, "out of memory");
-    return false;
+    rc = read_rows(etcd, query, reply->root, rows);
+    if (rc != 0)
+        answer(etcd, query, rc,
+               rc == HF_ENOMEM ? "out of memory"
+                               : "an answer of more rows than were asked for");
+    return rc == 0;
 }
 
 /* ---- list -------------------------------------------------------------- */
@@ -323,6 +327,8 @@ static void on_break(struct hf__etcd *etcd, struct hf__etcd_call *call,
     holder = find_holder(call->query, &rows, &rc);
     if (!holder)
         answer_not_found(etcd, call->query, rc);
+    else if (!call->query->waiter) /* and is told that it failed */
+        answer(etcd, call->query, HF_EUNAVAILABLE, "nobody waits any more");
     else if (send_break(etcd, call->query, holder, &err) != 0)
         answer(etcd, call->query, err.code, err.text);
     rows_release(&rows);

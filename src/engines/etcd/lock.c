@@ -274,8 +274,7 @@ static void busy(struct hf__etcd *etcd, struct hf__ticket *ticket,
     hf__etcd_yield(etcd, ticket, &entry);
 }
 
-/* An answer that etcd cannot have given: nothing of it is believed. */
-static void odd(struct hf__etcd *etcd, struct hf__ticket *ticket)
+void hf__etcd_odd(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     hf_error err;
 
@@ -305,9 +304,9 @@ static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__pb queue = hf__etcd_range_of(root, 1);
 
     mine->revision = revision;
-    if (mine->revision == 0 ||
+    if (mine->revision == 0 || hf__etcd_is_long(queue) ||
         (!tries(ticket) && !has_revision(queue, mine->revision)))
-        odd(etcd, ticket);
+        hf__etcd_odd(etcd, ticket);
     else if (tries(ticket))
         hf__etcd_granted(etcd, ticket);
     else
@@ -336,7 +335,7 @@ static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
     } else if (tries(ticket) && hf__pb_there(holder)) {
         busy(etcd, ticket, holder);
     } else {
-        odd(etcd, ticket);
+        hf__etcd_odd(etcd, ticket);
     }
 }
 

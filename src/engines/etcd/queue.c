@@ -183,6 +183,17 @@ struct hf__pb hf__etcd_range_of(struct hf__pb root, int i)
     return hf__pb_inside(response, HF__OP_RANGE);
 }
 
+bool hf__etcd_is_long(struct hf__pb range)
+{
+    size_t at = 0;
+    size_t n = 0;
+
+    while (n <= HF__ETCD_ROWS &&
+           hf__pb_there(hf__pb_next(range, HF__RANGE_KVS, &at)))
+        n++;
+    return n > HF__ETCD_ROWS;
+}
+
 struct hf__pb hf__etcd_first_of(struct hf__pb range)
 {
     size_t at = 0;
@@ -310,9 +321,7 @@ void hf__etcd_record_read(const struct hf__etcd_entry *entry,
     }
     if (sscanf(hf__who_line(&at), "hf1 %*c %*d %lld %lld", &ttl_ms,
                &asked_ms) == 2) {
-        info->since_ms = hf__world->wall_us() / 1000 - asked_ms;
-        if (info->since_ms < 0)
-            info->since_ms = 0;
+        info->since_ms = hf__who_age_ms(asked_ms);
         info->lease_ms = ttl_ms;
     }
     hf__who_read(&at, info);

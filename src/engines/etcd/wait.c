@@ -72,6 +72,7 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     struct hf__ticket *ticket = hf__etcd_ticket_of(call);
     struct hf__etcd_ticket *mine;
+    struct hf__pb before;
     struct hf__pb own;
 
     if (!ticket)
@@ -92,11 +93,17 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
         return;
     }
     own = hf__etcd_first_of(hf__etcd_range_of(reply->root, 0));
-    if (hf__etcd_entry_read(own).revision != mine->revision)
+    before = hf__etcd_range_of(reply->root, 1);
+    if (!hf__pb_there(before) || hf__etcd_is_long(before)) {
+        if (mine->waiting)
+            look_later(etcd, ticket);
+        hf__etcd_odd(etcd, ticket);
+    } else if (hf__etcd_entry_read(own).revision != mine->revision) {
         hf__etcd_place_lost(etcd, ticket);
-    else
-        hf__etcd_decide(etcd, ticket, hf__etcd_range_of(reply->root, 1),
+    } else {
+        hf__etcd_decide(etcd, ticket, before,
                         hf__etcd_revision_of(reply->root));
+    }
 }
 
 int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,

@@ -132,7 +132,7 @@ static void on_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     (void)hf__jute_text(&reply->in);
     hf__jute_stat(&reply->in, &stat);
-    apart_s = (stat.ctime_ms - hf__world->wall_us() / 1000) / 1000;
+    apart_s = stat.ctime_ms / 1000 - hf__world->wall_us() / 1000000;
     (void)hf__query_add_finding(
         call->query, llabs(apart_s) > 60 ? WARN : OK, "clock",
         llabs(apart_s) > 60 ? "ages of locks are shown wrong; nothing else "

@@ -17,6 +17,7 @@
 
 #include "engines/zookeeper/zookeeper.h"
 #include "name.h"
+#include "who.h"
 
 enum what { LIST, CHECK, BREAK };
 
@@ -31,6 +32,7 @@ struct job {
     char *children;             /* the answer to getChildren */
     struct hf__zk_line line;    /* points into it */
     uint32_t left;              /* answers that are still to come */
+    uint32_t asked;             /* nodes, of all locks: HF__ZK_ROWS at most */
     uint32_t waiters;           /* rows so far */
     bool held;                  /* somebody holds it */
     uint32_t match;             /* the one with the token; line.n: none */
@@ -138,6 +140,8 @@ static void judge(struct hf__zk *zk, struct hf__query *query)
 
     if (job->rc != 0)
         finish(zk, query, job->rc, &job->err);
+    else if (!query->waiter)
+        finish_lost(zk, query); /* nobody waits any more: it ends here */
     else if (job->what == LIST)
         next_lock(zk, query);
     else if (!job->held)
@@ -179,9 +183,7 @@ static void add_row(struct hf__query *query, uint32_t place,
             ? HF_HOLDER
             : HF_WAITER;
     row.slots = row.mode == HF_SLOT && row.slots != INT32_MAX ? row.slots : 0;
-    row.since_ms = hf__world->wall_us() / 1000 - stat->ctime_ms;
-    if (row.since_ms < 0)
-        row.since_ms = 0; /* the clocks differ */
+    row.since_ms = hf__who_age_ms(stat->ctime_ms);
     if (row.role == HF_WAITER) {
         row.place = ++job->waiters;
         row.token = 0;
@@ -212,8 +214,7 @@ static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
     } else if (reply->error == HF__ZK_OK) {
         data = hf__jute_text(&reply->in);
         hf__jute_stat(&reply->in, &stat);
-        if (!reply->in.bad)
-            add_row(call->query, (uint32_t)call->number, data, &stat);
+        add_row(call->query, (uint32_t)call->number, data, &stat);
     } else if (reply->error != HF__ZK_NO_NODE) {
         job->rc = hf__zk_explain(zk, reply->error, &job->err);
     }
@@ -226,7 +227,8 @@ static void ask_all(struct hf__zk *zk, struct hf__query *query)
 {
     struct job *job = query->engine_data;
 
-    for (uint32_t i = 0; i < job->line.n && job->rc == 0; i++) {
+    for (uint32_t i = 0;
+         i < job->line.n && job->rc == 0 && job->asked < HF__ZK_ROWS; i++) {
         struct hf__zk_call call = {
             .done = on_data, .query = query, .number = (int32_t)i};
         struct hf__jute_text name = job->line.all[i].name;
@@ -239,8 +241,10 @@ static void ask_all(struct hf__zk *zk, struct hf__query *query)
                       : hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
                                    zk->scratch.len, /* watch= */ false, &call,
                                    &job->err);
-        if (job->rc == 0)
+        if (job->rc == 0) {
+            job->asked++;
             job->left++;
+        }
     }
     if (zk->scratch.failed)
         hf__buf_release(&zk->scratch);
@@ -339,7 +343,7 @@ static void next_lock(struct hf__zk *zk, struct hf__query *query)
     hf_error err;
     int rc;
 
-    if (job->names_at >= job->names.len) {
+    if (job->names_at >= job->names.len || job->asked >= HF__ZK_ROWS) {
         finish(zk, query, 0, /* err= */ NULL);
         return;
     }

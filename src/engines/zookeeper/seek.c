@@ -64,6 +64,9 @@ int hf__zk_seek(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     int rc = 0;
 
+    if (line->n > HF__ZK_ROWS)
+        return hf__fail(err, HF_ENOSPACE, "%s: too many nodes to find ours",
+                        zk->peer);
     mine->found = false;
     mine->seek_error = HF__ZK_OK;
     for (uint32_t i = 0; i < line->n && rc == 0; i++) {

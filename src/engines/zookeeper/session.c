@@ -244,6 +244,7 @@ size_t hf__zk_begin(struct hf__zk *zk, int32_t type)
     size_t mark = zk->stream.out.len;
 
     zk->xid = zk->xid == INT32_MAX ? 1 : zk->xid + 1;
+    zk->type = type;
     hf__jute_put_int(&zk->stream.out, 0);
     hf__jute_put_int(&zk->stream.out, zk->xid);
     hf__jute_put_int(&zk->stream.out, type);
@@ -265,6 +266,7 @@ int hf__zk_end(struct hf__zk *zk, size_t mark, const struct hf__zk_call *call,
     int rc = HF_ENOMEM;
 
     close_frame(zk, mark);
+    made.type = zk->type;
     made.xid = zk->xid;
     made.sent_ns = hf__now();
     if (zk->up && !hf__buf_failed(out))
@@ -553,6 +555,38 @@ static void on_event(struct hf__zk *zk, struct hf__jute *in)
         hf__zk_watched(zk, path);
 }
 
+/* Is the body of a good answer what the request is answered with? Looked at
+ * before anybody reads it. */
+static bool is_shaped(int32_t type, struct hf__jute in)
+{
+    struct hf__jute_stat stat;
+    uint32_t count;
+
+    switch (type) {
+    case HF__ZK_GET_CHILDREN:
+        count = hf__jute_count(&in, /* least= */ 4);
+        while (count-- > 0 && !in.bad)
+            (void)hf__jute_text(&in);
+        break;
+    case HF__ZK_CREATE:
+    case HF__ZK_CREATE_CONTAINER:
+    case HF__ZK_GET_DATA:
+        (void)hf__jute_text(&in);
+        hf__jute_stat(&in, &stat);
+        break;
+    case HF__ZK_EXISTS:
+    case HF__ZK_SET_DATA:
+        hf__jute_stat(&in, &stat);
+        break;
+    case HF__ZK_MULTI:
+        (void)hf__jute_int(&in); /* of the first part */
+        break;
+    default:
+        break;
+    }
+    return !in.bad;
+}
+
 /* What an answer proves of the session. */
 static void prove(struct hf__zk *zk, const struct hf__zk_call *call,
                   int32_t error)
@@ -583,6 +617,11 @@ static void answer(struct hf__zk *zk, int32_t xid, struct hf__zk_reply *reply)
         /* Told to whoever asked as a lost answer; the connection ends here. */
         call.done(zk, &call, /* reply= */ NULL);
         expired(zk);
+        return;
+    }
+    if (reply->error == HF__ZK_OK && !is_shaped(call.type, reply->in)) {
+        call.done(zk, &call, /* reply= */ NULL);
+        protocol_error(zk, "a malformed answer");
         return;
     }
     prove(zk, &call, reply->error);

@@ -230,6 +230,10 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
         answer_conflict(zk, query);
         return;
     }
+    if (!query->waiter) { /* and is told that nothing was committed */
+        answer_lost(zk, query, HF_EUNAVAILABLE);
+        return;
+    }
     rc = version_path(zk, query, &err);
     if (rc == 0)
         rc = stat.mzxid == 0 ? create_it(zk, query, zk->scratch.len, &err)

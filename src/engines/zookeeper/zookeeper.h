@@ -90,6 +90,7 @@ struct hf__zk_call {
     struct hf__query *query; /* lives until it is answered */
     int32_t number;          /* the callee's */
     uint32_t flags;
+    int32_t type; /* HF__ZK_EXISTS, …: what its answer looks like */
     int32_t xid;
     int64_t sent_ns;
     int64_t known_ns; /* WRITES: hf__zk_proof_known() */
@@ -145,7 +146,11 @@ struct hf__zk_ticket {
     hf_error refused;   /* why the create failed; code 0: it did not */
 };
 
-enum { HF__ZK_BUCKETS = 1024, HF__ZK_ACLS = 16 };
+enum {
+    HF__ZK_BUCKETS = 1024,
+    HF__ZK_ACLS = 16,
+    HF__ZK_ROWS = 10000 /* nodes that are asked who they are, for one answer */
+};
 
 /* words.c: one server of the URL after the other is asked. */
 struct hf__zk_words {
@@ -188,6 +193,7 @@ struct hf__zk {
     bool may_close;   /* … and a failure waits for the end of it */
     hf_error fatal;   /* what that failure is */
     int32_t xid;
+    int32_t type;       /* of the request that was begun last */
     int64_t connect_ns; /* when connecting began */
     int64_t sent_ns;    /* when anything was sent last */
     int64_t nudge_ns;   /* ping if the first call is not answered by then */

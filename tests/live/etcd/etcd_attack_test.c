@@ -15,12 +15,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engines/etcd/frame.h"
-#include "engines/etcd/messages.h"
+#include "engines/etcd/etcd.h"
 #include "etcd.h"
 #include "event.h"
 
-#define QUICK "retry.base=1ms&retry.max_interval=20ms&io_timeout=300ms"
+#define QUICKLY "retry.base=1ms&retry.max_interval=20ms"
+#define QUICK QUICKLY "&io_timeout=300ms"
 
 /* How a call ends. */
 enum end {
@@ -522,4 +522,59 @@ TEST(grant, whose_answer_does_not_end_well_is_none)
 
     for (int end = ENDS_ILL; end <= ENDS_GONE; end++)
         grants_nothing(good_lease, granted, (enum end)end);
+}
+
+/* ---- rows ------------------------------------------------------------------ */
+
+static int count_row(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    ++*(int *)ctx;
+    return 0;
+}
+
+/* What a list is told where the answer is @n keys, and how many rows it gets. */
+static int list_keys(size_t n, int *ret_rows)
+{
+    struct hf__buf kvs = {0};
+    struct page pages[2] = {{HF__CALL_STATUS, good_status, ENDS_WELL},
+                            {NULL, {0}, ENDS_WELL}};
+    char head[HF__FRAME_HEAD] = {0};
+    struct fake *fake;
+    hf_client *client;
+    hf_error err;
+    int rc;
+
+    hf__buf_append(&kvs, head, sizeof(head));
+    for (size_t i = 0; i < n; i++)
+        hf__buf_append(&kvs, "\x12\x00", 2);
+    hf__frame_head(kvs.text, kvs.len - sizeof(head));
+    pages[1].says = (struct hf__pb){kvs.text, kvs.len};
+    test_defer(free, kvs.text); /* the server that says it ends before */
+    fake = start_fake(pages, 2, (struct hf__pb){0});
+    ASSERT_OK(hf_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"), NULL,
+                      &client, &err),
+              &err);
+    *ret_rows = 0;
+    rc = hf_show(client, "jobs", count_row, ret_rows, &err);
+    hf_close(client);
+    return rc;
+}
+
+TEST(list, of_as_many_rows_as_were_asked_for_is_told)
+{
+    int rows;
+
+    ASSERT_EQ(list_keys(HF__ETCD_ROWS, &rows), 0);
+    ASSERT_EQ(rows, HF__ETCD_ROWS);
+}
+
+/* Eight million keys of two bytes each, for which we would take 600 bytes. */
+TEST(list, of_more_rows_than_were_asked_for_is_refused)
+{
+    int rows;
+
+    ASSERT_EQ(list_keys(HF__ETCD_ROWS + 1, &rows), HF_EUNAVAILABLE);
+    ASSERT_EQ(list_keys(HF__FRAME_MOST / 2, &rows), HF_EUNAVAILABLE);
+    ASSERT_EQ(rows, 0);
 }
