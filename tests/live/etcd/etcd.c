@@ -24,10 +24,18 @@ static char *format_url(int port)
     return keep(url);
 }
 
+/* The program that @variable names, or that of the PATH. */
+static const char *program(const char *variable, const char *standard)
+{
+    const char *given = getenv(variable);
+
+    return given ? given : standard;
+}
+
 static struct server *start_member(const char *name, const char *listen,
                                    const char *peer, const char *cluster)
 {
-    const char *const words[] = {"etcd",
+    const char *const words[] = {program("HOLDFAST_TEST_ETCD", "etcd"),
                                  "--name",
                                  name,
                                  "--data-dir",
@@ -123,7 +131,8 @@ const char *etcd_ctl(struct etcd *etcd, const char *format, ...)
     va_list args;
     FILE *pipe;
     int n = snprintf(command, sizeof(command),
-                     "ETCDCTL_API=3 etcdctl --command-timeout=5s --endpoints=");
+                     "ETCDCTL_API=3 '%s' --command-timeout=5s --endpoints=",
+                     program("HOLDFAST_TEST_ETCDCTL", "etcdctl"));
 
     for (int i = 0; i < etcd->n; i++)
         n +=

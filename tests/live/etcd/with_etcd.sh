@@ -8,7 +8,8 @@
 # more rights than holdfast(7) asks for.
 #
 # The shorter election makes one second the shortest lease; data is kept in
-# memory where that is possible.
+# memory where that is possible. HOLDFAST_TEST_ETCD and HOLDFAST_TEST_ETCDCTL are
+# other programs than those of the PATH.
 
 in_memory=yes
 . "$(dirname "$0")/../../lib/server.sh"
@@ -29,7 +30,7 @@ fi
 # Member $1 of the cluster, on port $2 and the next one.
 member() {
     rm -rf "$dir/m$1"
-    serve "$dir/log.$1" etcd --name "m$1" --data-dir "$dir/m$1" \
+    serve "$dir/log.$1" "${HOLDFAST_TEST_ETCD:-etcd}" --name "m$1" --data-dir "$dir/m$1" \
         --listen-client-urls "$client://127.0.0.1:$2" \
         --advertise-client-urls "$client://127.0.0.1:$2" \
         --listen-peer-urls "http://127.0.0.1:$(($2 + 1))" \
@@ -44,7 +45,8 @@ control() {
 
     [ "$kind" != tls ] || certificates=(--cacert "$dir/ca.crt"
         --cert "$dir/server.crt" --key "$dir/server.key")
-    ETCDCTL_API=3 etcdctl --endpoints "${hosts//127/$client://127}" \
+    ETCDCTL_API=3 "${HOLDFAST_TEST_ETCDCTL:-etcdctl}" \
+        --endpoints "${hosts//127/$client://127}" \
         "${certificates[@]}" "$@" >"$dir/log.control" 2>&1
 }
 

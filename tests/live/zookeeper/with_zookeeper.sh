@@ -4,6 +4,7 @@
 # with_zookeeper.sh one|tls|ensemble QUERY COMMAND… - start ZooKeeper servers of
 # our own, run COMMAND with HOLDFAST_TEST_URL set to them (and "?QUERY"), stop
 # them. tls: one, with a certificate of our own authority.
+# HOLDFAST_TEST_ZOOKEEPER_CLASSPATH has another ZooKeeper than Debian's.
 
 . "$(dirname "$0")/../../lib/server.sh"
 
@@ -11,7 +12,7 @@ kind=$1
 query=$2
 shift 2
 java=/usr/share/java
-classes=$java/zookeeper.jar:$java/slf4j-simple.jar
+classes=${HOLDFAST_TEST_ZOOKEEPER_CLASSPATH:-$java/zookeeper.jar:$java/slf4j-simple.jar}
 
 # Does the server on port $1 serve?
 serves() {
@@ -103,8 +104,8 @@ ensemble) n=3 ;;
 tls)
     scheme=zks
     # The manifest of Debian's zookeeper.jar lacks them.
-    classes+=:$java/netty-codec.jar:$java/netty-resolver.jar
-    classes+=:$java/netty-transport-native-unix-common.jar
+    [ -n "${HOLDFAST_TEST_ZOOKEEPER_CLASSPATH:-}" ] ||
+        classes+=:$java/netty-codec.jar:$java/netty-resolver.jar:$java/netty-transport-native-unix-common.jar
     quietly make_stores
     query="tls.ca=$dir/ca.crt${query:+&$query}"
     ;;

@@ -77,6 +77,16 @@ static void write_config(int server)
     (void)fclose(file);
 }
 
+/* Debian's ZooKeeper, or the one that ./dev matrix wants. */
+static const char *classpath(void)
+{
+    const char *given = getenv("HOLDFAST_TEST_ZOOKEEPER_CLASSPATH");
+
+    return given ? given
+                 : "/usr/share/java/zookeeper.jar:"
+                   "/usr/share/java/slf4j-simple.jar";
+}
+
 __attribute__((noreturn)) static void become(int server, pid_t parent)
 {
     char config[128];
@@ -96,8 +106,7 @@ __attribute__((noreturn)) static void become(int server, pid_t parent)
                  "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no",
                  "-Dznode.container.checkIntervalMs=200",
                  "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp",
-                 "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple."
-                 "jar",
+                 classpath(),
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", config,
                  (char *)NULL);
     _exit(127);
