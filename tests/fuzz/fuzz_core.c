@@ -2,12 +2,14 @@
 /* fuzz_core.c - the core, played for the fuzz targets of whole engines. */
 #include "fuzz_core.h"
 
-enum { TICKETS = 5, QUERIES = 5, TIMERS = 512 };
+enum { TICKETS = 5, QUERIES = 7, TIMERS = 512 };
 
 static struct hf__ticket *tickets[TICKETS];
 static struct hf__query queries[QUERIES];
 static bool answered[QUERIES];
 static bool leaving[TICKETS];
+static bool beats[TICKETS]; /* it is in line, or held */
+static bool holding;
 static bool connected;
 static struct hf__timer *timers[TIMERS];
 static size_t n_timers;
@@ -24,6 +26,7 @@ static int place_of(const struct hf__ticket *ticket)
 
 static void gone(struct hf__ticket *ticket)
 {
+    beats[place_of(ticket)] = false;
     tickets[place_of(ticket)] = NULL;
     free(ticket);
 }
@@ -52,6 +55,12 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
     CHECK(grant->tokens >= 1 && grant->lease_ms <= ticket->ttl_ms);
     CHECK(!leaving[place_of(ticket)]);
     ticket->token = grant->token;
+    if (holding && ticket->id % 2 == 1) {
+        beats[place_of(ticket)] = true;
+        if (ticket->mode == HF_EXCLUSIVE && engine->ops->downgrade)
+            (void)engine->ops->downgrade(engine, ticket, NULL);
+        return;
+    }
     leaving[place_of(ticket)] = true;
     (void)engine->ops->release(engine, ticket, NULL);
 }
@@ -60,6 +69,7 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
 {
     struct hf__engine *engine = owner;
 
+    beats[place_of(ticket)] = true;
     (void)engine->ops->renew(engine, &ticket, 1, NULL);
 }
 
@@ -163,6 +173,19 @@ void fuzz_core_keeps(bool (*fn)(struct hf__engine *engine,
     keeps = fn;
 }
 
+void fuzz_core_hold(bool hold)
+{
+    holding = hold;
+}
+
+void fuzz_core_beat(struct hf__engine *engine)
+{
+    for (int i = 0; i < TICKETS; i++) {
+        if (tickets[i] && beats[i] && !leaving[i])
+            (void)engine->ops->renew(engine, &tickets[i], 1, NULL);
+    }
+}
+
 bool fuzz_core_connected(void)
 {
     return connected;
@@ -199,9 +222,9 @@ static void ask(struct hf__engine *engine, int i)
 void fuzz_core_ask(struct hf__engine *engine)
 {
     const struct hf__engine_ops *ops = engine->ops;
-    hf__engine_query_fn *const asks[QUERIES] = {ops->list, ops->check_token,
-                                                ops->version_commit, ops->list,
-                                                ops->doctor};
+    hf__engine_query_fn *const asks[QUERIES] = {
+        ops->list,   ops->check_token,  ops->version_commit, ops->list,
+        ops->doctor, ops->version_read, ops->break_lock};
 
     for (int i = 0; i < TICKETS; i++)
         ask(engine, i);
@@ -212,7 +235,7 @@ void fuzz_core_ask(struct hf__engine *engine)
         queries[i].token = 7;
         queries[i].rows = NULL;
         queries[i].waiter = (struct hf__waiter *)&queries[i]; /* somebody */
-        answered[i] = asks[i](engine, &queries[i], NULL) != 0;
+        answered[i] = !asks[i] || asks[i](engine, &queries[i], NULL) != 0;
     }
 }
 
@@ -264,6 +287,7 @@ void fuzz_core_close(struct fuzz_core *core)
     for (int i = 0; i < TICKETS; i++) {
         free(tickets[i]);
         tickets[i] = NULL;
+        beats[i] = false;
     }
     hf__loop_release(&core->loop);
     hf__url_free(core->url);

@@ -28,6 +28,10 @@ void fuzz_core_open(struct fuzz_core *core, const struct hf__engine_ops *ops,
 /* All that was asked must have been answered. */
 void fuzz_core_close(struct fuzz_core *core);
 void fuzz_core_ask(struct hf__engine *engine);
+/* Half of what is granted is kept, and downgraded; the rest is released. */
+void fuzz_core_hold(bool hold);
+/* Renew what is in line or held. */
+void fuzz_core_beat(struct hf__engine *engine);
 /* Has the engine said so? */
 bool fuzz_core_connected(void);
 /* Time passes: all timers that were ever started. */

@@ -101,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     fuzz_core_keeps(keeps);
+    fuzz_core_hold(data[0] & 4);
     fuzz_core_open(&core, &hf__engine_zookeeper, "zk://127.0.0.1:1/locks",
                    data[0] & 1   ? "curator-semaphore"
                    : data[0] & 2 ? "medallion-rw"
