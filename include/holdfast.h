@@ -185,6 +185,8 @@ enum {
 /** A dead holder is noticed at once, not when its lease ends. */
 #define HF_CAP_DEATH_NOTICE (UINT64_C(1) << 15)
 #define HF_CAP_LOCK_DELAY (UINT64_C(1) << 16) /* lock_delay= is kept */
+/* A broken connection alone frees nothing: LOST is told before the next grant. */
+#define HF_CAP_TOLD_BEFORE_REGRANT (UINT64_C(1) << 17)
 
 /** What hf_acquire() may be told beside the name. */
 typedef struct hf_opts {
@@ -506,7 +508,8 @@ HF_API int hf_sql_connection(hf_hold *hold, void **ret_connection,
 /** The version of @name; 0 if it was never committed. */
 HF_API int hf_version_read(hf_client *client, const char *name,
                            uint64_t *ret_version, hf_error *err);
-/** Replace the version if it still is @expected. HF_ECONFLICT if it is not.
+/** Replace the version if it still is @expected. HF_ECONFLICT if it is not;
+ *  HF_EUNKNOWN if it was sent and the answer was lost: read the version again.
  *  The new one is larger than every earlier one. */
 HF_API int hf_version_commit(hf_client *client, const char *name,
                              uint64_t expected, uint64_t *ret_version,
@@ -565,6 +568,7 @@ HF_API int hf_check_token(hf_client *client, const char *name, uint64_t token,
  *   HF_ECONFLICT  held under another token or owner
  *   HF_ENOTFOUND  nobody holds it
  *   HF_EINVAL     neither token nor owner given
+ *   HF_EUNKNOWN   sent, and the answer was lost: look again
  */
 HF_API int hf_break(hf_client *client, const char *name, uint64_t token,
                     const char *owner, hf_error *err);

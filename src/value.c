@@ -421,6 +421,7 @@ static const char *const cap_names[] = {
     "check_token",
     "death_notice",
     "lock_delay",
+    "told_before_regrant",
 };
 
 const char *hf_capability_name(uint64_t capability)

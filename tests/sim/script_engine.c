@@ -499,7 +499,7 @@ static void script_close(struct hf__engine *engine, bool forked)
 
 #define SIM_CAPS                                                               \
     (HF_CAP_FENCED | HF_CAP_SHARED | HF_CAP_SLOTS | HF_CAP_LEASED |            \
-     HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE)
+     HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_TOLD_BEFORE_REGRANT)
 #define SIM_OPS(caps_, flags_)                                                 \
     .name = "sim", .schemes = "sim", .dialects = "", .caps = (caps_),          \
     .flags = (flags_), .size = sizeof(struct sim_engine),                      \

@@ -151,7 +151,8 @@ const struct hf__engine_ops hf__engine_etcd = {
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SESSION_BOUND |
             HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
-            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
+            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .flags = HF__BEATS_WAITERS | HF__SESSION,
     .size = sizeof(struct hf__etcd),
     .ticket_size = sizeof(struct hf__etcd_ticket),

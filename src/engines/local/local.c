@@ -586,7 +586,8 @@ const struct hf__engine_ops hf__engine_local = {
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
-            HF_CAP_DEATH_NOTICE | HF_CAP_LOCK_DELAY,
+            HF_CAP_DEATH_NOTICE | HF_CAP_LOCK_DELAY |
+            HF_CAP_TOLD_BEFORE_REGRANT,
     .size = sizeof(struct hf__local),
     .ticket_size = sizeof(struct hf__local_ticket),
     .open = local_open,

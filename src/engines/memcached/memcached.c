@@ -157,7 +157,8 @@ const struct hf__engine_ops hf__engine_memcached = {
     .name = "memcached",
     .schemes = "memcached memcacheds",
     .dialects = "native tooz",
-    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_LOCK_DELAY,
+    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_LOCK_DELAY |
+            HF_CAP_TOLD_BEFORE_REGRANT,
     .flags = HF__RESERVES_TOKENS, /* none is as good as a range of them */
     .size = sizeof(struct hf__memcached),
     .ticket_size = sizeof(struct hf__memcached_ticket),

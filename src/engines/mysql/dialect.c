@@ -234,7 +234,7 @@ static int64_t attend(struct hf__mysql *mysql, int64_t now_ns)
 const struct hf__mysql_mode hf__mysql_in_dialect = {
     .name = "table",
     .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .acquire = acquire,
     .leave = leave,
     .renew = hf__mysql_row_renew,

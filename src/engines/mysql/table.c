@@ -327,7 +327,7 @@ const struct hf__mysql_mode hf__mysql_table = {
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART |
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
-            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
+            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .acquire = acquire,
     .leave = leave,
     .renew = hf__mysql_row_renew,

@@ -309,7 +309,7 @@ static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
 const struct hf__postgres_mode hf__postgres_in_dialect = {
     .name = "table",
     .caps = HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART | HF_CAP_DISTRIBUTED |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .tables = true,
     .acquire = acquire,
     .leave = leave,

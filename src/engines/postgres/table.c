@@ -626,7 +626,8 @@ const struct hf__postgres_mode hf__postgres_table = {
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
-            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
+            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .tables = true,
     .listens = true,
     .acquire = acquire,

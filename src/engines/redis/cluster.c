@@ -483,7 +483,7 @@ const struct hf__engine_ops hf__engine_redis_cluster = {
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
-            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
+            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .flags = HF__BEATS_WAITERS | HF__RESERVES_TOKENS,
     .timers = 1 + HF__CLUSTER_NODES,
     .size = sizeof(struct hf__cluster),

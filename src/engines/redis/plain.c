@@ -322,7 +322,7 @@ static void not_beaten(struct hf__redis *redis, struct hf__ticket *ticket)
 const struct hf__redis_dialect hf__redis_plain = {
     .name = "plain",
     .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .open = open_shape,
     .acquire = acquire,
     .leave_script = leave_script,

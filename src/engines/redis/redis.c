@@ -408,7 +408,7 @@ const struct hf__engine_ops hf__engine_redis = {
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
-            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY,
+            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .flags = HF__BEATS_WAITERS | HF__RESERVES_TOKENS,
     .size = sizeof(struct hf__redis),
     .ticket_size = sizeof(struct hf__redis_ticket),

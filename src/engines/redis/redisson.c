@@ -502,7 +502,7 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
 const struct hf__redis_dialect hf__redis_redisson = {
     .name = "redisson",
     .caps = HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY,
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .open = open_kind,
     .acquire = acquire,
     .leave_script = leave_script,
