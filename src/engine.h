@@ -65,6 +65,9 @@ struct hf__engine {
     size_t ticket_offset;           /* hf__engine_ticket() */
     uint32_t under_way;             /* answers that are still to come by the
                                        loop, whoever asked: somebody listens */
+    bool keeps_lost_closed;         /* for close(): a lost lock is in its
+                                       lock_delay, which must not end with the
+                                       client: leave its session alone */
 };
 
 /* The engine's own bytes of @ticket: ops->ticket_size of them, zeroed when the
@@ -291,7 +294,8 @@ static inline void hf__up_renewed(struct hf__engine *engine,
 {
     engine->up->renewed(engine->up_owner, ticket, grant);
 }
-/* Certain: neither held nor in line any more. A queued one is asked for again.
+/* Certain: neither held nor in line any more. A queued one is asked for again;
+ * an acquire that is under way ends with this report, and is made again.
  * @reason: HF__LOST_*. Nothing of it is left on the store. */
 static inline void hf__up_lost(struct hf__engine *engine,
                                struct hf__ticket *ticket, int reason)
@@ -332,13 +336,23 @@ struct hf__query {
     void *connection;          /* answer of connection */
     void *rows;                /* the core's */
     void *engine_data;         /* the engine's, while under way */
+    bool changes;              /* break_lock, version_commit: once it is sent,
+                                  no answer is HF_EUNKNOWN */
     struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */
     int rc;                    /* the core's */
     hf_error err;              /* the core's */
 };
 
-/* Add a row to the answer. HF_ENOMEM must be passed to hf__up_answer(). The
- * core sorts by name, keeping the order of rows of one name. */
+/* False once the caller has given up: the engine asks the server for no more
+ * of the answer, and ends the query. */
+static inline bool hf__query_wanted(const struct hf__query *query)
+{
+    return query->waiter != NULL;
+}
+
+/* Add a row to the answer. An error must be passed to hf__up_answer():
+ * HF_ENOMEM, or HF_ENOSPACE when the answer has more rows or bytes than any
+ * honest one. The core sorts by name, keeping the order of rows of one name. */
 int hf__query_add_lock(struct hf__query *query, const hf_lock_info *row);
 int hf__query_add_finding(struct hf__query *query, int status,
                           const char *check, const char *fix,

@@ -31,9 +31,29 @@ struct rows {
     struct row **at;
     size_t n;
     size_t size;
+    size_t bytes; /* of all rows together */
 };
 
+/* No honest store has more: a server that goes on is cut off. */
+#define ROWS_MAX ((size_t)1000000)
+#define BYTES_MAX ((size_t)256 << 20)
+
 /* ---- rows --------------------------------------------------------------- */
+
+/* A row with @room bytes of texts; NULL with *ret_rc set. */
+static struct row *new_row(struct hf__query *query, size_t room, int *ret_rc)
+{
+    struct rows *rows = query->rows;
+    struct row *row = NULL;
+
+    *ret_rc = HF_ENOSPACE;
+    rows->bytes += sizeof(*row) + room;
+    if (rows->n < ROWS_MAX && rows->bytes <= BYTES_MAX) {
+        row = hf__malloc(sizeof(*row) + room);
+        *ret_rc = HF_ENOMEM;
+    }
+    return row;
+}
 
 static int keep_row(struct hf__query *query, struct row *row)
 {
@@ -72,13 +92,15 @@ static size_t room_for(const char *text)
 
 int hf__query_add_lock(struct hf__query *query, const hf_lock_info *info)
 {
-    struct row *row =
-        hf__malloc(sizeof(*row) + room_for(info->name) + room_for(info->owner) +
-                   room_for(info->host) + room_for(info->note));
+    int rc;
+    struct row *row = new_row(query,
+                              room_for(info->name) + room_for(info->owner) +
+                                  room_for(info->host) + room_for(info->note),
+                              &rc);
     char *to;
 
     if (!row)
-        return HF_ENOMEM;
+        return rc;
     row->is.lock = *info;
     row->is.lock.size = (uint32_t)sizeof(*info);
     to = row->texts;
@@ -97,14 +119,15 @@ int hf__query_add_finding(struct hf__query *query, int status,
     struct row *row;
     va_list args;
     char *to;
+    int rc;
 
     va_start(args, detail_format);
     (void)vsnprintf(detail, sizeof(detail), detail_format, args);
     va_end(args);
-    row = hf__malloc(sizeof(*row) + room_for(check) + room_for(fix) +
-                     room_for(detail));
+    row =
+        new_row(query, room_for(check) + room_for(fix) + room_for(detail), &rc);
     if (!row)
-        return HF_ENOMEM;
+        return rc;
     to = row->texts;
     row->is.finding.size = (uint32_t)sizeof(hf_finding);
     row->is.finding.status = status;
@@ -192,11 +215,12 @@ static int ask(hf_client *client, hf__engine_query_fn *slot,
             client, &waiter,
             hf__instant_add(client->now_ns,
                             hf__ms_to_ns(client->settings.io_timeout_ms)))) {
+        rc = (*query)->changes ? HF_EUNKNOWN : HF_EUNAVAILABLE;
         (*query)->waiter = NULL;
         *query = NULL;
-        return hf__fail(
-            err, HF_EUNAVAILABLE, "%s does not answer within %lld ms",
-            client->url->redacted, (long long)client->settings.io_timeout_ms);
+        return hf__fail(err, rc, "%s does not answer within %lld ms",
+                        client->url->redacted,
+                        (long long)client->settings.io_timeout_ms);
     }
     return (*query)->rc == 0 ? 0 : hf__fail_pass(err, &(*query)->err);
 }
@@ -372,6 +396,7 @@ int hf_break(hf_client *client, const char *name, uint64_t token,
     if (!query)
         return HF_ENOMEM;
     query->token = token;
+    query->changes = true;
     rc = hf__query_name(query, name, err);
     if (rc == 0 && owner)
         rc = hf__query_set(&query->owner, owner, err);

@@ -20,6 +20,8 @@ static int ask_version(hf_client *client, size_t slot_offset, const char *name,
     if (!query)
         return HF_ENOMEM;
     query->token = expected;
+    query->changes =
+        slot_offset == offsetof(struct hf__engine_ops, version_commit);
     rc = hf__query_name(query, name, err);
     if (rc == 0)
         rc = hf__query_ask(client, slot_offset, &query, err);
