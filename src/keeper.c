@@ -17,7 +17,8 @@
  *
  * Three things end the renewals on purpose: max_hold, HF_NO_RENEW, and, with
  * renew=beat, an owner that gave no sign of life. The lease then runs out and
- * the owner is told as for any other loss.
+ * the owner is told as for any other loss. An hf_verify() after max_hold renews
+ * the engine's lease, but not our claim. Without a lease, max_hold is the claim.
  *
  * Failure: an engine that does not answer, or says no, changes nothing here
  * but the state told to the owner. The deadline is the only judge.
@@ -184,14 +185,23 @@ static void plan(struct hf__ticket *ticket)
 {
     hf_client *client = ticket->gate->client;
 
-    if (ticket->lease_ms == 0) {
+    if (ticket->deadline_ns == HF_NEVER) {
         hf__timer_stop(&client->loop, &ticket->timer);
         return;
     }
     ticket->timer.fire = keeper_fire;
     hf__client_timer(client, &ticket->timer,
-                     ticket->unwanted ? ticket->deadline_ns
-                                      : renewal_due(ticket));
+                     ticket->unwanted || ticket->lease_ms == 0
+                         ? ticket->deadline_ns
+                         : renewal_due(ticket));
+}
+
+/* No lease runs out by itself: max_hold is the deadline. */
+static void cap_without_lease(struct hf__ticket *ticket)
+{
+    ticket->lost_reason = HF__LOST_MAX_HOLD;
+    ticket->deadline_ns = ticket->until_ns;
+    plan(ticket);
 }
 
 void hf__keeper_cap(struct hf__ticket *ticket, int64_t max_hold_ms,
@@ -206,6 +216,8 @@ void hf__keeper_cap(struct hf__ticket *ticket, int64_t max_hold_ms,
         max_hold_ms == 0
             ? HF_NEVER
             : hf__instant_add(client->now_ns, hf__ms_to_ns(max_hold_ms));
+    if (ticket->lease_ms == 0)
+        cap_without_lease(ticket);
 }
 
 bool hf__keeper_start(struct hf__ticket *ticket, const struct hf__grant *grant)
@@ -239,7 +251,8 @@ void hf__keeper_renewed(struct hf__ticket *ticket,
     hf__metrics_renewed(&client->metrics, ticket->deadline_ns - client->now_ns);
     ticket->lease_ms = grant->lease_ms;
     deadline_ns = claim_end(ticket, grant->sent_ns);
-    if (deadline_ns > ticket->deadline_ns) {
+    if (deadline_ns > ticket->deadline_ns && ticket->lease_ms != 0 &&
+        grant->sent_ns < ticket->until_ns) {
         ticket->confirmed_ns = grant->sent_ns;
         set_deadline(ticket, deadline_ns);
         move_holds(ticket, HF_HELD);

@@ -29,7 +29,8 @@ const struct hf__key hf__keys[] = {
         .flags = HF__VALUE_FOREVER,
         .help = "How long an acquire without options waits; 0 tries once."),
     ROW("max_hold", DURATION, max_hold_ms, "0", .max = HF_DURATION_MAX,
-        .help = "Stop renewing a lock held for so long; 0 for no limit."),
+        .help = "Stop renewing a lock held for so long, or end it where there "
+                "is no lease; 0 for no limit."),
     ROW("renew", CHOICE, renew, "auto", .choices = "auto|off|beat",
         .help = "Who keeps leases alive: the library, nobody, or the library "
                 "as long as the program calls hf_beat()."),
@@ -73,7 +74,8 @@ const struct hf__key hf__keys[] = {
     ROW("session_timeout", DURATION, session_timeout_ms, "0", .max = HF_DAYS,
         .help = "Session lease of engines that have one; 0 for the ttl."),
     ROW("lock_delay", DURATION, lock_delay_ms, "0", .max = HF_HOURS,
-        .help = "Keep a lock whose holder vanished closed for so long."),
+        .help = "Keep a lock whose holder died or lost it closed for so "
+                "long."),
     ROW("drift", NUMBER, drift, "0.02", .max = 50,
         .help = "Share of a lease by which two clocks may differ."),
     ROW("retry.policy", CHOICE, retry_policy, "exponential",

@@ -188,6 +188,62 @@ TEST(keeper, stops_renewing_at_max_hold)
     core_end(&ask);
 }
 
+/* hf_verify() as a thread makes it: with an answer at once. */
+static void verify(struct hf__ticket *ticket)
+{
+    hf_client *client = ticket->gate->client;
+    struct hf__grant renewed = {.lease_ms = 3000, .sent_ns = core_now_ns()};
+
+    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    hf__up_renewed(core_engine(), ticket, &renewed);
+    hf__client_leave(client);
+}
+
+TEST(keeper, a_verification_does_not_extend_the_claim_beyond_max_hold)
+{
+    struct core_ask ask;
+    struct hf__ticket *ticket;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 1500);
+    ticket = core_last(CORE_ACQUIRE);
+    core_advance_ms(1400);
+    verify(ticket); /* the claim now ends at 4,338 */
+    core_advance_ms(1400);
+    ASSERT_EQ(hf_remaining_ms(hold), 4338 - 2800);
+    verify(ticket);
+    ASSERT_EQ(hf_remaining_ms(hold), 4338 - 2800);
+    core_advance_ms(4338 - 2800);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
+TEST(keeper, max_hold_ends_a_hold_that_has_no_lease)
+{
+    struct core_ask ask;
+    hf_opts opts = HF_OPTS_INIT;
+    struct hf__grant grant = {.token = 7, .tokens = 1};
+    hf_client *client = core_open("ttl=3s");
+
+    n_events = 0;
+    opts.max_hold_ms = 1500;
+    opts.on_event = on_event;
+    core_ask_with(&ask, "jobs", &opts);
+    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    hf__up_granted(core_engine(), core_last(CORE_ACQUIRE), &grant);
+    hf__client_leave(client);
+    core_advance_ms(1499);
+    ASSERT_EQ(hf_check(ask.hold), HF_HELD);
+    ASSERT_EQ(core_count(CORE_RENEW), 0);
+    core_advance_ms(1);
+    ASSERT_EQ(hf_check(ask.hold), HF_LOST);
+    ASSERT_EQ(events[n_events - 1], HF_LOST);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
 TEST(keeper, does_not_renew_what_asked_not_to_be)
 {
     struct core_ask ask;
