@@ -413,19 +413,32 @@ static void release_seats(struct hf__gate *gate)
     hf__gate_unpin(gate);
 }
 
+/* One that can be gone by @until_ns. A lost ticket whose lock_delay is longer
+ * ends with its lease. */
+static struct hf__ticket *first_leaving(const hf_client *client,
+                                        int64_t until_ns)
+{
+    HF_LIST_EACH(&client->leaving, link) {
+        struct hf__ticket *ticket =
+            HF_CONTAINER_OF(link, struct hf__ticket, link);
+
+        if (ticket->closed_until_ns < until_ns)
+            return ticket;
+    }
+    return NULL;
+}
+
 /* Everything that was asked has to be confirmed gone. */
 static bool await_reaper(hf_client *client, int64_t until_ns)
 {
     while (client->owed > 0 && client->now_ns < until_ns) {
         struct hf__waiter waiter;
-        struct hf__list *link = hf__list_first(&client->leaving);
+        struct hf__ticket *ticket = first_leaving(client, until_ns);
 
-        if (!link)
+        if (!ticket)
             break; /* a renewal under way is nobody's leftover */
         hf__waiter_init(&waiter);
-        hf__list_append(
-            &HF_CONTAINER_OF(link, struct hf__ticket, link)->waiters,
-            &waiter.watch);
+        hf__list_append(&ticket->waiters, &waiter.watch);
         (void)hf__client_wait(client, &waiter, until_ns);
     }
     return hf__list_empty(&client->leaving);
@@ -459,12 +472,27 @@ int hf_shutdown(hf_client *client, int64_t wait_ms, hf_error *err)
     return rc;
 }
 
+/* A lost lock whose lock_delay is not over must outlive the client. */
+static void keep_lost_closed(const hf_client *client)
+{
+    struct hf__engine *engine = client->engine;
+    bool any = false;
+
+    HF_LIST_EACH(&client->leaving, link) {
+        any |= HF_CONTAINER_OF(link, struct hf__ticket, link)->closed_until_ns >
+               client->now_ns;
+    }
+    for (; engine; engine = engine->inner)
+        engine->keeps_lost_closed = any;
+}
+
 /* Nobody else is inside: give back what the threads and the engine need. */
 static void tear_down(hf_client *client)
 {
     struct hf__list *link;
 
     hf__fork_unwatch(client);
+    keep_lost_closed(client);
     hf__engine_free(client->engine, /* forked= */ false);
     client->engine = NULL;
     while ((link = hf__list_first(&client->leaving)) != NULL) {

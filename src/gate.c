@@ -350,10 +350,29 @@ void hf__gate_pin(struct hf__gate *gate)
     gate->pins++;
 }
 
+/* Everybody who waits is owed something: an answer of the engine, a place in
+ * line, a timer, or a connection, which asks for all that rest. */
+__attribute__((unused)) static bool owed(const struct hf__gate *gate)
+{
+    const hf_client *client = gate->client;
+    const struct hf__ticket *place = gate->place;
+
+    if (hf__list_empty(&gate->waiting))
+        return true;
+    if (!place)
+        return false;
+    return place->state == HF__TICKET_ASKING ||
+           place->state == HF__TICKET_QUEUED ||
+           hf__timer_running(&place->timer) || client->connecting ||
+           hf__timer_running(&client->connect_timer);
+}
+
 void hf__gate_unpin(struct hf__gate *gate)
 {
-    if (gate->pins == 1)
+    if (gate->pins == 1) {
         advance(gate);
+        assert(gate->client->walking || owed(gate));
+    }
     gate->pins--;
     if (!needed(gate))
         gate_rest(gate);

@@ -9,6 +9,9 @@
  * engine has confirmed. Only then is the ticket, and with the last one the
  * gate, given back.
  *
+ * With lock_delay a lost ticket is withdrawn that much later: a holder that was
+ * stopped and goes on must not open the lock that the engine keeps closed.
+ *
  * Failure: while the engine is away nothing is sent; a new connection starts
  * all of them. What is still here when the client closes ends with its lease.
  *
@@ -20,22 +23,39 @@
 #include "keeper.h"
 #include "retry.h"
 
+/* Is the lock of a lost ticket still to stay closed? Withdrawing it now would
+ * open it, while what its holder began may still be under way. */
+static bool kept_closed(struct hf__ticket *ticket)
+{
+    hf_client *client = ticket->gate->client;
+
+    if (client->now_ns >= ticket->closed_until_ns)
+        return false;
+    hf__client_timer(client, &ticket->timer, ticket->closed_until_ns);
+    return true;
+}
+
 static void send_it(struct hf__ticket *ticket)
 {
     hf_client *client = ticket->gate->client;
     struct hf__engine *engine = client->engine;
-    bool releasing = ticket->releasing;
+    bool releasing = ticket->leaving_by == HF__BY_RELEASE;
     int rc;
 
+    if (kept_closed(ticket))
+        return;
     if (!client->up) {
         hf__client_connect(client);
         return; /* hf__reaper_hurry() comes with the connection */
     }
-    ticket->releasing = false; /* if this one is lost, withdraw */
-    if (releasing)
+    if (releasing) {
+        ticket->leaving_by = HF__BY_SENT_RELEASE;
         rc = engine->ops->release(engine, ticket, /* err= */ NULL);
-    else
+    } else {
+        if (ticket->leaving_by == HF__BY_SENT_RELEASE)
+            ticket->leaving_by = HF__BY_DOUBTFUL_RELEASE;
         rc = engine->ops->withdraw(engine, ticket, /* err= */ NULL);
+    }
     if (rc != 0)
         hf__reaper_unknown(ticket);
 }
@@ -54,15 +74,42 @@ void hf__reaper_take(struct hf__ticket *ticket, bool releasing)
     hf__ticket_move(ticket, HF__TICKET_LEAVING);
     hf__list_append(&client->leaving, &ticket->link);
     ticket->gate->leaving++;
-    ticket->releasing = releasing;
+    ticket->leaving_by = releasing ? HF__BY_RELEASE : HF__BY_WITHDRAWAL;
     ticket->attempts = 0;
     ticket->timer.fire = reaper_fire;
     send_it(ticket);
 }
 
+void hf__reaper_take_lost(struct hf__ticket *ticket)
+{
+    const hf_client *client = ticket->gate->client;
+    int64_t lost_ns = ticket->deadline_ns < client->now_ns ? ticket->deadline_ns
+                                                           : client->now_ns;
+
+    if (client->settings.lock_delay_ms > 0)
+        ticket->closed_until_ns = hf__instant_add(
+            lost_ns, hf__ms_to_ns(client->settings.lock_delay_ms));
+    hf__reaper_take(ticket, /* releasing= */ false);
+}
+
+/* The answer to release() was lost, and nothing is left. Did we hold the lock
+ * until we freed it? A lease that still runs proves it; a session proves
+ * nothing, it may have ended, and freed the lock, before the release. */
+static bool held_to_the_end(const struct hf__ticket *ticket)
+{
+    const hf_client *client = ticket->gate->client;
+
+    return (client->engine->caps & HF_CAP_TOLD_BEFORE_REGRANT) != 0 &&
+           client->now_ns < ticket->deadline_ns;
+}
+
 void hf__reaper_left(struct hf__ticket *ticket, int rc)
 {
     struct hf__gate *gate = ticket->gate;
+
+    if (rc == 0 && ticket->leaving_by == HF__BY_DOUBTFUL_RELEASE &&
+        !held_to_the_end(ticket))
+        rc = HF_EUNKNOWN;
 
     hf__gate_pin(gate);
     if (ticket->attempts > 0)
@@ -79,7 +126,6 @@ void hf__reaper_unknown(struct hf__ticket *ticket)
 {
     hf_client *client = ticket->gate->client;
 
-    ticket->releasing = false;
     hf__client_timer(client, &ticket->timer,
                      client->now_ns + hf__retry_pause_ns(&client->settings,
                                                          ticket->attempts++));

@@ -8,6 +8,8 @@
 /* From now on the ticket is the reaper's: release it (@releasing: it is held)
  * or withdraw it, until the engine has confirmed. May be gone on return. */
 void hf__reaper_take(struct hf__ticket *ticket, bool releasing);
+/* The same for one that was lost: withdraw it when its lock_delay is over. */
+void hf__reaper_take_lost(struct hf__ticket *ticket);
 /* The engine confirmed, or does not know. */
 void hf__reaper_left(struct hf__ticket *ticket, int rc);
 void hf__reaper_unknown(struct hf__ticket *ticket);

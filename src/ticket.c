@@ -303,7 +303,7 @@ void hf__ticket_lose(struct hf__ticket *ticket, int reason, bool certain)
     if (certain)
         be_gone(ticket);
     else
-        hf__reaper_take(ticket, /* releasing= */ false);
+        hf__reaper_take_lost(ticket);
     hf__gate_unpin(gate);
 }
 
@@ -428,7 +428,8 @@ static void on_lost(void *owner, struct hf__ticket *ticket, int reason)
         if (ticket->renewing)
             hf__metrics_renewal_failed(&client->metrics, HF__RENEWAL_LOST);
         hf__ticket_lose(ticket, reason, /* certain= */ true);
-    } else if (ticket->state == HF__TICKET_QUEUED) {
+    } else if (ticket->state == HF__TICKET_QUEUED ||
+               ticket->state == HF__TICKET_ASKING) {
         hf__keeper_stop(ticket);
         rest(ticket, client->now_ns); /* lost its place: ask anew */
     }

@@ -32,6 +32,15 @@ enum hf__ticket_state {
     HF__TICKET_GONE
 };
 
+/* How a LEAVING ticket leaves. A withdrawal is right whatever the engine has of
+ * the ticket, but says only that nothing is left. */
+enum hf__leaving_by {
+    HF__BY_WITHDRAWAL,
+    HF__BY_RELEASE,          /* release() is still to be sent */
+    HF__BY_SENT_RELEASE,     /* release() was sent, no answer yet */
+    HF__BY_DOUBTFUL_RELEASE, /* its answer was lost; withdraw() goes on */
+};
+
 /* Why a lock was lost: a label of the metrics, and the word in the log. */
 enum hf__lost_reason {
     HF__LOST_EXPIRED,  /* no renewal was confirmed in time */
@@ -61,7 +70,7 @@ struct hf__ticket {
     bool unsure;         /* an earlier acquire ended unknown */
     bool answered;       /* the engine has ever said queued or busy */
     bool renewing;       /* a renew() is under way */
-    bool releasing;      /* LEAVING by release(), not by withdraw() */
+    uint8_t leaving_by;  /* enum hf__leaving_by */
     bool downgrading;    /* it may be shared at the engine already */
     bool unwanted;       /* renewals ended: max_hold, or no beat came */
     uint8_t lost_reason; /* what to say if the lease runs out now */
@@ -79,6 +88,7 @@ struct hf__ticket {
     int64_t deadline_ns;   /* our claim ends here */
     int64_t until_ns;      /* renew no longer than this (max_hold) */
     int64_t granted_ns;
+    int64_t closed_until_ns; /* LEAVING, lost: lock_delay ends here */
     struct hf__list waiters; /* of a blocking release, verify or downgrade */
     char *texts;             /* owner and note, if they do not fit here */
     char owner_text[24];

@@ -74,13 +74,17 @@ TEST(death, a_killed_holder_frees_the_lock)
     ASSERT_LT(clock_ms() - killed_ms, 10000);
 }
 
+static const char *delayed_url(void)
+{
+    return contract_url(contract_can(HF_CAP_SESSION_BOUND)
+                            ? "lock_delay=2500ms&session_timeout=1s"
+                            : "lock_delay=2500ms");
+}
+
 /* Longer than the lease, which would keep it closed by itself. */
 TEST(death, a_killed_holders_lock_stays_closed_for_its_delay)
 {
-    const char *query = contract_can(HF_CAP_SESSION_BOUND)
-                            ? "lock_delay=2500ms&session_timeout=1s"
-                            : "lock_delay=2500ms";
-    struct job job = {contract_url(query), contract_name("jobs"), 1000};
+    struct job job = {delayed_url(), contract_name("jobs"), 1000};
     hf_client *client;
     struct proc *proc;
     int64_t killed_ms;
@@ -94,6 +98,30 @@ TEST(death, a_killed_holders_lock_stays_closed_for_its_delay)
     proc_kill(proc);
     contract_release(contract_acquire(client, job.name));
     ASSERT_GE(clock_ms() - killed_ms, 2500);
+}
+
+TEST(death, a_lost_lock_stays_closed_for_its_delay_when_its_holder_comes_back)
+{
+    struct job job = {delayed_url(), contract_name("jobs"), 1500};
+    hf_client *client;
+    struct proc *proc;
+    int64_t stopped_ms;
+
+    NEEDS(HF_CAP_LOCK_DELAY);
+    proc = start_holder(&job);
+    proc_say(proc, "go");
+    (void)proc_expect(proc, "holds");
+    client = contract_open(NULL);
+    stopped_ms = clock_ms();
+    proc_stop(proc);
+    EVENTUALLY(clock_ms() - stopped_ms > 1600);
+    proc_say(proc, "go");
+    proc_continue(proc);
+    (void)proc_expect(proc, "check 2");
+    (void)proc_expect(proc, "release HF_ELOST");
+    contract_release(contract_acquire(client, job.name));
+    ASSERT_GE(clock_ms() - stopped_ms, 2500);
+    proc_join(proc);
 }
 
 TEST(death, a_waiter_is_woken_by_the_holders_death)

@@ -205,7 +205,8 @@ static const struct hf__engine_ops standard_ops = {
     .schemes = "test",
     .dialects = "native",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DOWNGRADE,
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DOWNGRADE | HF_CAP_LOCK_DELAY |
+            HF_CAP_TOLD_BEFORE_REGRANT,
     .flags = HF__RESERVES_TOKENS,
     .size = sizeof(struct engine),
     .open = test_open,
@@ -218,6 +219,7 @@ static const struct hf__engine_ops standard_ops = {
     .downgrade = test_downgrade,
     .list = test_query,
     .version_read = test_query,
+    .version_commit = test_query,
     .farewell = test_farewell,
     .flush = test_flush,
 };

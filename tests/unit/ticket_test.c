@@ -165,6 +165,23 @@ static void keep_text(const char *text, size_t len, void *ctx)
     (void)snprintf(ctx, 8192, "%.*s", (int)len, text);
 }
 
+TEST(ticket, one_that_lost_its_place_while_asking_asks_anew)
+{
+    struct core_ask ask;
+    struct hf__ticket *ticket;
+
+    core_open("");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ticket = core_last(CORE_ACQUIRE);
+    core_lost(ticket);
+    core_advance_ms(0);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    ASSERT_EQ(core_last(CORE_ACQUIRE), ticket);
+    core_granted(ticket, 3, 1);
+    ASSERT_EQ(ask.rc, 0);
+    core_end(&ask);
+}
+
 TEST(reaper, shows_in_the_metrics_what_is_not_confirmed)
 {
     struct core_ask ask;
@@ -215,6 +232,110 @@ TEST(reaper, a_release_that_is_unknown_becomes_a_withdrawal)
     core_advance_ms(50);
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
     ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+}
+
+/* Release a lock of 3 s while the first answer is lost, and the withdrawal is
+ * answered @after_ms later: what hf_release() says. */
+static int release_in_doubt(int64_t after_ms)
+{
+    struct hf__waiter waiter;
+    struct core_ask ask;
+    hf_client *client = core_open("ttl=3s&retry.base=50ms&retry.jitter=0");
+    struct hf__ticket *ticket;
+
+    (void)core_take(&ask, "jobs", 3, 1);
+    ticket = core_last(CORE_ACQUIRE);
+    hf__waiter_init(&waiter);
+    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    hf__hold_part(ask.hold, HF_RELEASED);
+    (void)hf__gate_release(ticket, &waiter);
+    hf__client_leave(client);
+    core_unknown(ticket);
+    core_advance_ms(after_ms);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    ASSERT_GE(core_count(CORE_WITHDRAW), 1);
+    core_left(ticket, 0);
+    core_end(&ask);
+    return waiter.rc;
+}
+
+TEST(reaper, a_doubtful_release_is_one_while_a_lease_covers_it)
+{
+    ASSERT_EQ(release_in_doubt(1000), 0);
+}
+
+TEST(reaper, a_doubtful_release_is_unknown_after_the_lease)
+{
+    ASSERT_EQ(release_in_doubt(3000), HF_EUNKNOWN);
+}
+
+TEST(reaper, a_doubtful_release_is_unknown_where_a_session_carried_it)
+{
+    core_traits(HF_CAP_PUSH | HF_CAP_LEASED, 0);
+    ASSERT_EQ(release_in_doubt(1000), HF_EUNKNOWN);
+}
+
+TEST(reaper, a_lost_lock_stays_closed_for_lock_delay)
+{
+    struct core_ask ask;
+
+    core_open("ttl=3s&lock_delay=8s");
+    (void)core_take(&ask, "jobs", 3, 1);
+    core_stop_ms(5000); /* the claim ended at 2,938 ms */
+    ASSERT_EQ(hf_check(ask.hold), HF_LOST);
+    core_end(&ask);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
+    core_advance_ms(2938 + 8000 - 5000 - 1);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
+    core_advance_ms(1);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+}
+
+TEST(reaper, a_new_connection_does_not_shorten_lock_delay)
+{
+    struct core_ask ask;
+
+    core_open("ttl=3s&lock_delay=8s");
+    (void)core_take(&ask, "jobs", 3, 1);
+    core_advance_ms(3000);
+    ASSERT_EQ(hf_check(ask.hold), HF_LOST);
+    core_hold_connection(true);
+    core_down(HF_EUNAVAILABLE);
+    core_connected();
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
+    core_end(&ask);
+    core_advance_ms(8000);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+}
+
+TEST(reaper, closing_does_not_open_a_lost_lock_in_its_lock_delay)
+{
+    struct core_ask ask;
+    int64_t closed_ns;
+
+    core_open("ttl=3s&lock_delay=1m&io_timeout=5s");
+    (void)core_take(&ask, "jobs", 3, 1);
+    core_advance_ms(3000);
+    core_end(&ask);
+    core_auto();
+    closed_ns = core_now_ns();
+    core_close();
+    ASSERT_EQ(core_now_ns(), closed_ns); /* nothing to wait for */
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
+    ASSERT_EQ(core_count(CORE_FAREWELL), 0);
+}
+
+TEST(query, a_commit_without_an_answer_is_unknown)
+{
+    hf_client *client = core_open("io_timeout=1s");
+    uint64_t version;
+    hf_error err;
+
+    ASSERT_RC(hf_version_read(client, "v", &version, &err), HF_EUNAVAILABLE,
+              &err);
+    ASSERT_FALSE(hf__query_wanted(core_query()));
+    ASSERT_RC(hf_version_commit(client, "v", 1, &version, &err), HF_EUNKNOWN,
+              &err);
 }
 
 TEST(reaper, a_grant_that_meets_the_withdrawal_is_not_delivered)
