@@ -263,9 +263,10 @@ TEST(local, a_renewed_lease_lasts)
     const char *dir = tempdir_new();
     struct side *a = side_new(dir);
     struct side *b = side_new(dir);
-    struct ask *held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 200, 1, false);
+    struct ask *held =
+        side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 1500, 1, false);
     struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
-    int64_t end_ns = hf__now() + 500 * HF_MS;
+    int64_t end_ns = hf__now() + 1800 * HF_MS;
 
     while (hf__now() < end_ns) {
         ASSERT_EQ(side_renew(a, held), RENEWED);
