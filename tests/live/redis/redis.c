@@ -15,7 +15,7 @@ enum { ANSWER_MAX = 1 << 20 };
 
 const char *redis_program(void)
 {
-    const char *given = getenv("HOLDFAST_REDIS_SERVER");
+    const char *given = getenv("HOLDFAST_TEST_REDIS_SERVER");
 
     return given && given[0] ? given : "redis-server";
 }

@@ -8,7 +8,7 @@
 #include "test.h"
 #include "test_client.h"
 
-/* The server to start: HOLDFAST_REDIS_SERVER, or redis-server. */
+/* The server to start: HOLDFAST_TEST_REDIS_SERVER, or redis-server. */
 const char *redis_program(void);
 /* A server without persistence; stopped when the test is over. */
 struct server *redis_start(void);

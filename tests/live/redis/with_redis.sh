@@ -38,7 +38,7 @@ start() {
         url=rediss://locker:s3cret@127.0.0.1:$port
         ;;
     esac
-    serve "$log" "${HOLDFAST_REDIS_SERVER:-redis-server}" --save "" --appendonly no --dir "$dir" \
+    serve "$log" "${HOLDFAST_TEST_REDIS_SERVER:-redis-server}" --save "" --appendonly no --dir "$dir" \
         "${options[@]}"
     await says 'ready to accept connections' "$log"
 }

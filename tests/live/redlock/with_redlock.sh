@@ -19,7 +19,7 @@ start() {
     for ((i = 0; i < n; i++)); do
         log=$dir/log.$i
         mkdir -p "$dir/$i"
-        serve "$log" "${HOLDFAST_REDIS_SERVER:-redis-server}" --port $(($1 + i)) --bind 127.0.0.1 \
+        serve "$log" "${HOLDFAST_TEST_REDIS_SERVER:-redis-server}" --port $(($1 + i)) --bind 127.0.0.1 \
             --save "" --dir "$dir/$i" --appendonly yes --appendfsync always
         await says 'ready to accept connections' "$log" || return 1
         hosts=$hosts${hosts:+,}127.0.0.1:$(($1 + i))
