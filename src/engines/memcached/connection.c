@@ -7,8 +7,8 @@
  * meta commands, and one that was started without item numbers (-C) cannot
  * delete what is ours and nothing else.
  *
- * Failure: something that is no answer, an answer overdue, the end of the
- * stream: the connection is dropped, each call is told so in order, then the
+ * Failure: something that is no answer, or none to the command that is under
+ * way, an answer overdue or too long, the end of the stream: the connection is dropped, each call is told so in order, then the
  * core. Item numbers start again with the server, so none is believed on
  * another connection than that on which it was told (epoch).
  */
@@ -140,6 +140,22 @@ static void not_memcached(struct hf__memcached *memcached)
     hf__memcached_fail(memcached, &err);
 }
 
+/* Is it an answer to the first call? Others must not see it: they take apart
+ * what has another shape. */
+static bool is_answer(struct hf__memcached *memcached,
+                      const struct hf__meta *meta)
+{
+    struct hf__memcached_call *first;
+
+    if (memcached->calls_n == 0)
+        return false;
+    first = call_at(memcached, 0);
+    if (((unsigned)first->answers & 1u << meta->kind) == 0)
+        return false;
+    return meta->kind != HF__META_STAT ||
+           ++first->lines <= HF__MEMCACHED_LINES_MAX;
+}
+
 /* One whole answer, if there is one. */
 static bool take_answer(struct hf__memcached *memcached)
 {
@@ -150,7 +166,8 @@ static bool take_answer(struct hf__memcached *memcached)
     size_t used = 0;
     int rc = hf__meta_parse(from, stream->in.len - stream->in_at, &meta, &used);
 
-    if (rc == HF__META_BAD || (rc == HF__META_WHOLE && memcached->calls_n == 0))
+    if (rc == HF__META_BAD ||
+        (rc == HF__META_WHOLE && !is_answer(memcached, &meta)))
         not_memcached(memcached);
     if (rc != HF__META_WHOLE || memcached->may_close)
         return false;
@@ -237,9 +254,9 @@ static void on_settings(struct hf__memcached *memcached,
 }
 
 static int ask(struct hf__memcached *memcached, hf__memcached_reply_fn *done,
-               const char *line)
+               enum hf__memcached_answers answers, const char *line)
 {
-    struct hf__memcached_call call = {.done = done};
+    struct hf__memcached_call call = {.done = done, .answers = answers};
     size_t mark = memcached->stream.out.len;
 
     hf__buf_add(&memcached->stream.out, line);
@@ -252,8 +269,9 @@ static void stream_opened(struct hf__stream *stream)
         HF_CONTAINER_OF(stream, struct hf__memcached, stream);
     hf_error err;
 
-    if (ask(memcached, on_version, "version\r\n") == 0 &&
-        ask(memcached, on_settings, "stats settings\r\n") == 0)
+    if (ask(memcached, on_version, HF__MEMCACHED_VERSION, "version\r\n") == 0 &&
+        ask(memcached, on_settings, HF__MEMCACHED_STATS,
+            "stats settings\r\n") == 0)
         return;
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
     down(memcached, &err);

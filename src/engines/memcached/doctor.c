@@ -85,8 +85,10 @@ int hf__memcached_doctor(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
     struct hf__memcached *memcached = (struct hf__memcached *)engine;
-    struct hf__memcached_call settings = {.done = on_settings, .query = query};
-    struct hf__memcached_call stats = {.done = on_stats, .query = query};
+    struct hf__memcached_call settings = {
+        .done = on_settings, .answers = HF__MEMCACHED_STATS, .query = query};
+    struct hf__memcached_call stats = {
+        .done = on_stats, .answers = HF__MEMCACHED_STATS, .query = query};
     struct hf__buf *out = &memcached->stream.out;
     size_t mark = out->len;
     hf_error why;

@@ -181,7 +181,11 @@ static bool read_holder(const struct hf__meta *meta, char *to, size_t size)
     size_t owner_len = line_of(meta, 2, &owner);
 
     if (!owner || host_len <= TICKET_LEN || host_len > 200 || pid_len > 20 ||
-        owner_len > HF_OWNER_MAX || host[TICKET_LEN] != ':')
+        owner_len > HF_OWNER_MAX || host[TICKET_LEN] != ':' ||
+        hf__name_check_text("host", host, host_len, 1, 200, NULL) != 0 ||
+        hf__name_check_text("pid", pid, pid_len, 0, 20, NULL) != 0 ||
+        hf__name_check_text("owner", owner, owner_len, 0, HF_OWNER_MAX, NULL) !=
+            0)
         return false;
     (void)snprintf(to, size, "%.*s:%.*s (%.*s)",
                    (int)(host_len - TICKET_LEN - 1), host + TICKET_LEN + 1,
@@ -212,10 +216,12 @@ static void on_deleted(struct hf__memcached *memcached,
 
 /* The command behind @mark is one of @ticket. */
 static int send_it(struct hf__memcached *memcached, size_t mark,
-                   hf__memcached_reply_fn *done, struct hf__ticket *ticket,
-                   hf_error *err)
+                   hf__memcached_reply_fn *done,
+                   enum hf__memcached_answers answers,
+                   struct hf__ticket *ticket, hf_error *err)
 {
-    struct hf__memcached_call call = {.done = done, .ticket = ticket};
+    struct hf__memcached_call call = {
+        .done = done, .answers = answers, .ticket = ticket};
     int rc = hf__memcached_sent(memcached, mark, &call, err);
 
     mine(memcached, ticket)->calls += rc == 0;
@@ -232,7 +238,7 @@ static int send_look_at(struct hf__memcached *memcached,
     hf__buf_add(out, "mg ");
     hf__buf_add(out, key);
     hf__buf_add(out, " v c\r\n");
-    return send_it(memcached, mark, on_looked, ticket, err);
+    return send_it(memcached, mark, on_looked, HF__MEMCACHED_LOOK, ticket, err);
 }
 
 static int send_look(struct hf__memcached *memcached, struct hf__ticket *ticket,
@@ -271,7 +277,7 @@ static int send_store(struct hf__memcached *memcached,
     hf__buf_add(out, "\r\n");
     hf__buf_append(out, value, len);
     hf__buf_add(out, "\r\n");
-    rc = send_it(memcached, mark, on_stored, ticket, err);
+    rc = send_it(memcached, mark, on_stored, HF__MEMCACHED_STORE, ticket, err);
     return rc == 0 ? send_look_at(memcached, ticket, key, err) : rc;
 }
 
@@ -288,7 +294,8 @@ static int send_delete(struct hf__memcached *memcached,
     hf__buf_add(out, " C");
     hf__buf_add_number(out, cas);
     hf__buf_add(out, "\r\n");
-    return send_it(memcached, mark, on_deleted, ticket, err);
+    return send_it(memcached, mark, on_deleted, HF__MEMCACHED_DELETE, ticket,
+                   err);
 }
 
 /* The number of our item; 0 if we have to look. */
@@ -413,7 +420,8 @@ static void on_stored(struct hf__memcached *memcached,
 }
 
 /* It is ours, with this number: stored just now, or by a request whose answer
- * was lost, or it is to be renewed or deleted. */
+ * was lost, or it is to be renewed or deleted. It is stored again once: a
+ * server could show it as ours and refuse to store it for ever. */
 static int go_on(struct hf__memcached *memcached, struct hf__ticket *ticket,
                  uint64_t cas, int64_t stored_ns)
 {
@@ -423,13 +431,14 @@ static int go_on(struct hf__memcached *memcached, struct hf__ticket *ticket,
     m->epoch = memcached->epoch;
     if (m->leaving)
         return send_delete(memcached, ticket, cas, /* err= */ NULL);
-    if (stored_ns != 0)
+    if (stored_ns != 0) {
         granted(memcached, ticket, stored_ns);
-    else if (m->full)
+        return 0;
+    }
+    if (m->full || m->repeated)
         return HF_ENOSPACE;
-    else
-        return send_store(memcached, ticket, cas, /* err= */ NULL);
-    return 0;
+    m->repeated = true;
+    return send_store(memcached, ticket, cas, /* err= */ NULL);
 }
 
 /* It is not there, or (@meta) another's. */
@@ -511,6 +520,7 @@ int hf__memcached_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
         return hf__fail(err, HF_EINVAL,
                         "the longest lease of Memcached is 30 days");
     m->known = m->asking = true;
+    m->repeated = false;
     rc = send_store(memcached, ticket, /* cas= */ 0, err);
     if (rc == 0)
         return 0;
@@ -567,7 +577,7 @@ int hf__memcached_renew(struct hf__engine *engine, struct hf__ticket **tickets,
         uint64_t cas = known_cas(memcached, tickets[i]);
         int rc;
 
-        m->full = false; /* is found out anew */
+        m->full = m->repeated = false; /* is found out anew */
         if (cas == 0 || m->calls > 0)
             rc = send_look(memcached, tickets[i], err);
         else

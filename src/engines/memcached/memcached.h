@@ -23,8 +23,28 @@ typedef void hf__memcached_reply_fn(struct hf__memcached *memcached,
                                     const struct hf__memcached_call *call,
                                     const struct hf__meta *meta);
 
+/* What a server may answer to a command: bits 1 << enum hf__meta_kind. An
+ * answer of another shape ends the connection. */
+enum hf__memcached_answers {
+    HF__MEMCACHED_VERSION = 1 << HF__META_VERSION | 1 << HF__META_ERROR,
+    HF__MEMCACHED_STATS =
+        1 << HF__META_STAT | 1 << HF__META_END | 1 << HF__META_ERROR,
+    HF__MEMCACHED_STORE = 1 << HF__META_HD | 1 << HF__META_NS |
+                          1 << HF__META_EX | 1 << HF__META_NF |
+                          1 << HF__META_ERROR,
+    HF__MEMCACHED_LOOK =
+        1 << HF__META_VA | 1 << HF__META_EN | 1 << HF__META_ERROR,
+    HF__MEMCACHED_DELETE = 1 << HF__META_HD | 1 << HF__META_EX |
+                           1 << HF__META_NF | 1 << HF__META_ERROR
+};
+
+/* Lines of one answer; a server has about a hundred. */
+enum { HF__MEMCACHED_LINES_MAX = 1024 };
+
 struct hf__memcached_call {
     hf__memcached_reply_fn *done;
+    enum hf__memcached_answers answers;
+    uint32_t lines;            /* of STATS, so far */
     struct hf__ticket *ticket; /* NULL: none, or forgotten meanwhile */
     struct hf__query *query;
     int64_t sent_ns;
@@ -37,6 +57,7 @@ struct hf__memcached_ticket {
     uint32_t calls; /* under way */
     int64_t stored_ns; /* when the store was sent that has just succeeded */
     bool full;         /* … or was refused for want of memory */
+    bool repeated;     /* stored a second time, since the core asked */
     bool known;        /* the server may have something of it */
     bool asking;       /* an acquire has not been reported yet */
     bool leaving;      /* withdraw() or release() was called */
