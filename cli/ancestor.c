@@ -64,7 +64,7 @@ static bool matches(const char *entry, size_t len, uint64_t engine,
 
 bool ancestor_holds(hf_client *client, const char *name)
 {
-    const char *held = getenv(ANCESTOR_VARIABLE);
+    const char *held = secure_getenv(ANCESTOR_VARIABLE);
     char encoded[3 * HF_NAME_MAX + 1];
 
     if (!held || strlen(name) > HF_NAME_MAX)
@@ -86,7 +86,7 @@ bool ancestor_holds(hf_client *client, const char *name)
 
 char *ancestor_list(hf_client *client, const hf_hold *hold)
 {
-    const char *held = getenv(ANCESTOR_VARIABLE);
+    const char *held = secure_getenv(ANCESTOR_VARIABLE);
     char encoded[3 * HF_NAME_MAX + 1];
     char *list;
 

@@ -268,14 +268,9 @@ static bool is_given(const char *variable, const char *const pairs[][2],
  * does not fall back to another engine; NULL if there is nothing to keep. */
 static char *without_secret(const char *variable)
 {
-    char *copy;
-
     if (strncmp(variable, "HOLDFAST_URL=", 13) != 0)
         return NULL;
-    copy = strdup(variable);
-    if (copy)
-        secret_remove(copy);
-    return copy;
+    return secret_hidden(variable, /* mask= */ NULL);
 }
 
 char **child_environment(const char *const pairs[][2], size_t n)

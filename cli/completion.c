@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "options.h"
+#include "secret.h"
 
 static const char help[] =
     "Usage: holdfast completion bash|zsh|fish\n"
@@ -224,7 +225,8 @@ static int completion_main(const struct verb *verb, int argc, char **argv)
     else if (strcmp(words.word[0], "fish") == 0)
         print_fish();
     else
-        return cli_usage("bash, zsh or fish, not \"%s\"", words.word[0]);
+        return cli_usage("bash, zsh or fish, not \"%s\"",
+                         secret_shown(words.word[0]));
     return CLI_DONE;
 }
 

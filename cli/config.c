@@ -115,10 +115,10 @@ static void check_value(struct lint *lint, hf_config *scratch, const char *key,
 
 static void check_secret(struct lint *lint, const char *key, const char *value)
 {
-    if (strcmp(key, "password") == 0)
+    if (strcmp(key, "password") == 0 || strcmp(key, "acl") == 0)
         finding(lint, "warning",
-                "a password in a file that is copied around; use "
-                "password_file");
+                "a secret in a file that is copied around; a password goes "
+                "to password_file");
     if (strcmp(key, "url") == 0 && secret_has(value))
         finding(lint, "warning",
                 "a password inside the URL; use password_file");
@@ -208,8 +208,8 @@ static int check_file(const char *path)
     size_t room = 0;
 
     if (!file || !scratch) {
-        fprintf(stderr, "holdfast: cannot read %s: %s\n", text_safe(path),
-                strerror(errno));
+        fprintf(stderr, "holdfast: cannot read %s: %s\n",
+                text_safe(secret_shown(path)), strerror(errno));
         hf_config_free(scratch);
         return CLI_CONFIG;
     }
@@ -265,30 +265,34 @@ static const char *from_environment(const char *key)
     return value && *value ? value : NULL;
 }
 
+/* @value, of which nothing secret may be seen; static. */
+static const char *hidden(const char *key, const char *value)
+{
+    static char *shown;
+    char *pair = NULL;
+
+    free(shown);
+    shown = NULL;
+    if (asprintf(&pair, "%s=%s", key, value) >= 0)
+        shown = secret_hidden(pair, "***");
+    free(pair);
+    return shown ? strchr(shown, '=') + 1 : "***";
+}
+
 /* The value in force and its origin; the same order as the library's. */
 static const char *in_force(const hf_key_info *key, const char **ret_from)
 {
     const char *set = cli.config ? hf_config_get(cli.config, key->name) : NULL;
     const char *variable = from_environment(key->name);
-    static char shown[1024];
 
     *ret_from = "option";
-    if (strcmp(key->name, "url") == 0 && cli.url) {
-        snprintf(shown, sizeof(shown), "%s", cli.url);
-        secret_wipe(shown);
-        return shown;
-    }
+    if (strcmp(key->name, "url") == 0 && cli.url)
+        return hidden("url", cli.url);
     if (cli_was_set(key->name))
         return set;
     *ret_from = "environment";
-    if (variable) {
-        snprintf(shown, sizeof(shown), "%s", variable);
-        secret_wipe(shown);
-        return strcmp(key->name, "password") == 0 ||
-                       strcmp(key->name, "acl") == 0
-                   ? "***"
-                   : shown;
-    }
+    if (variable)
+        return hidden(key->name, variable);
     *ret_from = set && strcmp(set, key->standard) != 0 ? "file" : "standard";
     if (strcmp(key->name, "url") == 0 && (!set || !*set))
         return "local:";
@@ -354,7 +358,8 @@ static int config_main(const struct verb *verb, int argc, char **argv)
             cli.config_path = words.word[1];
         return show();
     }
-    return cli_usage("config check or config show, not \"%s\"", words.word[0]);
+    return cli_usage("config check or config show, not \"%s\"",
+                     secret_shown(words.word[0]));
 }
 
 const struct verb verb_config = {

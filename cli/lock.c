@@ -59,11 +59,11 @@ static void name_owner(void)
 {
     char host[HOST_NAME_MAX + 1] = "localhost";
     char user[32] = "";
-    const char *name = getenv("LOGNAME");
+    const char *name = secure_getenv("LOGNAME");
     hf_error err;
 
     if (!name || !*name)
-        name = getenv("USER");
+        name = secure_getenv("USER");
     if (name && *name && strlen(name) < sizeof(user))
         snprintf(user, sizeof(user), "%s", name);
     else

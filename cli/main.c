@@ -180,11 +180,11 @@ static int load_file(const char *path, bool *found)
 
 bool cli_user_config(char *path, size_t size)
 {
-    const char *base = getenv("XDG_CONFIG_HOME");
+    const char *base = secure_getenv("XDG_CONFIG_HOME");
     const char *tail = "/holdfast/holdfast.conf";
 
     if (!base || base[0] != '/') {
-        base = getenv("HOME");
+        base = secure_getenv("HOME");
         tail = "/.config/holdfast/holdfast.conf";
     }
     if (!base || base[0] != '/')
@@ -225,15 +225,15 @@ int cli_load_config(void)
 
     if (cli.profile) {
         fprintf(stderr, "holdfast: no profile [%s] in %s\n",
-                text_safe(cli.profile),
-                cli.config_path ? text_safe(cli.config_path)
+                text_safe(secret_shown(cli.profile)),
+                cli.config_path ? text_safe(secret_shown(cli.config_path))
                                 : "~/.config/holdfast/holdfast.conf or "
                                   "/etc/holdfast/holdfast.conf");
         return CLI_CONFIG;
     }
     if (cli.config_path) {
         fprintf(stderr, "holdfast: cannot read %s: %s\n",
-                text_safe(cli.config_path), strerror(ENOENT));
+                text_safe(secret_shown(cli.config_path)), strerror(ENOENT));
         return CLI_CONFIG;
     }
     return 0;
@@ -303,11 +303,15 @@ static int unknown_verb(const char *name)
 
     const char *near = options_nearest(name, names, n);
     if (near)
-        return cli_usage("no verb \"%s\"; did you mean: holdfast %s?", name,
-                         near);
+        return cli_usage("no verb \"%s\"; did you mean: holdfast %s?",
+                         secret_shown(name), near);
+    if (strstr(name, "://"))
+        return cli_usage("no verb \"%s\"; a URL goes with a verb: holdfast ls "
+                         "-u URL",
+                         secret_shown(name));
     return cli_usage("no verb \"%s\"; to run a command: holdfast run NAME -- "
                      "%s",
-                     name, name);
+                     secret_shown(name), secret_shown(name));
 }
 
 static int print_verb_help(const char *name)

@@ -30,7 +30,7 @@ static int set_pair(const char *value)
     const char *equals = strchr(value, '=');
 
     if (!equals || equals == value)
-        return cli_usage("-o takes key=value, not \"%s\"", value);
+        return cli_usage("-o takes key=value");
 
     char *key = strndup(value, (size_t)(equals - value));
     if (!key)
@@ -193,8 +193,9 @@ static int unknown(const struct option *const *tables, const char *text)
 
     const char *near = options_nearest(text, names, n);
     if (near)
-        return cli_usage("unknown option --%s; did you mean --%s?", text, near);
-    return cli_usage("unknown option --%s", text);
+        return cli_usage("unknown option --%s; did you mean --%s?",
+                         secret_shown(text), near);
+    return cli_usage("unknown option --%s", secret_shown(text));
 }
 
 static int set_number(const struct option *option, const char *value)
@@ -203,7 +204,7 @@ static int set_number(const struct option *option, const char *value)
 
     if (!options_number(value, INT64_MAX, &number))
         return cli_usage("--%s takes a number, not \"%s\"", option->name,
-                         value);
+                         secret_shown(value));
     *(int64_t *)option->to = (int64_t)number;
     return 0;
 }
@@ -213,7 +214,7 @@ static int set_duration(const struct option *option, const char *value)
     if (!options_duration(value, option->to))
         return cli_usage("--%s takes a duration (250ms, 30s, 5m, 2h, or "
                          "seconds), not \"%s\"",
-                         option->name, value);
+                         option->name, secret_shown(value));
     return 0;
 }
 
@@ -323,7 +324,7 @@ static int take_word(const struct verb *verb, struct words *words, char *word)
     if (words->n == words->wanted)
         return cli_usage("one argument too many: \"%s\"; see holdfast %s "
                          "--help",
-                         word, verb->name);
+                         secret_shown(word), verb->name);
     words->word[words->n++] = word;
     return 0;
 }

@@ -5,13 +5,16 @@
 
 #include <stdbool.h>
 
-/* Overwrite with '*' the password of a URL, and the value of "key=value" and
- * of a URL's query where the key names a secret, in place. */
-void secret_wipe(char *text);
-/* True if secret_wipe() would change @text. */
+/* A copy of a URL or a "key=value" with @mask for what is secret, or without
+ * it if @mask is NULL; free() it. NULL without memory. */
+char *secret_hidden(const char *text, const char *mask);
+/* True if there is a secret in @text. */
 bool secret_has(const char *text);
-/* Take it out instead: what is left names the same engine. */
-void secret_remove(char *text);
+/* For a message that quotes a word of the command line: without secrets, and
+ * cut; valid until the next but one call. */
+const char *secret_shown(const char *word);
+/* Overwrite the secrets of @text in place; the text may end sooner. */
+void secret_wipe(char *text);
 /* True if the child must not see this NAME=VALUE of our environment. */
 bool secret_variable(const char *variable);
 

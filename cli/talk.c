@@ -168,7 +168,7 @@ static void fit(char *line, size_t columns)
 
 static bool can_redraw(void)
 {
-    const char *term = getenv("TERM");
+    const char *term = secure_getenv("TERM");
 
     return term && strcmp(term, "dumb") != 0;
 }

@@ -59,7 +59,7 @@ void task_echo_interrupt(const struct watch *watch)
 
 void task_shell(const char *string, char *argv[4])
 {
-    const char *shell = getenv("SHELL");
+    const char *shell = secure_getenv("SHELL");
 
     argv[0] = (char *)(uintptr_t)(shell && *shell ? shell : "/bin/sh");
     argv[1] = (char *)(uintptr_t) "-c";

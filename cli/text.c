@@ -212,8 +212,8 @@ char *text_age(int64_t ms, char to[TEXT_AGE])
 
 bool text_colours(FILE *file)
 {
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
+    const char *no_color = secure_getenv("NO_COLOR");
+    const char *term = secure_getenv("TERM");
 
     if (cli.no_color || (no_color && *no_color) || !isatty(fileno(file)))
         return false;

@@ -273,6 +273,12 @@ typedef struct hf_key_info {
 typedef int hf_key_cb(const hf_key_info *key, void *ctx); /* non-zero stops */
 /** Calls @each for every key there is. */
 HF_API int hf_config_keys(hf_key_cb *each, void *ctx);
+/** Write @text, a URL or "key=value", to @to with @mask in place of every
+ *  secret; without a mask (NULL) secrets are taken out, and a URL names the same
+ *  engine. What follows the scheme of a malformed URL is a secret. The text is
+ *  cut to @size; returns its whole length, as snprintf(3) does. */
+HF_API size_t hf_redact(const char *text, const char *mask, char *to,
+                        size_t size);
 
 /*
  * Clients

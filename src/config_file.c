@@ -30,6 +30,8 @@
 
 #include "config.h"
 #include "error.h"
+#include "url.h"
+#include "value.h"
 
 enum { FILE_MAX = 1 << 20 };
 
@@ -159,10 +161,9 @@ static int set_key(struct file *file, const char *key, const char *value)
                                   &inner);
     if (rc != 0)
         return fail_at(file, rc, inner.text);
-    if (strcmp(key, "password") == 0 || strcmp(key, "acl") == 0)
-        file->has_secret = true;
-    if (strcmp(key, "url") == 0 && strchr(value, '@'))
-        file->has_secret = true;
+    file->has_secret |= strcmp(key, "password") == 0 ||
+                        strcmp(key, "acl") == 0 ||
+                        (strcmp(key, "url") == 0 && hf__url_has_secret(value));
     return 0;
 }
 
@@ -217,9 +218,12 @@ static int read_lines(struct file *file, char *text)
         if (rc != 0)
             return rc;
     }
-    if (file->profile && !file->profile_found)
+    if (file->profile && !file->profile_found) {
+        char shown[HF__VALUE_WORD];
+
         return hf__fail(file->err, HF_ENOTFOUND, "%s: there is no profile [%s]",
-                        file->source, file->profile);
+                        file->source, hf__value_quote(file->profile, shown));
+    }
     return 0;
 }
 
@@ -322,6 +326,17 @@ static int load(hf_config *config, int fd, const char *path,
     return rc;
 }
 
+/* The path may be a URL that stands in the wrong place. */
+static int no_file(const char *path, int number, hf_error *err)
+{
+    char shown[256];
+
+    (void)hf_redact(path, "***", shown, sizeof(shown));
+    return hf__fail_engine(err, number == ENOENT ? HF_ENOTFOUND : HF_ECONFIG,
+                           number, "%s: cannot be opened: %s", shown,
+                           strerror(number));
+}
+
 int hf_config_load(hf_config *config, const char *path, const char *profile,
                    hf_error *err)
 {
@@ -333,8 +348,7 @@ int hf_config_load(hf_config *config, const char *path, const char *profile,
                         "hf_config_load: config or path is NULL");
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return hf__fail_engine(err, errno == ENOENT ? HF_ENOTFOUND : HF_ECONFIG,
-                               errno, "%s: cannot be opened: %m", path);
+        return no_file(path, errno, err);
     rc = load(config, fd, path, profile, err);
     close(fd);
     return rc;

@@ -4,7 +4,8 @@
  *
  * A pure parser: text in, struct out, no name is resolved and no file touched.
  * The text is read once from left to right; while it is read, a second text is
- * built beside it in which every secret is "***". That one is for people.
+ * built beside it in which every secret is "***". That one is for people, and
+ * nothing else in library or command decides what is a secret (hf_redact).
  *
  *   wrapper+ scheme: // user:password@ host:port,host /path ?key=value&…
  *   └prefix()──────┘ └authority()────────────────────┘└path┘└query()──┘
@@ -23,8 +24,16 @@ struct reader {
     const char *at;
     struct hf__url *url;
     struct hf__buf shown; /* becomes url->redacted */
+    const char *mask;     /* in place of a secret; NULL: nothing */
     hf_error *err;
 };
+
+static void forget(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    hf__free(secret);
+}
 
 void hf__url_free(struct hf__url *url)
 {
@@ -39,12 +48,12 @@ void hf__url_free(struct hf__url *url)
 
         url->query = pair->next;
         hf__free(pair->key);
-        hf__free(pair->value);
+        forget(pair->value);
         hf__free(pair);
     }
     hf__free(url->scheme);
     hf__free(url->user);
-    hf__free(url->password);
+    forget(url->password);
     hf__free(url->path);
     hf__free(url->redacted);
     hf__free(url);
@@ -94,6 +103,7 @@ static int decode(const char *from, size_t len, const char *what,
             int low = len - i > 2 ? hex(from[i + 2]) : -1;
 
             if (high < 0 || low < 0) {
+                explicit_bzero(text, n);
                 hf__free(text);
                 return hf__fail(err, HF_ECONFIG,
                                 "URL: a %% in the %s is not followed by two "
@@ -104,6 +114,7 @@ static int decode(const char *from, size_t len, const char *what,
             i += 2;
         }
         if (c < 0x20 || c == 0x7f) {
+            explicit_bzero(text, n);
             hf__free(text);
             return hf__fail(err, HF_ECONFIG,
                             "URL: there is a control character in the %s",
@@ -221,7 +232,10 @@ static int userinfo(struct reader *reader, const char *text, size_t len)
                     reader->err);
         if (rc != 0)
             return rc;
-        hf__buf_add(&reader->shown, ":***");
+        if (reader->mask) {
+            hf__buf_add_char(&reader->shown, ':');
+            hf__buf_add(&reader->shown, reader->mask);
+        }
     }
     hf__buf_add_char(&reader->shown, '@');
     return 0;
@@ -356,9 +370,13 @@ static int path(struct reader *reader)
     return decode(text, len, "path", &reader->url->path, reader->err);
 }
 
-/* Whatever is, or looks like, a secret: shown as ***. */
+/* Whatever is, or looks like, a secret; a file's name is none. */
 static bool is_secret(const char *key)
 {
+    size_t len = strlen(key);
+
+    if (len > 5 && strcasecmp(key + len - 5, "_file") == 0)
+        return false;
     return strcasestr(key, "pass") || strcasestr(key, "secret") ||
            strcasestr(key, "acl") || strcasestr(key, "token") ||
            strcasestr(key, "pwd");
@@ -369,12 +387,13 @@ static void show_pair(struct reader *reader, const struct hf__url_pair *pair,
 {
     const char *equals = memchr(text, '=', len);
 
-    if (!is_secret(pair->key) || strcmp(pair->key, "password_file") == 0) {
+    if (!is_secret(pair->key)) {
         hf__buf_append(&reader->shown, text, len);
         return;
     }
-    hf__buf_append(&reader->shown, text, (size_t)(equals - text));
-    hf__buf_add(&reader->shown, "=***");
+    hf__buf_append(&reader->shown, text, (size_t)(equals - text) + 1);
+    if (*pair->value && reader->mask)
+        hf__buf_add(&reader->shown, reader->mask);
 }
 
 /* key=value, already cut out. */
@@ -455,10 +474,11 @@ static int parse(struct reader *reader)
     return reader->url->redacted ? 0 : no_memory(reader->err);
 }
 
-int hf__url_parse(const char *text, struct hf__url **ret_url, hf_error *err)
+static int parse_masked(const char *text, const char *mask,
+                        struct hf__url **ret_url, hf_error *err)
 {
     HF_CLEANUP(hf__url_freep) struct hf__url *url = NULL;
-    struct reader reader = {.at = text, .err = err};
+    struct reader reader = {.at = text, .mask = mask, .err = err};
     int rc;
 
     url = hf__calloc(1, sizeof(*url));
@@ -472,4 +492,100 @@ int hf__url_parse(const char *text, struct hf__url **ret_url, hf_error *err)
 
     *ret_url = HF_STEAL(url);
     return 0;
+}
+
+int hf__url_parse(const char *text, struct hf__url **ret_url, hf_error *err)
+{
+    return parse_masked(text, "***", ret_url, err);
+}
+
+/* ---- for people ---------------------------------------------------------- */
+
+/* A URL, good or bad: of a bad one everything behind the scheme may belong to
+ * a password. */
+static void redact_url(struct hf__buf *shown, const char *text,
+                       const char *mask)
+{
+    HF_CLEANUP(hf__url_freep) struct hf__url *url = NULL;
+    const char *slashes = strstr(text, "://");
+
+    if (parse_masked(text, mask, &url, NULL) == 0) {
+        hf__buf_add(shown, url->redacted);
+    } else if (slashes || strchr(text, '@')) {
+        size_t len = slashes ? word_length(text) : 0;
+
+        if (len > 0 && text + len == slashes)
+            hf__buf_append(shown, text, len + 3);
+        hf__buf_add(shown, mask ? mask : "");
+    } else {
+        hf__buf_add(shown, text);
+    }
+}
+
+/* key=value with a key that is no beginning of a URL; the length of the key,
+ * or 0. */
+static size_t key_length(const char *text)
+{
+    size_t len = strcspn(text, "=:/@ ");
+
+    return text[len] == '=' ? len : 0;
+}
+
+/* The key may be percent-encoded: what is not well encoded names a secret. */
+static bool names_secret(const char *text, size_t len)
+{
+    char *key = NULL;
+    bool secret =
+        decode(text, len, "key", &key, /* err= */ NULL) != 0 || is_secret(key);
+
+    hf__free(key);
+    return secret;
+}
+
+static void redact(struct hf__buf *shown, const char *text, const char *mask)
+{
+    size_t key = key_length(text);
+    const char *value = text + key + 1;
+
+    if (key == 0) {
+        redact_url(shown, text, mask);
+        return;
+    }
+    hf__buf_append(shown, text, key + 1);
+    if (names_secret(text, key))
+        hf__buf_add(shown, *value && mask ? mask : "");
+    else if (strstr(value, "://"))
+        redact_url(shown, value, mask);
+    else
+        hf__buf_add(shown, value);
+}
+
+size_t hf_redact(const char *text, const char *mask, char *to, size_t size)
+{
+    struct hf__buf shown = {0};
+    size_t len = 0;
+
+    if (text)
+        redact(&shown, text, mask);
+    if (!hf__buf_failed(&shown))
+        len = shown.len;
+    if (to && size > 0)
+        hf__text_copy(to, size, len > 0 ? shown.text : "");
+    hf__buf_release(&shown);
+    return len;
+}
+
+bool hf__url_has_secret(const char *text)
+{
+    struct hf__buf with = {0};
+    struct hf__buf without = {0};
+    bool has;
+
+    redact(&with, text, "***");
+    redact(&without, text, /* mask= */ NULL);
+    has = hf__buf_failed(&with) || hf__buf_failed(&without) ||
+          strcmp(hf__buf_text(&with), hf__buf_text(&without)) != 0;
+    hf__buf_release(&with);
+    hf__buf_release(&without);
+    return has;
 }

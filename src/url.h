@@ -39,6 +39,9 @@ struct hf__url {
 };
 
 int hf__url_parse(const char *text, struct hf__url **ret_url, hf_error *err);
+/* Would hf_redact() hide something of @text? */
+bool hf__url_has_secret(const char *text);
+/* Wipes what is secret. */
 void hf__url_free(struct hf__url *url);
 static inline void hf__url_freep(struct hf__url **url)
 {

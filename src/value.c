@@ -78,14 +78,13 @@ const char *hf__value_nearest(const char *word, hf__value_word_fn *at, size_t n)
                : NULL;
 }
 
-/* A stretch of text that is safe to show: no control character, not long. */
+/* A stretch of text that is safe to show: no secret of a URL that stands in the
+ * wrong place, no control character, not long. */
 const char *hf__value_quote(const char *text, char to[HF__VALUE_WORD])
 {
-    size_t n = 0;
-
-    for (; *text && n < HF__VALUE_WORD - 1; text++)
-        to[n++] = (unsigned char)*text < 0x20 ? '?' : *text;
-    to[n] = '\0';
+    (void)hf_redact(text, "***", to, HF__VALUE_WORD);
+    for (char *at = to; *at; at++)
+        *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
     return to;
 }
 
@@ -132,7 +131,8 @@ static const struct unit *find_unit(const char *name)
     return NULL;
 }
 
-/* Digits with at most one point: value × 10^9, and what follows. */
+/* Digits with at most one point: value × 10^9, or INT64_MAX for what is too
+ * large, and what follows. */
 static bool read_number(const char *text, int64_t *ret_nano,
                         const char **ret_end)
 {
@@ -145,12 +145,13 @@ static bool read_number(const char *text, int64_t *ret_nano,
 
         if (__builtin_mul_overflow(nano, 10, &nano) ||
             __builtin_add_overflow(nano, digit, &nano))
-            return false;
+            nano = INT64_MAX;
     }
     if (*text == '.') {
         for (text++; *text >= '0' && *text <= '9'; text++, any = true) {
             scale /= 10;
-            nano += (*text - '0') * scale;
+            if (__builtin_add_overflow(nano, (*text - '0') * scale, &nano))
+                nano = INT64_MAX;
         }
     }
     *ret_nano = nano;
@@ -287,9 +288,9 @@ int hf__config_duration(const char *text, int64_t bare_unit_ms, bool forever,
     }
     is_whole = read_whole(text, &whole, &end) && *end != '.';
     if (!is_whole && !read_number(text, &nano, &end))
-        return text[strspn(text, "0123456789")] == '\0' && *text
-                   ? too_long(text, err)
-                   : bad_duration(text, err);
+        return bad_duration(text, err);
+    if (nano == INT64_MAX)
+        return too_long(text, err);
 
     unit = find_unit(end);
     if (!unit && *end == '\0' && bare_unit_ms > 0)

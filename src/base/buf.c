@@ -5,6 +5,9 @@
  * The size doubles, so appending n bytes one by one costs O(n). Failure:
  * memory runs out once, the buffer keeps what it has, drops the rest and says
  * so when asked. A text with a hole in its middle is never handed over.
+ *
+ * A text may have a password in it (a login on its way to a server), so memory
+ * that is given back is wiped, also when the text grows.
  */
 #include "base/buf.h"
 
@@ -14,6 +17,8 @@ enum { FIRST_SIZE = 64 };
 
 void hf__buf_release(struct hf__buf *buf)
 {
+    if (buf->text)
+        explicit_bzero(buf->text, buf->size);
     hf__free(buf->text);
     *buf = (struct hf__buf){0};
 }
@@ -36,11 +41,17 @@ static bool reserve(struct hf__buf *buf, size_t len)
     if (size == buf->size)
         return true;
 
-    text = hf__realloc(buf->text, size);
+    text = hf__malloc(size);
     if (!text) {
         buf->failed = true;
         return false;
     }
+    if (buf->text) {
+        memcpy(text, buf->text, buf->len);
+        explicit_bzero(buf->text, buf->size);
+        hf__free(buf->text);
+    }
+    text[buf->len] = '\0';
     buf->text = text;
     buf->size = size;
     return true;

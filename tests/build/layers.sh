@@ -64,4 +64,9 @@ refuse "the core includes an engine" "engines/.*" src/*.c src/*.h
 refuse "an engine includes the core" \
     "(client|gate|hold|keeper|reaper|monitor|request|teller|multi).h" \
     $(ls src/engines/*/*.[ch] | grep -v /wrap/)
+# The environment of a set-user-id program is its user's: nobody reads it.
+if grep -nE '(^|[^_a-z])getenv *\(' cli/*.c src/*.c src/*/*.c src/*/*/*.c; then
+    echo "getenv: use secure_getenv"
+    bad=1
+fi
 exit $bad

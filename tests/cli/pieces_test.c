@@ -214,44 +214,52 @@ static const char *wiped(const char *text)
 
 TEST(secret, is_wiped_from_urls_and_pairs)
 {
-    ASSERT_STREQ(wiped("redis://me:pw@h/0"), "redis://me:**@h/0");
+    ASSERT_STREQ(wiped("redis://me:password@h/0"), "redis://me:***@h/0");
+    ASSERT_STREQ(wiped("redis://me:pw@h/0"), "redis://me:***@h/");
     ASSERT_STREQ(wiped("redis://me:p@w@h/0"), "redis://me:***@h/0");
-    ASSERT_STREQ(wiped("redis://:pw@h"), "redis://:**@h");
-    ASSERT_STREQ(wiped("redis://h/0?password=pw&ttl=5s"),
-                 "redis://h/0?password=**&ttl=5s");
+    ASSERT_STREQ(wiped("redis://h/0?password=a;b&ttl=5s"),
+                 "redis://h/0?password=***&ttl=5s");
+    ASSERT_STREQ(wiped("redis://h/0?p%61ssword=secret"),
+                 "redis://h/0?p%61ssword=***");
+    ASSERT_STREQ(wiped("zk://h/l?acl=digest:ops:hash:cdrwa"),
+                 "zk://h/l?acl=***");
+    ASSERT_STREQ(wiped("acl=digest:ops:hash:cdrwa"), "acl=***");
     ASSERT_STREQ(wiped("password=pw"), "password=**");
+    ASSERT_STREQ(wiped("url=redis://me:password@h"), "url=redis://me:***@h");
+    ASSERT_STREQ(wiped("redis://me:pass/word@h"), "redis://***");
     ASSERT_STREQ(wiped("password_file=/etc/pw"), "password_file=/etc/pw");
     ASSERT_STREQ(wiped("local:///a:b@c"), "local:///a:b@c");
     ASSERT_STREQ(wiped("redis://host:6379/0"), "redis://host:6379/0");
     ASSERT_TRUE(secret_has("redis://me:pw@h"));
-    ASSERT_FALSE(secret_has("redis://me@h?ttl=5s"));
-}
-
-static const char *removed(const char *text)
-{
-    static char copy[128];
-
-    snprintf(copy, sizeof(copy), "%s", text);
-    secret_remove(copy);
-    return copy;
+    ASSERT_FALSE(secret_has("REDIS://me@h?ttl=5s"));
 }
 
 TEST(secret, is_removed_from_urls)
 {
-    ASSERT_STREQ(removed("redis://me:pw@h:1/0"), "redis://me@h:1/0");
-    ASSERT_STREQ(removed("redis://:pw@h"), "redis://@h");
-    ASSERT_STREQ(removed("redis://h?password=pw&ttl=5s"),
-                 "redis://h?password=&ttl=5s");
-    ASSERT_STREQ(removed("a://u:p@h?password=1&password=2"),
-                 "a://u@h?password=&password=");
-    ASSERT_STREQ(removed("local:"), "local:");
+    static const char *const pairs[][2] = {
+        {"redis://me:pw@h:1/0", "redis://me@h:1/0"},
+        {"redis://:pw@h", "redis://@h"},
+        {"redis://h?password=pw&ttl=5s", "redis://h?password=&ttl=5s"},
+        {"a://u:p@h?password=1&password=2", "a://u@h?password=&password="},
+        {"HOLDFAST_URL=redis://:pw@h", "HOLDFAST_URL=redis://@h"},
+        {"local:", "local:"}};
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        char *hidden = secret_hidden(pairs[i][0], /* mask= */ NULL);
+
+        ASSERT_STREQ(hidden, pairs[i][1]);
+        free(hidden);
+    }
 }
 
 TEST(secret, variables_with_secrets_are_not_passed_on)
 {
     ASSERT_TRUE(secret_variable("HOLDFAST_URL=redis://me:pw@h"));
+    ASSERT_TRUE(secret_variable("HOLDFAST_URL=zk://h?acl=digest:a:b:r"));
     ASSERT_TRUE(secret_variable("HOLDFAST_PASSWORD=pw"));
+    ASSERT_TRUE(secret_variable("HOLDFAST_ACL=digest:a:b:r"));
     ASSERT_FALSE(secret_variable("HOLDFAST_URL=local:"));
+    ASSERT_FALSE(secret_variable("HOLDFAST_TOKEN=17"));
     ASSERT_FALSE(secret_variable("HOLDFAST_PASSWORD_FILE=/x"));
     ASSERT_FALSE(secret_variable("URL=redis://me:pw@h"));
 }

@@ -224,7 +224,9 @@ TEST(duration, nonsense_is_refused)
     ASSERT_HAS(bad_duration("forever"), "not a duration");
     ASSERT_HAS(bad_duration("30s # half a minute"), "comment");
     ASSERT_HAS(bad_duration("99999999999999999999"), "hundred years");
-    ASSERT_HAS(bad_duration("99999999999999999999s"), "not a duration");
+    ASSERT_HAS(bad_duration("9223372036.99s"), "hundred years");
+    ASSERT_HAS(refused("drift", "9223372036.99"), "not a number from 0");
+    ASSERT_HAS(bad_duration("99999999999999999999s"), "hundred years");
     ASSERT_HAS(bad_duration("9223372036854775807d"), "hundred years");
     ASSERT_HAS(bad_duration("36526d"), "hundred years");
 }

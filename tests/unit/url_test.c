@@ -184,3 +184,49 @@ TEST(url, no_error_repeats_a_password)
         ASSERT_NULL(strstr(err.text, "hunter2"));
     }
 }
+
+static const char *redacted(const char *text)
+{
+    static char shown[128];
+
+    ASSERT_EQ(hf_redact(text, "***", shown, sizeof(shown)), strlen(shown));
+    return shown;
+}
+
+TEST(redact, hides_every_secret_of_a_url_and_of_a_pair)
+{
+    ASSERT_STREQ(redacted("redis://u:p@h/0?password=a;b?c&x=1"),
+                 "redis://u:***@h/0?password=***&x=1");
+    ASSERT_STREQ(redacted("zk://h?%61cl=digest:a:b&ttl=1s"),
+                 "zk://h?%61cl=***&ttl=1s");
+    ASSERT_STREQ(redacted("password=p:/@w"), "password=***");
+    ASSERT_STREQ(redacted("p%61ssword=w"), "p%61ssword=***");
+    ASSERT_STREQ(redacted("url=redis://u:p@h"), "url=redis://u:***@h");
+    ASSERT_STREQ(redacted("tls.key_password_file=/f"),
+                 "tls.key_password_file=/f");
+    ASSERT_STREQ(redacted("ttl=30s"), "ttl=30s");
+    ASSERT_STREQ(redacted("nightly"), "nightly");
+    ASSERT_STREQ(redacted(""), "");
+    ASSERT_EQ(hf_redact(NULL, NULL, NULL, 0), 0);
+}
+
+TEST(redact, hides_all_of_a_url_that_is_malformed)
+{
+    ASSERT_STREQ(redacted("redis://u:pa/ss@h/0"), "redis://***");
+    ASSERT_STREQ(redacted("redis://u:pa ss@h#x"), "redis://***");
+    ASSERT_STREQ(redacted("redis://u:p%zz@h"), "redis://***");
+    ASSERT_STREQ(redacted("redis//u:p@h"), "***");
+    ASSERT_STREQ(redacted("u:p@h"), "***");
+}
+
+TEST(redact, hides_a_secret_of_any_length)
+{
+    char text[6000] = "redis://u:";
+    char shown[32];
+
+    memset(text + strlen(text), 'S', 5000);
+    strcat(text, "@h");
+    ASSERT_EQ(hf_redact(text, "***", shown, sizeof(shown)),
+              strlen("redis://u:***@h"));
+    ASSERT_STREQ(shown, "redis://u:***@h");
+}
