@@ -371,6 +371,11 @@ int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
         return rc;
     }
     (void)hf__client_enter(client, err); /* nobody else knows it yet */
+    if (!client->settings.tls_verify)
+        hf__client_log(client, HF_LOG_WARNING,
+                       "%s: tls.verify=off: anybody on the way can pose as "
+                       "the server",
+                       client->url->redacted);
     rc = first_connection(client, err);
     if (rc == 0)
         rc = require(client, err); /* the server may offer less */

@@ -70,11 +70,19 @@ void hf__override_free(struct hf__override *override)
 }
 
 /* Secrets do not stay behind in freed memory. */
-static void forget(const struct hf__key *key, char *text)
+static void wipe(char *text)
 {
-    if (text && (key->flags & (HF__VALUE_SECRET | HF__VALUE_URL)))
+    if (text)
         explicit_bzero(text, strlen(text));
     hf__free(text);
+}
+
+static void forget(const struct hf__key *key, char *text)
+{
+    if (key->flags & (HF__VALUE_SECRET | HF__VALUE_URL))
+        wipe(text);
+    else
+        hf__free(text);
 }
 
 void hf_config_free(hf_config *config)
@@ -469,6 +477,7 @@ void hf__settings_release(struct hf__settings *settings)
         forget(&hf__keys[i], *text);
         *text = NULL;
     }
+    wipe(HF_STEAL(settings->tls_key_password));
 }
 
 static int store(struct hf__settings *settings, const struct hf__key *key,
@@ -501,52 +510,65 @@ static int store(struct hf__settings *settings, const struct hf__key *key,
 }
 
 /* The first line of the open file, at most @size - 1 bytes. */
-static int read_secret(int fd, const char *path, char *text, size_t size,
-                       hf_error *err)
+static int read_secret(int fd, const char *key, const char *path, char *text,
+                       size_t size, hf_error *err)
 {
     struct stat stat;
     ssize_t n;
 
     if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))
-        return hf__fail(err, HF_ECONFIG, "password_file: %s is not a file",
-                        path);
+        return hf__fail(err, HF_ECONFIG, "%s: %s is not a file", key, path);
     if (stat.st_mode & 077)
-        return hf__fail(err, HF_ECONFIG,
-                        "password_file: others may read %s; chmod 600 it",
-                        path);
+        return hf__fail(err, HF_ECONFIG, "%s: others may read %s; chmod 600 it",
+                        key, path);
     n = read(fd, text, size - 1);
     if (n < 0)
-        return hf__fail(err, HF_ECONFIG, "password_file: cannot read %s: %m",
-                        path);
+        return hf__fail(err, HF_ECONFIG, "%s: cannot read %s: %m", key, path);
     text[n] = '\0';
     text[strcspn(text, "\r\n")] = '\0';
     if (text[0] == '\0')
-        return hf__fail(err, HF_ECONFIG, "password_file: %s is empty", path);
+        return hf__fail(err, HF_ECONFIG, "%s: %s is empty", key, path);
     return 0;
 }
 
-static int load_password(struct hf__settings *settings, const char *path,
-                         hf_error *err)
+/* Put what the file @path of @key says in place of *@secret. */
+static int load_secret(const char *key, const char *path, char **secret,
+                       hf_error *err)
 {
     char text[4096];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    char *password;
+    char *copy;
     int rc;
 
     if (fd < 0)
-        return hf__fail(err, HF_ECONFIG, "password_file: cannot open %s: %m",
-                        path);
-    rc = read_secret(fd, path, text, sizeof(text), err);
+        return hf__fail(err, HF_ECONFIG, "%s: cannot open %s: %m", key, path);
+    rc = read_secret(fd, key, path, text, sizeof(text), err);
     close(fd);
-    password = rc == 0 ? hf__strdup(text) : NULL;
+    copy = rc == 0 ? hf__strdup(text) : NULL;
     explicit_bzero(text, sizeof(text));
     if (rc != 0)
         return rc;
-    if (!password)
-        return hf__fail(err, HF_ENOMEM, "password_file: out of memory");
-    hf__free(settings->password);
-    settings->password = password;
+    if (!copy)
+        return hf__fail(err, HF_ENOMEM, "%s: out of memory", key);
+    wipe(*secret);
+    *secret = copy;
     return 0;
+}
+
+/* "" without tls.key_password_file. */
+static int resolve_key_password(const hf_config *config,
+                                struct hf__settings *settings, hf_error *err)
+{
+    static const char key[] = "tls.key_password_file";
+    int layer;
+    const char *path = text_of(config, hf__key_find(key), &layer);
+
+    if (path && *path)
+        return load_secret(key, path, &settings->tls_key_password, err);
+    settings->tls_key_password = hf__strdup("");
+    return settings->tls_key_password
+               ? 0
+               : hf__fail(err, HF_ENOMEM, "%s: out of memory", key);
 }
 
 /* Of password and password_file the one from the higher layer counts. */
@@ -565,7 +587,7 @@ static int resolve_password(const hf_config *config,
         return hf__fail(err, HF_ECONFIG,
                         "both password and password_file are set; one is "
                         "enough");
-    return load_password(settings, path, err);
+    return load_secret("password_file", path, &settings->password, err);
 }
 
 /* What only the whole can tell. */
@@ -588,11 +610,12 @@ static int check_whole(const struct hf__settings *settings, hf_error *err)
 static int resolve_all(const hf_config *config, struct hf__settings *settings,
                        hf_error *err)
 {
+    int rc;
+
     for (size_t i = 0; i < HF__KEYS; i++) {
         union hf__value value;
         int layer;
         const char *text = text_of(config, &hf__keys[i], &layer);
-        int rc;
 
         if (hf__keys[i].offset == HF__NOWHERE)
             continue;
@@ -606,7 +629,8 @@ static int resolve_all(const hf_config *config, struct hf__settings *settings,
         if (rc != 0)
             return rc;
     }
-    return resolve_password(config, settings, err);
+    rc = resolve_password(config, settings, err);
+    return rc != 0 ? rc : resolve_key_password(config, settings, err);
 }
 
 int hf__config_resolve(const hf_config *config,

@@ -73,8 +73,9 @@ struct hf__settings {
     char *tls_ca;
     char *tls_cert;
     char *tls_key;
-    int32_t tls_verify; /* 1 */
-    bool tls_asked;     /* one of tls.* was given */
+    char *tls_key_password; /* from tls.key_password_file; secret */
+    int32_t tls_verify;     /* 1 */
+    bool tls_asked;         /* one of tls.* was given */
     int32_t pool_max;
     int32_t pool_max_idle;
     int64_t pool_wait_ms;

@@ -409,6 +409,21 @@ int hf_break(hf_client *client, const char *name, uint64_t token,
 
 /* ---- the doctor ------------------------------------------------------------ */
 
+/* What the configuration tells, the same for every engine. */
+static int examine_settings(const hf_client *client, hf_finding_cb *each,
+                            void *ctx)
+{
+    static const hf_finding unverified = {
+        .size = (uint32_t)sizeof(unverified),
+        .status = HF_FINDING_WARN,
+        .check = "tls.verify",
+        .detail = "off: anybody on the way can pose as the server",
+        .fix = "set tls.ca to the authority of its certificate, and leave out "
+               "tls.verify"};
+
+    return client->settings.tls_verify ? 0 : each(&unverified, ctx);
+}
+
 int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx, hf_error *err)
 {
     struct hf__query *query;
@@ -417,6 +432,9 @@ int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx, hf_error *err)
 
     if (!client || !each)
         return hf__fail(err, HF_EINVAL, "client or each is NULL");
+    rc = examine_settings(client, each, ctx);
+    if (rc != 0)
+        return rc;
     query = hf__query_new(err);
     if (!query)
         return HF_ENOMEM;

@@ -6,7 +6,7 @@
 #include "value.h"
 
 enum {
-    HF__KEYS = 47,
+    HF__KEYS = 48,
     HF__NOWHERE = 0xffff /* .offset of a key that is no setting */
 };
 

@@ -68,6 +68,8 @@ void hf__stream_stop(struct hf__stream *stream, bool forked)
 {
     if (stream->state == HF__STREAM_IDLE)
         return;
+    if (!forked && stream->state == HF__STREAM_OPEN && !stream->broken)
+        hf__tls_close(stream->tls);
     drop_socket(stream, forked);
     stream->state = HF__STREAM_IDLE;
     if (forked)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls.c - OpenSSL, with the four things that its defaults leave out.
+ * tls.c - OpenSSL, with the five things that its defaults leave out.
  *
  * It verifies: the chain against the given or the system's certificates, and
- * the name or address that the URL says. It never raises SIGPIPE and is no
+ * the name or address that the URL says, which has to be in the certificate's
+ * subjectAltName; the common name does not count. It never asks: OpenSSL would
+ * read the password of a key from the terminal. It never raises SIGPIPE and is no
  * point at which a thread can be cancelled: bytes pass through a BIO of our own
  * that uses MSG_NOSIGNAL. It explains: the reason a certificate was refused is
  * what the user reads. And it is loaded when TLS is first used, not before:
@@ -34,6 +36,7 @@ struct hf__tls_context {
 struct hf__tls {
     SSL *ssl;
     int fd;
+    bool failed; /* nothing may be sent any more */
     int saved_errno;
     unsigned long reason; /* OpenSSL's, of the last failure */
 };
@@ -51,11 +54,14 @@ struct hf__tls {
     X(SSL_CTX_use_PrivateKey_file)                                             \
     X(SSL_CTX_check_private_key)                                               \
     X(SSL_CTX_set_alpn_protos)                                                 \
+    X(SSL_CTX_set_default_passwd_cb)                                           \
+    X(SSL_CTX_set_default_passwd_cb_userdata)                                  \
     X(TLS_client_method)                                                       \
     X(SSL_new)                                                                 \
     X(SSL_free)                                                                \
     X(SSL_ctrl)                                                                \
     X(SSL_set1_host)                                                           \
+    X(SSL_set_hostflags)                                                       \
     X(SSL_get0_param)                                                          \
     X(SSL_set_bio)                                                             \
     X(SSL_set_connect_state)                                                   \
@@ -64,6 +70,7 @@ struct hf__tls {
     X(SSL_read)                                                                \
     X(SSL_write)                                                               \
     X(SSL_pending)                                                             \
+    X(SSL_shutdown)                                                            \
     X(SSL_get_verify_result)
 #define FROM_CRYPTO(X)                                                         \
     X(BIO_meth_new)                                                            \
@@ -96,20 +103,27 @@ static struct {
 static pthread_once_t lib_once = PTHREAD_ONCE_INIT;
 static bool lib_there;
 
-/* The version that we were compiled for: its name says what fits. */
+/* The version that we were compiled for comes first; the functions above are
+ * the same in the others. */
 #define SUFFIX_(major) ".so." #major
 #define SUFFIX(major) SUFFIX_(major)
-#define LIB_SSL "libssl" SUFFIX(OPENSSL_VERSION_MAJOR)
-#define LIB_CRYPTO "libcrypto" SUFFIX(OPENSSL_VERSION_MAJOR)
+static const char *const versions[][2] = {
+    {"libcrypto" SUFFIX(OPENSSL_VERSION_MAJOR),
+     "libssl" SUFFIX(OPENSSL_VERSION_MAJOR)},
+    {"libcrypto.so.4", "libssl.so.4"},
+    {"libcrypto.so.3", "libssl.so.3"},
+};
 
 static void load_lib(void)
 {
     static const char *const ssl[] = {FROM_SSL(HF__DYNLIB_NAME)};
     static const char *const crypto[] = {FROM_CRYPTO(HF__DYNLIB_NAME)};
 
-    lib_there =
-        hf__dynlib_load(LIB_CRYPTO, crypto, HF_COUNT_OF(crypto), &lib.crypto) &&
-        hf__dynlib_load(LIB_SSL, ssl, HF_COUNT_OF(ssl), &lib.ssl);
+    for (size_t i = 0; !lib_there && i < HF_COUNT_OF(versions); i++)
+        lib_there =
+            hf__dynlib_load(versions[i][0], crypto, HF_COUNT_OF(crypto),
+                            &lib.crypto) &&
+            hf__dynlib_load(versions[i][1], ssl, HF_COUNT_OF(ssl), &lib.ssl);
 }
 
 /* ---- our bytes --------------------------------------------------------- */
@@ -191,6 +205,51 @@ static bool set_protocol(SSL_CTX *ssl, const char *protocol)
     return lib.ssl.SSL_CTX_set_alpn_protos(ssl, list, (unsigned)len + 1) == 0;
 }
 
+/* OpenSSL needs the password of a key. */
+struct question {
+    const char *password; /* NULL or "": there is none */
+    bool asked;
+};
+
+static int give_password(char *to, int size, int writing, void *arg)
+{
+    struct question *question = arg;
+    size_t len = question->password ? strlen(question->password) : 0;
+
+    (void)writing;
+    question->asked = true;
+    if (len == 0 || size < 0 || len > (size_t)size)
+        return -1;
+    memcpy(to, question->password, len);
+    return (int)len;
+}
+
+static int load_key(SSL_CTX *ssl, const struct hf__tls_options *options,
+                    hf_error *err)
+{
+    struct question question = {.password = options->key_password};
+    bool loaded;
+
+    lib.ssl.SSL_CTX_set_default_passwd_cb(ssl, give_password);
+    lib.ssl.SSL_CTX_set_default_passwd_cb_userdata(ssl, &question);
+    loaded = lib.ssl.SSL_CTX_use_PrivateKey_file(ssl, options->key,
+                                                 SSL_FILETYPE_PEM) == 1;
+    lib.ssl.SSL_CTX_set_default_passwd_cb_userdata(ssl, NULL);
+    if (!loaded && question.asked) {
+        lib.crypto.ERR_clear_error();
+        return hf__fail(err, HF_ECONFIG, "tls.key: %s is encrypted, and %s",
+                        options->key,
+                        question.password && *question.password
+                            ? "the password in tls.key_password_file does not "
+                              "open it"
+                            : "tls.key_password_file does not say the "
+                              "password");
+    }
+    if (!loaded || lib.ssl.SSL_CTX_check_private_key(ssl) != 1)
+        return bad_file("tls.key", options->key, err);
+    return 0;
+}
+
 static int load(SSL_CTX *ssl, const struct hf__tls_options *options,
                 hf_error *err)
 {
@@ -203,11 +262,7 @@ static int load(SSL_CTX *ssl, const struct hf__tls_options *options,
         return 0;
     if (lib.ssl.SSL_CTX_use_certificate_chain_file(ssl, options->cert) != 1)
         return bad_file("tls.cert", options->cert, err);
-    if (lib.ssl.SSL_CTX_use_PrivateKey_file(ssl, options->key,
-                                            SSL_FILETYPE_PEM) != 1 ||
-        lib.ssl.SSL_CTX_check_private_key(ssl) != 1)
-        return bad_file("tls.key", options->key, err);
-    return 0;
+    return load_key(ssl, options, err);
 }
 
 int hf__tls_context_new(const struct hf__tls_options *options,
@@ -222,7 +277,7 @@ int hf__tls_context_new(const struct hf__tls_options *options,
     if (!lib_there) {
         hf__free(context);
         return hf__fail(err, HF_EUNSUPPORTED,
-                        "TLS needs " LIB_SSL ": apt install libssl%d",
+                        "TLS needs %s: apt install libssl%d", versions[0][1],
                         OPENSSL_VERSION_MAJOR);
     }
     lib.crypto.ERR_clear_error();
@@ -271,6 +326,8 @@ static bool set_peer(SSL *ssl, const char *host)
         inet_pton(AF_INET6, host, address) == 1)
         return lib.crypto.X509_VERIFY_PARAM_set1_ip_asc(
                    lib.ssl.SSL_get0_param(ssl), host) == 1;
+    lib.ssl.SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
+                                       X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     /* OpenSSL's macro for this casts a constant away. */
     return lib.ssl.SSL_set1_host(ssl, host) == 1 &&
            lib.ssl.SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
@@ -302,6 +359,15 @@ int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,
     return 0;
 }
 
+void hf__tls_close(struct hf__tls *tls)
+{
+    if (!tls || tls->failed)
+        return;
+    lib.crypto.ERR_clear_error();
+    (void)lib.ssl.SSL_shutdown(tls->ssl); /* as much as the socket takes */
+    lib.crypto.ERR_clear_error();
+}
+
 void hf__tls_free(struct hf__tls *tls)
 {
     if (!tls)
@@ -322,6 +388,7 @@ static int outcome(struct hf__tls *tls, int n)
     case SSL_ERROR_ZERO_RETURN:
         return HF__TLS_CLOSED;
     default:
+        tls->failed = true;
         tls->reason = lib.crypto.ERR_peek_last_error();
         lib.crypto.ERR_clear_error();
         return HF__TLS_FAILED;
@@ -369,12 +436,20 @@ static bool about_our_certificate(unsigned long code)
     }
 }
 
+/* The verdict alone does not tell: OpenSSL sets one before it has seen a
+ * certificate, and a connection may break at any moment. */
+static bool about_their_certificate(unsigned long code)
+{
+    return ERR_GET_LIB(code) == ERR_LIB_SSL &&
+           ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED;
+}
+
 int hf__tls_explain(struct hf__tls *tls, hf_error *err)
 {
     long verdict = lib.ssl.SSL_get_verify_result(tls->ssl);
     const char *reason = lib.crypto.ERR_reason_error_string(tls->reason);
 
-    if (verdict != X509_V_OK)
+    if (about_their_certificate(tls->reason))
         return hf__fail_engine(
             err, HF_EAUTH, (int)verdict,
             "the server's certificate is refused: %s. "

@@ -19,6 +19,7 @@ struct hf__tls_options {
     const char *ca;   /* file of trusted certificates; "": the system's */
     const char *cert; /* file of our own certificate chain */
     const char *key;  /* file of its key */
+    const char *key_password; /* of an encrypted key; never asked for */
     bool verify;
     const char *protocol; /* to be agreed on by ALPN; NULL: none */
 };
@@ -31,6 +32,8 @@ void hf__tls_context_free(struct hf__tls_context *context);
 /* A connection to @host over @fd, which stays the caller's. */
 int hf__tls_new(struct hf__tls_context *context, int fd, const char *host,
                 struct hf__tls **ret_tls, hf_error *err);
+/* Tell the peer that nothing more comes, if the connection still works. */
+void hf__tls_close(struct hf__tls *tls);
 void hf__tls_free(struct hf__tls *tls);
 
 /* What a step of TLS ended in, beside a number of bytes. */

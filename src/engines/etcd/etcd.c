@@ -83,6 +83,7 @@ static int read_tls(struct hf__etcd *etcd, hf_error *err)
         .ca = settings->tls_ca,
         .cert = settings->tls_cert,
         .key = settings->tls_key,
+        .key_password = settings->tls_key_password,
         .verify = settings->tls_verify != 0,
         .protocol = "h2",
     };

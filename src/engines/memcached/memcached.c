@@ -70,6 +70,7 @@ static int read_tls(struct hf__memcached *memcached, hf_error *err)
         .ca = settings->tls_ca,
         .cert = settings->tls_cert,
         .key = settings->tls_key,
+        .key_password = settings->tls_key_password,
         .verify = settings->tls_verify != 0,
     };
     int rc = hf__tls_context_new(&options, &memcached->tls, err);

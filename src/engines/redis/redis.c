@@ -239,6 +239,7 @@ static int read_url(struct hf__redis *redis, hf_error *err)
         .ca = settings->tls_ca,
         .cert = settings->tls_cert,
         .key = settings->tls_key,
+        .key_password = settings->tls_key_password,
         .verify = settings->tls_verify != 0,
     };
     int rc;

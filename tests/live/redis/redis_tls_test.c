@@ -5,9 +5,14 @@
  * The certificates are made for each test: an authority, and a server's and a
  * client's certificate of it.
  */
+#include <netinet/in.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "certificates.h"
+#include "proc.h"
 #include "redis.h"
 
 static const char *dir;
@@ -167,4 +172,186 @@ TEST(tls, to_a_server_without_it_fails_in_time)
     ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
                         "connect_timeout", "500ms", NULL),
               HF_EUNAVAILABLE, &err);
+}
+
+TEST(tls, refuses_a_certificate_with_a_common_name_only)
+{
+    struct server *server;
+    hf_error err;
+
+    set_up();
+    /* The authority signs CN=localhost, and no DNS name. */
+    certificates_make(dir, "localhost", "good", "email:me@localhost", 2);
+    server = start("localhost", false);
+    ASSERT_RC(open_with(server, "localhost", &err, "tls.ca", "good.crt", NULL),
+              HF_EAUTH, &err);
+    ASSERT_HAS(err.text, "mismatch");
+}
+
+/* Accept, read the first bytes, and hang up, again and again. */
+static void cut_handshakes(struct proc *self, void *arg)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(*(uint16_t *)arg)};
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+    char bytes[16];
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    (void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        listen(listener, 8) != 0)
+        return;
+    proc_tell(self, "listening");
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+        (void)!read(fd, bytes, sizeof(bytes));
+        close(fd);
+        proc_tell(self, "cut");
+    }
+}
+
+TEST(tls, tries_again_after_a_handshake_that_was_cut)
+{
+    uint16_t port = (uint16_t)server_free_port();
+    struct proc *cutter = proc_start(cut_handshakes, &port);
+    hf_client *client;
+    hf_error err;
+    char url[128];
+
+    proc_expect(cutter, "listening");
+    (void)snprintf(url, sizeof(url), "rediss://127.0.0.1:%d?connect=lazy",
+                   port);
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    for (int i = 0; i < 3; i++)
+        proc_expect(cutter, "cut");
+    hf_close(client);
+    (void)snprintf(url, sizeof(url),
+                   "rediss://127.0.0.1:%d?connect_timeout=500ms", port);
+    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EUNAVAILABLE, &err);
+}
+
+static void shell(const char *words, const char *argument)
+{
+    char command[1024];
+
+    (void)snprintf(command, sizeof(command), "cd %s && %s %s >>log 2>&1", dir,
+                   words, argument);
+    ASSERT_EQ(system(command), 0);
+}
+
+TEST(tls, opens_an_encrypted_key_by_a_file_and_never_asks)
+{
+    struct server *server;
+    hf_error err;
+
+    set_up();
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
+    certificates_make(dir, "client", "good", "DNS:client", 2);
+    shell("openssl pkey -in client.key -aes256 -passout pass:sesame -out",
+          "locked.key");
+    shell("(umask 077; echo sesame >right.pw; echo other >wrong.pw)", "");
+    server = start("server", true);
+    ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
+                        "tls.cert", "client.crt", "tls.key", "locked.key",
+                        NULL),
+              HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "tls.key_password_file");
+    ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
+                        "tls.cert", "client.crt", "tls.key", "locked.key",
+                        "tls.key_password_file", "wrong.pw", NULL),
+              HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "does not open it");
+    ASSERT_OK(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
+                        "tls.cert", "client.crt", "tls.key", "locked.key",
+                        "tls.key_password_file", "right.pw", NULL),
+              &err);
+    shell("chmod 644", "right.pw");
+    ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
+                        "tls.cert", "client.crt", "tls.key", "locked.key",
+                        "tls.key_password_file", "right.pw", NULL),
+              HF_ECONFIG, &err);
+    ASSERT_HAS(err.text, "others may read");
+}
+
+/* openssl(1) as a server that prints every message. */
+static void print_messages(struct proc *self, void *arg)
+{
+    const char *const words[] = {
+        "openssl",    "s_server", "-accept",    arg,    "-cert",
+        "server.crt", "-key",     "server.key", "-msg", NULL};
+
+    if (chdir(dir) == 0)
+        proc_become(self, words);
+}
+
+/* Read what the server prints until @text is in a line. */
+static void expect_in(struct proc *proc, const char *text)
+{
+    const char *line = proc_next(proc, PROC_PATIENCE_MS);
+
+    while (line && !strstr(line, text))
+        line = proc_next(proc, PROC_PATIENCE_MS);
+    if (!line)
+        FAIL("no \"%s\" came", text);
+}
+
+TEST(tls, says_close_notify_at_the_end)
+{
+    char port[16];
+    struct proc *server;
+    hf_client *client;
+    hf_error err;
+    char url[128];
+
+    set_up();
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
+    (void)snprintf(port, sizeof(port), "%d", server_free_port());
+    server = proc_start(print_messages, port);
+    expect_in(server, "ACCEPT");
+    (void)snprintf(url, sizeof(url),
+                   "rediss://127.0.0.1:%s?connect=lazy&tls.ca=%s/good.crt",
+                   port, dir);
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    expect_in(server, "HELLO");
+    hf_close(client);
+    expect_in(server, "close_notify");
+}
+
+static void find_warning(int level, const char *text, void *ctx)
+{
+    if (level == HF_LOG_WARNING && strstr(text, "tls.verify=off"))
+        ++*(int *)ctx;
+}
+
+static int find_finding(const hf_finding *finding, void *ctx)
+{
+    if (finding->status == HF_FINDING_WARN &&
+        strcmp(finding->check, "tls.verify") == 0)
+        ++*(int *)ctx;
+    return 0;
+}
+
+TEST(tls, warns_when_nothing_is_verified)
+{
+    struct server *server;
+    hf_client *client;
+    hf_error err;
+    char url[128];
+    int warnings = 0;
+    int findings = 0;
+
+    set_up();
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
+    server = start("server", false);
+    hf_set_log(find_warning, HF_LOG_WARNING, &warnings);
+    (void)snprintf(url, sizeof(url), "rediss://127.0.0.1:%d?tls.verify=off",
+                   server_port(server));
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    ASSERT_OK(hf_doctor(client, find_finding, &findings, &err), &err);
+    hf_close(client);
+    hf_set_log(NULL, 0, NULL);
+    ASSERT_EQ(warnings, 1);
+    ASSERT_EQ(findings, 1);
 }
