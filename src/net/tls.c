@@ -100,6 +100,9 @@ static struct {
         FROM_CRYPTO(HF__DYNLIB_FIELD)
     } crypto;
 } lib;
+HF__DYNLIB_NOTE(ssl, "tls", "recommended", "\"libssl.so.3\",\"libssl.so.4\"");
+HF__DYNLIB_NOTE(crypto, "tls", "recommended",
+                "\"libcrypto.so.3\",\"libcrypto.so.4\"");
 static pthread_once_t lib_once = PTHREAD_ONCE_INIT;
 static bool lib_there;
 

@@ -610,6 +610,8 @@ int64_t hf__grpc_due(struct hf__grpc *grpc, int64_t now_ns)
 
 /* ---- beginning and end ------------------------------------------------- */
 
+HF__DYNLIB_NOTE(nghttp2, "etcd", "suggested", "\"libnghttp2.so.14\"");
+
 static void load_lib(void)
 {
     static const char *const names[] = {FROM_NGHTTP2(HF__DYNLIB_NAME)};

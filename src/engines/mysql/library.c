@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+HF__DYNLIB_NOTE(mariadb, "mysql", "suggested", "\"libmariadb.so.3\"");
+
 struct hf__mysql_library hf__mariadb;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool there;

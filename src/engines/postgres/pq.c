@@ -11,6 +11,8 @@
 
 #include "error.h"
 
+HF__DYNLIB_NOTE(pq, "postgresql", "suggested", "\"" HF__PQ_FILE "\"");
+
 struct hf__pq_library hf__pq;
 
 static const char *const names[] = {HF__PQ_FUNCTIONS(HF__DYNLIB_NAME)};
