@@ -9,12 +9,15 @@
  * once, and the values travel beside it. What is asked all day is prepared, and
  * answered without rows.
  *
- *   text      QUERY ─▶ STORE ─▶ NEXT ─▶ STORE …      for each statement
+ *   text      QUERY ─▶ FETCH … ─▶ NEXT ─▶ FETCH …    for each statement
  *   prepared  PREPARE ─▶ EXECUTE                     PREPARE the first time
  *
  * A step of the library may be over when it has hardly begun, because the answer
  * came while it was being sent. The descriptor, which can be written to, then
  * calls for it to be heard, after the call down has returned.
+ *
+ * A server may say anything. One call has at most one result with rows, whose
+ * columns, rows and bytes are counted while they come, and so are results.
  *
  * Failure: an error of the server is an answer. An error of the library, or one
  * that says that the session is over, ends the connection.
@@ -81,14 +84,16 @@ static void reset_reply(struct hf__mysql_reply *reply)
 {
     reply->code = 0;
     reply->text[0] = '\0';
-    reply->rows = NULL;
     reply->n = 0;
+    reply->columns = 0;
+    reply->rows = 0;
+    reply->at = 0;
+    reply->bytes = (struct hf__buf){0};
 }
 
 static void drop_reply(struct hf__mysql_reply *reply)
 {
-    if (reply->rows)
-        hf__mariadb.mysql_free_result(reply->rows);
+    hf__buf_release(&reply->bytes);
     reset_reply(reply);
 }
 
@@ -99,10 +104,14 @@ static void move_reply(struct hf__mysql_reply *to, struct hf__mysql_reply *from)
 
     to->code = from->code;
     hf__text_copy(to->text, sizeof(to->text), from->text);
-    to->rows = from->rows;
     to->n = from->n;
+    to->columns = from->columns;
+    to->rows = from->rows;
+    to->bytes = from->bytes;
+    to->at = 0;
     memcpy(to->affected, from->affected, n * sizeof(to->affected[0]));
     to->number = from->number;
+    to->was_in_transaction = from->was_in_transaction;
     to->in_transaction = from->in_transaction;
     reset_reply(from);
 }
@@ -126,21 +135,26 @@ void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
 
 /* ---- answers ----------------------------------------------------------- */
 
-bool hf__mysql_row(struct hf__mysql_reply *reply, MYSQL_ROW *ret_row,
-                   unsigned long **ret_lengths)
+bool hf__mysql_row(struct hf__mysql_reply *reply, unsigned columns,
+                   struct hf__mysql_field row[])
 {
-    if (!reply->rows)
+    if (reply->columns != columns || reply->at == reply->bytes.len)
         return false;
-    *ret_row = hf__mariadb.mysql_fetch_row(reply->rows);
-    if (!*ret_row)
-        return false;
-    *ret_lengths = hf__mariadb.mysql_fetch_lengths(reply->rows);
+    for (unsigned i = 0; i < columns; i++) {
+        size_t len;
+
+        memcpy(&len, reply->bytes.text + reply->at, sizeof(len));
+        reply->at += sizeof(len);
+        row[i].text = len == SIZE_MAX ? NULL : reply->bytes.text + reply->at;
+        row[i].len = len == SIZE_MAX ? 0 : len;
+        reply->at += row[i].len + 1;
+    }
     return true;
 }
 
-uint64_t hf__mysql_number(const char *field)
+uint64_t hf__mysql_number(struct hf__mysql_field field)
 {
-    return field ? strtoull(field, NULL, 10) : 0;
+    return field.text ? strtoull(field.text, NULL, 10) : 0;
 }
 
 /* ---- watching ---------------------------------------------------------- */
@@ -252,6 +266,8 @@ static int execute(const struct hf__mysql_prepared *prepared,
     return hf__mariadb.mysql_stmt_execute_start(ret_rc, prepared->handle);
 }
 
+const char hf__mysql_strange[] = "an answer that makes no sense";
+
 /* ---- one step after another -------------------------------------------- */
 
 /* Does this error of the library or server mean that the session is over? */
@@ -274,8 +290,9 @@ static int begin(struct hf__mysql_connection *connection, int *ret_rc)
     case HF__MYSQL_QUERY:
         return hf__mariadb.mysql_real_query_start(
             ret_rc, handle, call->sql.text, call->sql.len);
-    case HF__MYSQL_STORE:
-        return hf__mariadb.mysql_store_result_start(&connection->rows, handle);
+    case HF__MYSQL_FETCH:
+        return hf__mariadb.mysql_fetch_row_start(&connection->row,
+                                                 connection->result);
     case HF__MYSQL_NEXT:
         return hf__mariadb.mysql_next_result_start(ret_rc, handle);
     case HF__MYSQL_PREPARE:
@@ -296,9 +313,9 @@ static int resume(struct hf__mysql_connection *connection, int ready,
     switch (connection->step) {
     case HF__MYSQL_QUERY:
         return hf__mariadb.mysql_real_query_cont(ret_rc, handle, ready);
-    case HF__MYSQL_STORE:
-        return hf__mariadb.mysql_store_result_cont(&connection->rows, handle,
-                                                   ready);
+    case HF__MYSQL_FETCH:
+        return hf__mariadb.mysql_fetch_row_cont(&connection->row,
+                                                connection->result, ready);
     case HF__MYSQL_NEXT:
         return hf__mariadb.mysql_next_result_cont(ret_rc, handle, ready);
     case HF__MYSQL_PREPARE:
@@ -325,10 +342,60 @@ static int after_statement(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_reply *reply = &connection->reply;
 
-    reply->n++;
     reply->in_transaction = is_in_transaction(connection);
-    return hf__mariadb.mysql_more_results(connection->handle) ? HF__MYSQL_NEXT
-                                                              : HF__MYSQL_IDLE;
+    if (reply->n++ == 0)
+        reply->was_in_transaction = reply->in_transaction;
+    if (!hf__mariadb.mysql_more_results(connection->handle))
+        return HF__MYSQL_IDLE;
+    return reply->n < HF__MYSQL_BATCH ? HF__MYSQL_NEXT : HF__MYSQL_CLOSED;
+}
+
+static int begin_rows(struct hf__mysql_connection *connection)
+{
+    unsigned columns = hf__mariadb.mysql_field_count(connection->handle);
+
+    if (connection->reply.columns != 0 || columns > HF__MYSQL_COLUMNS)
+        return HF__MYSQL_CLOSED;
+    connection->reply.columns = columns;
+    connection->result = hf__mariadb.mysql_use_result(connection->handle);
+    return connection->result ? HF__MYSQL_FETCH : HF__MYSQL_CLOSED;
+}
+
+/* Keep the row that has come; false if it is too much. NULL is a field of
+ * SIZE_MAX bytes. */
+static bool keep_row(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql_reply *reply = &connection->reply;
+    const unsigned long *lengths =
+        hf__mariadb.mysql_fetch_lengths(connection->result);
+
+    if (!lengths || reply->rows++ == HF__MYSQL_ROWS)
+        return false;
+    for (unsigned i = 0; i < reply->columns; i++) {
+        const char *field = connection->row[i];
+        size_t len = field ? lengths[i] : SIZE_MAX;
+
+        if (field && len > HF__MYSQL_BYTES)
+            return false;
+        hf__buf_append(&reply->bytes, &len, sizeof(len));
+        if (field)
+            hf__buf_append(&reply->bytes, field, len);
+        hf__buf_add_char(&reply->bytes, '\0');
+        if (reply->bytes.len > HF__MYSQL_BYTES)
+            return false;
+    }
+    return !hf__buf_failed(&reply->bytes);
+}
+
+static int after_fetch(struct hf__mysql_connection *connection)
+{
+    if (connection->row)
+        return keep_row(connection) ? HF__MYSQL_FETCH : HF__MYSQL_CLOSED;
+    if (hf__mariadb.mysql_errno(connection->handle) != 0)
+        return HF__MYSQL_CLOSED;
+    hf__mariadb.mysql_free_result(connection->result);
+    connection->result = NULL;
+    return after_statement(connection);
 }
 
 static void note_affected(struct hf__mysql_reply *reply, uint64_t affected)
@@ -361,15 +428,8 @@ static int next_step(struct hf__mysql_connection *connection)
     struct hf__mysql_prepared *prepared = connection->current;
 
     switch (connection->step) {
-    case HF__MYSQL_STORE:
-        if (!connection->rows)
-            return HF__MYSQL_CLOSED;
-        if (reply->rows)
-            hf__mariadb.mysql_free_result(connection->rows);
-        else
-            reply->rows = connection->rows;
-        connection->rows = NULL;
-        return after_statement(connection);
+    case HF__MYSQL_FETCH:
+        return after_fetch(connection);
     case HF__MYSQL_PREPARE:
         prepared->ready = true;
         hf__buf_release(&prepared->sql);
@@ -378,7 +438,7 @@ static int next_step(struct hf__mysql_connection *connection)
         return after_execute(connection);
     default: /* QUERY, NEXT */
         if (hf__mariadb.mysql_field_count(connection->handle) > 0)
-            return HF__MYSQL_STORE;
+            return begin_rows(connection);
         note_affected(reply,
                       hf__mariadb.mysql_affected_rows(connection->handle));
         return after_statement(connection);
@@ -386,6 +446,39 @@ static int next_step(struct hf__mysql_connection *connection)
 }
 
 static void start_call(struct hf__mysql_connection *connection);
+
+static void on_undone(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                      struct hf__mysql_reply *reply)
+{
+    (void)mysql;
+    if (reply && reply->code != 0)
+        hf__mysql_connection_break(call->connection);
+}
+
+/* A text on the main connection that began a transaction has failed in it:
+ * nobody may send anything before that is undone. */
+static void undo(struct hf__mysql_connection *connection,
+                 const struct hf__mysql_call *call)
+{
+    static const char begin[] = "START TRANSACTION;";
+    struct hf__mysql_call *undo;
+
+    if (connection != &connection->mysql->main || call->text ||
+        call->sql.len < sizeof(begin) ||
+        memcmp(call->sql.text, begin, sizeof(begin) - 1) != 0)
+        return;
+    undo = hf__mysql_call_new(on_undone, NULL);
+    if (undo)
+        hf__buf_add(&undo->sql, "ROLLBACK");
+    if (!undo || hf__buf_failed(&undo->sql)) {
+        hf__mysql_call_free(undo);
+        hf__mysql_connection_break(connection);
+        return;
+    }
+    undo->connection = connection;
+    hf__list_append(connection->calls.next, &undo->link); /* before all */
+    connection->mysql->base.under_way++;
+}
 
 /* The first call is answered. */
 static void finish(struct hf__mysql_connection *connection)
@@ -395,8 +488,10 @@ static void finish(struct hf__mysql_connection *connection)
 
     move_reply(&reply, &connection->reply);
     take_out(connection, call);
+    if (reply.code != 0)
+        undo(connection, call);
     connection->step = HF__MYSQL_IDLE;
-    if (hf__list_empty(&connection->calls))
+    if (hf__list_empty(&connection->calls) || connection->broken)
         hf__mysql_watch_idle(connection);
     else
         start_call(connection);
@@ -419,6 +514,8 @@ static void failed(struct hf__mysql_connection *connection)
         hf__text_copy(reply->text, sizeof(reply->text),
                       hf__mariadb.mysql_error(connection->handle));
     }
+    if (reply->code == 0)
+        hf__text_copy(reply->text, sizeof(reply->text), hf__mysql_strange);
     if (reply->code == 0 || is_fatal(reply->code)) {
         char words[sizeof(reply->text)];
 

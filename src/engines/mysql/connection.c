@@ -40,16 +40,22 @@ void hf__mysql_connection_break(struct hf__mysql_connection *connection)
 
 /* ---- closing ----------------------------------------------------------- */
 
-/* Without a word to the server that could wait: the session ends with it. */
+/* Without a word to the server that could wait: the session ends with it. What
+ * is under way is cut off on both sides, or the library would read the rest of
+ * a result, however long. */
 static void close_handle(struct hf__mysql_connection *connection)
 {
+    struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     int fd;
 
     if (!connection->handle)
         return;
     fd = hf__mariadb.mysql_get_socket(connection->handle);
     if (fd >= 0 && connection->step != HF__MYSQL_IDLE)
-        (void)shutdown(fd, SHUT_RDWR);
+        (void)connect(fd, &nobody, sizeof(nobody));
+    if (connection->result)
+        hf__mariadb.mysql_free_result(connection->result);
+    connection->result = NULL;
     hf__mariadb.mysql_close(connection->handle);
     hf__mysql_prepared_free(connection); /* after it: not a word is sent */
     connection->handle = NULL;
@@ -176,8 +182,7 @@ static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,
                        struct hf__mysql_reply *reply)
 {
     struct hf__mysql_connection *connection = call->connection;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[3];
     hf_error err;
 
     if (!reply)
@@ -187,8 +192,14 @@ static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,
         hf__mysql_connection_fail(connection, &err);
         return;
     }
-    if (hf__mysql_row(reply, &row, &lengths) && row[1])
-        hf__text_copy(mysql->schema, sizeof(mysql->schema), row[1]);
+    if (!hf__mysql_row(reply, 3, row) || !row[1].text) {
+        hf__mysql_connection_lost(connection, hf__mysql_strange);
+        return;
+    }
+    hf__text_copy(mysql->schema, sizeof(mysql->schema), row[1].text);
+    if (row[2].text)
+        hf__text_copy(mysql->server_comment, sizeof(mysql->server_comment),
+                      row[2].text);
     connection->lease_s = 0;
     connection->opened(connection);
 }
@@ -200,6 +211,8 @@ static void greet(struct hf__mysql_connection *connection)
     struct hf__mysql *mysql = connection->mysql;
     const struct hf__settings *settings = mysql->base.host->settings;
     struct hf__mysql_call *call = hf__mysql_call_new(on_greeted, NULL);
+    bool for_row =
+        mysql->mode == &hf__mysql_for_update && connection != &mysql->main;
     hf_error err;
 
     if (call) {
@@ -208,14 +221,16 @@ static void greet(struct hf__mysql_connection *connection)
             "SET time_zone=%s,autocommit=1,"
             "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
             "innodb_lock_wait_timeout=%lld,wait_timeout=86400,"
-            "tx_isolation=IF(@@log_bin=1 AND @@binlog_format='STATEMENT',"
+            "%s=IF(@@log_bin=1 AND @@binlog_format='STATEMENT',"
             "'REPEATABLE-READ','READ-COMMITTED');"
             "SELECT GET_LOCK(",
             mysql->dialect ? "DEFAULT" : "'+00:00'",
-            (long long)(settings->io_timeout_ms + 1999) / 2000);
+            for_row ? 3600LL
+                    : (long long)(settings->io_timeout_ms + 1999) / 2000,
+            mysql->is_mariadb ? "tx_isolation" : "transaction_isolation");
         put_session_name(&call->sql, connection);
-        hf__buf_add(&call->sql, ",0),DATABASE()");
-        if (mysql->mode == &hf__mysql_for_update && connection != &mysql->main)
+        hf__buf_add(&call->sql, ",0),DATABASE(),@@version_comment");
+        if (for_row)
             hf__buf_add(&call->sql, ";START TRANSACTION");
     }
     connection->step = HF__MYSQL_IDLE;
@@ -241,31 +256,46 @@ static void set_keepalive(const struct hf__mysql_connection *connection)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
 }
 
-static void established(struct hf__mysql_connection *connection)
+/* MariaDB says so in its version. */
+static void know_server(const struct hf__mysql_connection *connection)
 {
-    const struct hf__mysql *mysql = connection->mysql;
+    struct hf__mysql *mysql = connection->mysql;
+    const char *version = hf__mariadb.mysql_get_server_info(connection->handle);
+
+    hf__text_copy(mysql->server, sizeof(mysql->server), version ? version : "");
+    mysql->is_mariadb = strstr(mysql->server, "MariaDB") != NULL;
+}
+
+static void without_tls(struct hf__mysql_connection *connection)
+{
     hf_error err;
 
+    (void)hf__fail(&err, HF_EAUTH, "%s: the server does not speak TLS",
+                   connection->mysql->peer);
+    hf__mysql_connection_fail(connection, &err);
+}
+
+static void established(struct hf__mysql_connection *connection)
+{
     /* Without tls.verify the library goes on in clear. */
-    if (mysql->tls && !hf__mariadb.mysql_get_ssl_cipher(connection->handle)) {
-        (void)hf__fail(&err, HF_EAUTH, "%s: the server does not speak TLS",
-                       mysql->peer);
-        hf__mysql_connection_fail(connection, &err);
+    if (connection->mysql->tls &&
+        !hf__mariadb.mysql_get_ssl_cipher(connection->handle)) {
+        without_tls(connection);
         return;
     }
     set_keepalive(connection);
     know_session(connection);
+    know_server(connection);
     greet(connection);
 }
 
-static void refused(struct hf__mysql_connection *connection)
+static void refused(struct hf__mysql_connection *connection, unsigned code,
+                    const char *words)
 {
-    struct hf__mysql_reply reply = {0};
+    struct hf__mysql_reply reply = {.code = code};
     hf_error err;
 
-    reply.code = hf__mariadb.mysql_errno(connection->handle);
-    hf__text_copy(reply.text, sizeof(reply.text),
-                  hf__mariadb.mysql_error(connection->handle));
+    hf__text_copy(reply.text, sizeof(reply.text), words);
     (void)hf__mysql_explain(connection->mysql, &reply, &err);
     if (err.code != HF_EUNAVAILABLE || !connection->next) {
         hf__mysql_connection_fail(connection, &err);
@@ -276,18 +306,76 @@ static void refused(struct hf__mysql_connection *connection)
     resolved(connection);
 }
 
+/* The first packet says what the server can do, and the library would log in
+ * before it minds. So it is looked at before the library reads it, and stays
+ * there.
+ *
+ *   length (3 bytes), 0, 10, version, NUL, session (4), salt (8), 0, can (2) …
+ */
+enum { GREETING_VERSION = 5, GREETING_CAN = 1 + 4 + 8 + 1, CAN_TLS = 0x0800 };
+
+static bool speaks_tls(const uint8_t *packet, size_t len, bool *ret_whole)
+{
+    const uint8_t *end =
+        len > GREETING_VERSION
+            ? memchr(packet + GREETING_VERSION, 0, len - GREETING_VERSION)
+            : NULL;
+
+    *ret_whole = end && end + GREETING_CAN + 1 < packet + len;
+    return *ret_whole &&
+           ((end[GREETING_CAN] | end[GREETING_CAN + 1] << 8) & CAN_TLS) != 0;
+}
+
+/* May the library go on? If not, the rest is to come, or it was told. */
+static bool look_at_greeting(struct hf__mysql_connection *connection, int ready)
+{
+    uint8_t packet[256];
+    bool whole = false;
+    bool tls;
+    ssize_t n;
+    int low;
+
+    if (!(ready & MYSQL_WAIT_READ)) { /* connected: it speaks first */
+        hf__mysql_watch_for(connection, MYSQL_WAIT_READ);
+        return false;
+    }
+    n = recv(connection->io.fd, packet, sizeof(packet),
+             MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n <= 0) {
+        refused(connection, CR_CONNECTION_ERROR,
+                n == 0 ? "the server says nothing" : strerror(errno));
+        return false;
+    }
+    tls = speaks_tls(packet, (size_t)n, &whole);
+    connection->greeted = tls;
+    low = whole ? 1 : (int)n + 1;
+    (void)setsockopt(connection->io.fd, SOL_SOCKET, SO_RCVLOWAT, &low,
+                     sizeof(low));
+    if (!tls && (whole || n == (ssize_t)sizeof(packet)))
+        without_tls(connection);
+    return tls;
+}
+
 static void connect_proceed(struct hf__mysql_connection *connection, int ready)
 {
     MYSQL *connected = NULL;
     int waits_for;
 
+    if (connection->mysql->tls && !connection->greeted) {
+        if (!look_at_greeting(connection, ready))
+            return;
+        ready |= MYSQL_WAIT_WRITE; /* it may wait for that to be connected */
+    }
     hf__mysql_unwatch(connection); /* the library may close the descriptor */
     waits_for = hf__mariadb.mysql_real_connect_cont(&connected,
                                                     connection->handle, ready);
     if (waits_for != 0) {
         hf__mysql_watch_for(connection, waits_for);
     } else if (!connected) {
-        refused(connection);
+        refused(connection, hf__mariadb.mysql_errno(connection->handle),
+                hf__mariadb.mysql_error(connection->handle));
     } else {
         established(connection);
     }
@@ -346,6 +434,7 @@ static void dial(struct hf__mysql_connection *connection)
     int waits_for;
 
     connection->step = HF__MYSQL_CONNECTING;
+    connection->greeted = false;
     connection->handle = hf__mariadb.mysql_init(NULL);
     if (!connection->handle || !set_options(connection)) {
         hf_error err;
@@ -363,7 +452,8 @@ static void dial(struct hf__mysql_connection *connection)
     if (waits_for != 0)
         hf__mysql_watch_for(connection, waits_for);
     else if (!connected)
-        refused(connection);
+        refused(connection, hf__mariadb.mysql_errno(connection->handle),
+                hf__mariadb.mysql_error(connection->handle));
     else
         established(connection);
 }

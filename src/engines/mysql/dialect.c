@@ -6,7 +6,8 @@
  * what stands for name and holder. Nobody stands in line, nobody is woken,
  * there is no token: while a caller waits, the core asks again by its retry
  * policy. One statement takes a row that is missing or has expired, by the
- * server's clock in UTC; one frees it, if it is ours. ShedLock's rows are never
+ * server's clock in UTC, and another one in the same text says whose it is; one
+ * frees it, if it is ours. ShedLock's rows are never
  * deleted: its clients remember that a row is there, and only update it.
  *
  * A column may be of a collation that takes two names for one. Then the row of
@@ -26,23 +27,18 @@
 #define ENDS NOW "+INTERVAL $L+1000000 MICROSECOND"
 
 /* In a transaction that is undone. */
-#define TRY_OUT(changes)                                                       \
-    "BEGIN NOT ATOMIC "                                                        \
-    "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
-    "START TRANSACTION;" changes ";ROLLBACK;END"
+#define TRY_OUT(changes) "START TRANSACTION;" changes ";ROLLBACK"
 
 /* The columns of hf__mysql_list; the holder stands where an owner would. */
 #define LINES(who) "CONCAT(x'0A0A',CONVERT(" who " USING utf8mb4))"
 #define LEFT(until) "TIMESTAMPDIFF(MICROSECOND," NOW "," until ")"
 #define ROWS(key, until, since, who)                                           \
     "SELECT " key ",1,0,0,0," LEFT(until) "," since                            \
-                                          "," LINES(who) " FROM @ WHERE "
+                                          "," LINES(who) ",0 FROM @ WHERE "
 
 /* Compare, free, and was there somebody? */
 #define BREAK(where, change)                                                   \
-    "BEGIN NOT ATOMIC DECLARE v_held INT DEFAULT 0;"                           \
-    "SELECT COUNT(*) INTO v_held FROM @ WHERE " where ";" change               \
-    ";SELECT ROW_COUNT(),v_held;END"
+    change ";SELECT ROW_COUNT(),ROW_COUNT()+COUNT(*) FROM @ WHERE " where
 
 /* ---- ShedLock ---------------------------------------------------------- */
 
@@ -65,7 +61,7 @@
 static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
     [HF__MYSQL_MAKE] =
         "CREATE TABLE IF NOT EXISTS @("
-        "name VARCHAR(64) COLLATE utf8mb4_nopad_bin NOT NULL,"
+        "name VARCHAR(64) COLLATE $C NOT NULL,"
         "lock_until TIMESTAMP(3) NOT NULL,"
         "locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),"
         "locked_by VARCHAR(255) NOT NULL,"
@@ -76,8 +72,9 @@ static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
         "ON DUPLICATE KEY UPDATE "
         "locked_at=IF(" FREE ",VALUES(locked_at),locked_at),"
         "locked_by=IF(" FREE ",VALUES(locked_by),locked_by),"
-        "lock_until=IF(" SAME " AND " OURS ",VALUES(lock_until),lock_until) "
-        "RETURNING locked_by=" HOLDER "," BYTES "=$N,locked_by",
+        "lock_until=IF(" SAME " AND " OURS ",VALUES(lock_until),lock_until);"
+        "SELECT locked_by=" HOLDER "," BYTES "=$N,locked_by FROM @ "
+        "WHERE name=" NAME,
     [HF__MYSQL_KEEP] = "UPDATE @ SET lock_until=" ENDS " WHERE " ROW,
     [HF__MYSQL_LEAVE] = "UPDATE @ SET lock_until=UTC_TIMESTAMP(3) WHERE " ROW,
     [HF__MYSQL_SHOW] = SHEDLOCK_ROWS HELD_NAME,
@@ -119,7 +116,8 @@ static const char *const spring[HF__MYSQL_DIALECT_TEXTS] = {
         "CLIENT_ID=IF(EXPIRED_AFTER<VALUES(CREATED_DATE),VALUES(CLIENT_ID),"
         "CLIENT_ID),"
         "EXPIRED_AFTER=IF(CLIENT_ID=VALUES(CLIENT_ID),VALUES(EXPIRED_AFTER),"
-        "EXPIRED_AFTER) RETURNING CLIENT_ID=" HOLDER ",1,CLIENT_ID",
+        "EXPIRED_AFTER);SELECT CLIENT_ID=" HOLDER ",1,CLIENT_ID FROM @ "
+        "WHERE " KEY,
     [HF__MYSQL_KEEP] = "UPDATE @ SET EXPIRED_AFTER=" ENDS " WHERE " ROW,
     [HF__MYSQL_LEAVE] = "DELETE FROM @ WHERE " ROW,
     [HF__MYSQL_SHOW] = SPRING_ROWS HELD_KEY,
@@ -137,7 +135,7 @@ static const char *const spring[HF__MYSQL_DIALECT_TEXTS] = {
 /* ---- asking ------------------------------------------------------------ */
 
 /* What TAKE answers. */
-enum { HELD, IS_NAME, WHO };
+enum { HELD, IS_NAME, WHO, TAKE_COLUMNS };
 
 static void other_name(struct hf__mysql *mysql, struct hf__ticket *ticket)
 {
@@ -157,21 +155,22 @@ static void on_taken(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[TAKE_COLUMNS];
 
     if (!mine || !mine->asking || hf__mysql_remake(call, reply))
         return;
     if (reply && reply->code != 0)
         hf__mysql_row_not_granted(mysql, ticket, reply);
-    else if (!reply || !hf__mysql_row(reply, &row, &lengths))
+    else if (!reply || reply->columns != TAKE_COLUMNS)
         hf__mysql_row_unknown(mysql, ticket);
+    else if (!hf__mysql_row(reply, TAKE_COLUMNS, row)) /* freed meanwhile */
+        hf__mysql_row_busy(mysql, ticket, NULL);
     else if (hf__mysql_number(row[IS_NAME]) != 1)
         other_name(mysql, ticket);
     else if (hf__mysql_number(row[HELD]) == 1)
         hf__mysql_row_granted(mysql, ticket, /* token= */ 0, call->sent_ns);
     else
-        hf__mysql_row_busy(mysql, ticket, row[WHO]);
+        hf__mysql_row_busy(mysql, ticket, row[WHO].text);
 }
 
 static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,

@@ -21,19 +21,32 @@ enum {
     ENGINE,
     SESSIONS,
     IN_USE,
-    PREPARED
+    PREPARED,
+    GROUP,
+    ONE_PRIMARY,
+    COLUMNS
 };
-static const char question[] =
-    "SELECT VERSION(),@@read_only,"
-    "(SELECT COALESCE(MAX(VARIABLE_VALUE),'OFF') FROM "
-    "information_schema.global_variables WHERE VARIABLE_NAME='WSREP_ON'),"
-    "@@log_bin,@@innodb_flush_log_at_trx_commit,@@idle_transaction_timeout,"
-    "CAST(UNIX_TIMESTAMP(SYSDATE(6))*1000000 AS UNSIGNED),"
-    "(SELECT MAX(ENGINE) FROM information_schema.tables WHERE "
-    "TABLE_SCHEMA=DATABASE() AND TABLE_NAME LIKE 'holdfast\\_%' AND "
-    "ENGINE<>'InnoDB'),@@max_connections,"
-    "(SELECT VARIABLE_VALUE FROM information_schema.global_status WHERE "
-    "VARIABLE_NAME='THREADS_CONNECTED'),@@max_prepared_stmt_count";
+/* One that not every server has. */
+#define VARIABLE(name, standard)                                               \
+    "(SELECT COALESCE(MAX(VARIABLE_VALUE),'" standard                          \
+    "') FROM $V.global_variables WHERE VARIABLE_NAME='" name "')"
+static const char question[] = "SELECT VERSION(),@@read_only," VARIABLE(
+    "wsrep_on",
+    "OFF") ","
+           "@@log_bin,@@innodb_flush_log_at_trx_commit," VARIABLE(
+               "idle_transaction_timeout",
+               "0") ","
+                    "CAST(UNIX_TIMESTAMP(SYSDATE(6))*1000000 AS UNSIGNED),"
+                    "(SELECT MAX(ENGINE) FROM information_schema.tables WHERE "
+                    "TABLE_SCHEMA=DATABASE() AND TABLE_NAME LIKE "
+                    "'holdfast\\_%' AND "
+                    "ENGINE<>'InnoDB'),@@max_connections,"
+                    "(SELECT MAX(VARIABLE_VALUE) FROM $V.global_status WHERE "
+                    "VARIABLE_NAME='Threads_connected'),@@max_prepared_stmt_"
+                    "count," VARIABLE("group_replication_group_name",
+                                      "") "," VARIABLE("group_replication_"
+                                                       "single_primary_mode",
+                                                       "OFF");
 
 /* Is a lock a row, which outlives sessions? */
 static bool is_row(const struct hf__mysql *mysql)
@@ -65,7 +78,7 @@ static void on_tried_out(struct hf__mysql *mysql, struct hf__mysql_call *call,
 }
 
 static void find_clock(const struct hf__mysql *mysql, struct hf__query *query,
-                       const char *field, int64_t trip_us)
+                       struct hf__mysql_field field, int64_t trip_us)
 {
     int64_t off_ms =
         ((int64_t)hf__mysql_number(field) - hf__world->wall_us()) / 1000;
@@ -87,13 +100,25 @@ static void find_clock(const struct hf__mysql *mysql, struct hf__query *query,
                                     "within a second of ours");
 }
 
-static void find_copies(const struct hf__mysql *mysql, struct hf__query *query,
-                        MYSQL_ROW row)
+static bool is_on(struct hf__mysql_field field)
 {
-    bool galera = row[WSREP] && strcmp(row[WSREP], "ON") == 0;
+    return field.text && strcmp(field.text, "ON") == 0;
+}
+
+static void find_copies(const struct hf__mysql *mysql, struct hf__query *query,
+                        const struct hf__mysql_field *row)
+{
+    bool galera = is_on(row[WSREP]);
     bool table = is_row(mysql);
 
-    if (galera)
+    if (row[GROUP].len > 0)
+        (void)hf__query_add_finding(
+            query, table && is_on(row[ONE_PRIMARY]) ? WARN : BAD, "cluster",
+            "one primary, which all clients use; check tokens at the resource",
+            "group replication: %s",
+            table ? "locks of the last moment may be lost with the primary"
+                  : "sessions and rows are locked on one member alone");
+    else if (galera)
         (void)hf__query_add_finding(
             query, table ? WARN : BAD, "cluster",
             "let all clients use the same node", "Galera: %s",
@@ -111,7 +136,8 @@ static void find_copies(const struct hf__mysql *mysql, struct hf__query *query,
 
 /* What the way to lock needs of the server's sessions. */
 static void find_sessions(const struct hf__mysql *mysql,
-                          struct hf__query *query, MYSQL_ROW row)
+                          struct hf__query *query,
+                          const struct hf__mysql_field *row)
 {
     const struct hf__settings *settings = mysql->base.host->settings;
     int64_t ttl_ms = settings->ttl_ms;
@@ -146,14 +172,14 @@ static void find_sessions(const struct hf__mysql *mysql,
 }
 
 static void find(const struct hf__mysql *mysql, struct hf__query *query,
-                 MYSQL_ROW row, int64_t trip_us)
+                 const struct hf__mysql_field *row, int64_t trip_us)
 {
-    bool maria = row[VERSION] && strstr(row[VERSION], "MariaDB") != NULL;
     uint64_t idle_s = hf__mysql_number(row[IDLE_TRANSACTION]);
 
-    (void)hf__query_add_finding(query, maria ? OK : WARN, "server",
-                                maria ? "" : "use MariaDB", "%s, %s",
-                                mysql->peer, row[VERSION] ? row[VERSION] : "?");
+    (void)hf__query_add_finding(query, OK, "server", "", "%s, %s%s (%s)",
+                                mysql->peer, mysql->is_mariadb ? "" : "MySQL ",
+                                row[VERSION].text ? row[VERSION].text : "?",
+                                mysql->server_comment);
     if (hf__mysql_number(row[READ_ONLY]) != 0)
         (void)hf__query_add_finding(query, BAD, "writable",
                                     "connect to the primary server",
@@ -170,10 +196,10 @@ static void find(const struct hf__mysql *mysql, struct hf__query *query,
             "0, or longer than any hold that is lent",
             "the server ends transactions that are silent for %llu s",
             (unsigned long long)idle_s);
-    if (row[ENGINE])
+    if (row[ENGINE].text)
         (void)hf__query_add_finding(query, BAD, "tables",
                                     "ALTER TABLE … ENGINE=InnoDB",
-                                    "a table of ours is %s", row[ENGINE]);
+                                    "a table of ours is %s", row[ENGINE].text);
     find_clock(mysql, query, row[CLOCK], trip_us);
 }
 
@@ -198,8 +224,7 @@ static void on_asked(struct hf__mysql *mysql, struct hf__mysql_call *call,
                      struct hf__mysql_reply *reply)
 {
     int64_t trip_us = (hf__now() - call->sent_ns) / 1000;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[COLUMNS];
     hf_error err;
 
     if (!reply) {
@@ -207,7 +232,7 @@ static void on_asked(struct hf__mysql *mysql, struct hf__mysql_call *call,
         hf__up_answer(&mysql->base, call->query, err.code, &err);
         return;
     }
-    if (hf__mysql_row(reply, &row, &lengths))
+    if (hf__mysql_row(reply, COLUMNS, row))
         find(mysql, call->query, row, trip_us);
     else
         (void)hf__query_add_finding(call->query, WARN, "server", "",
@@ -219,6 +244,7 @@ static void on_asked(struct hf__mysql *mysql, struct hf__mysql_call *call,
 int hf__mysql_examine(struct hf__engine *engine, struct hf__query *query,
                       hf_error *err)
 {
+    static const struct hf__mysql_values none = {.name = ""};
     struct hf__mysql *mysql = (struct hf__mysql *)engine;
     struct hf__mysql_call *call;
     int rc = hf__mysql_is_up(mysql, err);
@@ -229,6 +255,6 @@ int hf__mysql_examine(struct hf__engine *engine, struct hf__query *query,
     if (!call)
         return HF_ENOMEM;
     call->query = query;
-    hf__buf_add(&call->sql, question);
+    hf__mysql_statement(mysql, &call->sql, question, &none);
     return hf__mysql_call_send(&mysql->main, call, err);
 }

@@ -11,6 +11,16 @@
 
 #include "engines/mysql/mysql.h"
 
+/* What MySQL 8 alone says. */
+enum {
+    MY_LOCK_DEADLOCK = 3058, /* of GET_LOCK */
+    MY_HOOK = 3100,          /* group replication refuses a commit */
+    MY_ROLLED_BACK = 3101,   /* … because of another member's */
+    MY_LOCK_NOWAIT = 3572,
+};
+/* For so many times five milliseconds the end of a session is waited for. */
+enum { LOOKS = 200 };
+
 static const struct {
     unsigned code;
     int ours;
@@ -45,10 +55,20 @@ static const struct {
     {ER_NEED_REPREPARE, HF_EUNAVAILABLE, ""},
     {ER_TOO_MANY_USER_CONNECTIONS, HF_EUNAVAILABLE, ""},
     {ER_USER_LIMIT_REACHED, HF_EUNAVAILABLE, ""},
+    {ER_UNKNOWN_SYSTEM_VARIABLE, HF_EUNSUPPORTED, ""},
+    {ER_PARSE_ERROR, HF_EUNSUPPORTED, ""},
+    {ER_NOT_SUPPORTED_YET, HF_EUNSUPPORTED, ""},
+    {ER_SP_DOES_NOT_EXIST, HF_EUNSUPPORTED, ""},
+    {ER_UNKNOWN_STORAGE_ENGINE, HF_EUNSUPPORTED, ""},
+    {ER_UNKNOWN_COLLATION, HF_EUNSUPPORTED, ""},
     {ER_QUERY_INTERRUPTED, HF_EUNAVAILABLE, ""},
     {ER_STATEMENT_TIMEOUT, HF_EUNAVAILABLE, ""},
     {ER_LOCK_WAIT_TIMEOUT, HF_EUNAVAILABLE, ""},
     {ER_LOCK_DEADLOCK, HF_EUNAVAILABLE, ""},
+    {MY_LOCK_NOWAIT, HF_EUNAVAILABLE, ""},
+    {MY_LOCK_DEADLOCK, HF_EUNAVAILABLE, ""},
+    {MY_HOOK, HF_EUNAVAILABLE, " (group replication refuses it)"},
+    {MY_ROLLED_BACK, HF_EUNAVAILABLE, ""},
     {ER_OUT_OF_RESOURCES, HF_EUNAVAILABLE, ""},
     {ER_UNKNOWN_COM_ERROR, HF_EUNAVAILABLE, ""}, /* a node out of Galera */
 };
@@ -67,6 +87,12 @@ int hf__mysql_explain(const struct hf__mysql *mysql,
             hint = meanings[i].hint;
         }
     }
+    if (code == HF_EUNSUPPORTED)
+        return hf__fail_engine(
+            err, code, (int)reply->code,
+            "%s: the server is '%s' (%s), which does not know a statement of "
+            "ours; MariaDB 10.11 and MySQL 8.0 do: %s",
+            mysql->peer, mysql->server, mysql->server_comment, reply->text);
     if (reply->code == ER_BAD_FIELD_ERROR && mysql->dialect)
         hint = " (a table of another make? Spring's is that of 7.0 or later)";
     return hf__fail_engine(err, code, (int)reply->code, "%s: %s%s", mysql->peer,
@@ -84,6 +110,8 @@ bool hf__mysql_is_collision(const struct hf__mysql_reply *reply)
 {
     return reply->code == ER_LOCK_DEADLOCK ||
            reply->code == ER_LOCK_WAIT_TIMEOUT ||
+           reply->code == MY_LOCK_NOWAIT || reply->code == MY_LOCK_DEADLOCK ||
+           reply->code == MY_ROLLED_BACK ||
            reply->code == ER_NEED_REPREPARE; /* the tables were changed */
 }
 
@@ -95,4 +123,16 @@ bool hf__mysql_is_refused(const struct hf__mysql_reply *reply)
 bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply)
 {
     return reply->code == ER_NO_SUCH_TABLE;
+}
+
+bool hf__mysql_is_ended(const struct hf__mysql_reply *reply)
+{
+    return reply && reply->code == ER_NO_SUCH_THREAD;
+}
+
+bool hf__mysql_is_ending(const struct hf__mysql_session *session,
+                         const struct hf__mysql_reply *reply)
+{
+    return reply && (reply->code == 0 || reply->code == ER_KILL_DENIED_ERROR) &&
+           session->looks < LOOKS;
 }

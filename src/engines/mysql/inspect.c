@@ -17,9 +17,9 @@ static void answer_text(struct hf__mysql *mysql, struct hf__query *query,
     hf__up_answer(&mysql->base, query, code, &err);
 }
 
-/* Answers what is no answer; true if it did. */
+/* Answers what is no answer of @columns; true if it did. */
 static bool answered(struct hf__mysql *mysql, struct hf__query *query,
-                     const struct hf__mysql_reply *reply)
+                     const struct hf__mysql_reply *reply, unsigned columns)
 {
     hf_error err;
 
@@ -27,10 +27,39 @@ static bool answered(struct hf__mysql *mysql, struct hf__query *query,
         (void)hf__mysql_explain_lost(mysql, &err);
     else if (reply->code != 0)
         (void)hf__mysql_explain(mysql, reply, &err);
+    else if (reply->columns != columns)
+        (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: %s", mysql->peer,
+                       hf__mysql_strange);
     else
         return false;
     hf__up_answer(&mysql->base, query, err.code, &err);
     return true;
+}
+
+static void answer_unknown(struct hf__mysql *mysql, struct hf__query *query)
+{
+    answer_text(mysql, query, HF_EUNKNOWN,
+                "sent, and the answer was lost: it may have happened");
+}
+
+/* What changes something was sent, and may have been carried out: the answer
+ * was lost, or a statement behind the one that changes has failed. Answers, and
+ * says so. */
+static bool is_unknown(struct hf__mysql *mysql,
+                       const struct hf__mysql_call *call,
+                       const struct hf__mysql_reply *reply, unsigned columns)
+{
+    size_t before = 0; /* the last statement, which only tells */
+    bool unknown;
+
+    for (size_t i = 0; i < call->sql.len; i++)
+        before += call->sql.text[i] == ';';
+    unknown = !reply             ? call->sent_ns != 0
+              : reply->code != 0 ? reply->n >= before
+                                 : reply->columns != columns;
+    if (unknown)
+        answer_unknown(mysql, call->query);
+    return unknown;
 }
 
 static hf__mysql_done_fn on_version;
@@ -82,12 +111,12 @@ static int ask(struct hf__engine *engine, struct hf__query *query,
 
 /* ---- list -------------------------------------------------------------- */
 
-enum { NAME, ROLE, MODE, SLOTS, TOKEN, LEFT, SINCE, RECORD };
+enum { NAME, ROLE, MODE, SLOTS, TOKEN, LEFT, SINCE, RECORD, ORDER, COLUMNS };
 
 /* A name as the program knows it; false if it cannot be one of ours. */
 static bool read_name(const struct hf__mysql *mysql,
-                      const struct hf__query *query, const char *field,
-                      unsigned long len, char name[HF_NAME_MAX + 1])
+                      const struct hf__query *query,
+                      struct hf__mysql_field field, char name[HF_NAME_MAX + 1])
 {
     const struct hf__settings *settings = mysql->base.host->settings;
     size_t prefix = strlen(settings->prefix);
@@ -97,25 +126,24 @@ static bool read_name(const struct hf__mysql *mysql,
         return true;
     }
     if (mysql->dialect)
-        return field &&
-               hf__sql_dialect_name(mysql->dialect, settings, field, len, name);
-    if (!field || len <= prefix || len - prefix > HF_NAME_MAX)
+        return field.text && hf__sql_dialect_name(mysql->dialect, settings,
+                                                  field.text, field.len, name);
+    if (field.len <= prefix || field.len - prefix > HF_NAME_MAX)
         return false;
-    memcpy(name, field + prefix, len - prefix);
-    name[len - prefix] = '\0';
-    return true;
+    memcpy(name, field.text + prefix, field.len - prefix);
+    name[field.len - prefix] = '\0';
+    return hf_name_check(name, field.len - prefix, /* err= */ NULL) == 0;
 }
 
-static int add_row(struct hf__query *query, MYSQL_ROW row,
-                   const unsigned long *lengths, const char *name,
-                   uint32_t place)
+static int add_row(struct hf__query *query, const struct hf__mysql_field *row,
+                   const char *name, uint32_t place)
 {
     char copy[HF__SQL_TEXTS];
     bool holder = hf__mysql_number(row[ROLE]) == 1;
     hf_lock_info info = {
         .role = holder ? HF_HOLDER : HF_WAITER,
-        .mode = (int32_t)hf__mysql_number(row[MODE]),
-        .slots = (int32_t)hf__mysql_number(row[SLOTS]),
+        .mode = (int32_t)(hf__mysql_number(row[MODE]) % (HF_SLOT + 1)),
+        .slots = (int32_t)(hf__mysql_number(row[SLOTS]) & INT32_MAX),
         .name = name,
         .token = holder ? hf__mysql_number(row[TOKEN]) : 0,
         .lease_ms = holder ? (int64_t)hf__mysql_number(row[LEFT]) / 1000 : -1,
@@ -123,31 +151,31 @@ static int add_row(struct hf__query *query, MYSQL_ROW row,
         .place = holder ? 0 : place,
     };
 
-    hf__sql_record_read(row[RECORD], lengths[RECORD], copy, &info);
+    hf__sql_record_read(row[RECORD].text, row[RECORD].len, copy, &info);
     return hf__query_add_lock(query, &info);
 }
 
 static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
                       struct hf__mysql_reply *reply)
 {
+    struct hf__mysql_field row[COLUMNS];
     char before[HF_NAME_MAX + 1] = "";
-    unsigned long *lengths;
     uint32_t place = 0;
-    MYSQL_ROW row;
     int rc = 0;
 
-    if (hf__mysql_remake(call, reply) || answered(mysql, call->query, reply))
+    if (hf__mysql_remake(call, reply) ||
+        answered(mysql, call->query, reply, COLUMNS))
         return;
-    while (rc == 0 && hf__mysql_row(reply, &row, &lengths)) {
+    while (rc == 0 && hf__mysql_row(reply, COLUMNS, row)) {
         char name[HF_NAME_MAX + 1];
 
-        if (!read_name(mysql, call->query, row[NAME], lengths[NAME], name))
+        if (!read_name(mysql, call->query, row[NAME], name))
             continue;
         if (strcmp(name, before) != 0)
             place = 0;
         memcpy(before, name, sizeof(before));
         place += hf__mysql_number(row[ROLE]) == 0;
-        rc = add_row(call->query, row, lengths, name, place);
+        rc = add_row(call->query, row, name, place);
     }
     hf__up_answer(&mysql->base, call->query, rc, /* err= */ NULL);
 }
@@ -170,12 +198,11 @@ static void on_checked(struct hf__mysql *mysql, struct hf__mysql_call *call,
                        struct hf__mysql_reply *reply)
 {
     struct hf__query *query = call->query;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[2];
 
-    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply, 2))
         return;
-    if (!hf__mysql_row(reply, &row, &lengths) || hf__mysql_number(row[0]) == 0)
+    if (!hf__mysql_row(reply, 2, row) || hf__mysql_number(row[0]) == 0)
         answer_text(mysql, query, HF_ENOTFOUND, "nobody holds it");
     else if (hf__mysql_number(row[1]) == 0)
         answer_text(mysql, query, HF_ECONFLICT, "held under another token");
@@ -193,12 +220,12 @@ static void on_broken(struct hf__mysql *mysql, struct hf__mysql_call *call,
                       struct hf__mysql_reply *reply)
 {
     struct hf__query *query = call->query;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[2];
 
-    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || is_unknown(mysql, call, reply, 2) ||
+        answered(mysql, query, reply, 2))
         return;
-    if (!hf__mysql_row(reply, &row, &lengths) || hf__mysql_number(row[1]) == 0)
+    if (!hf__mysql_row(reply, 2, row) || hf__mysql_number(row[1]) == 0)
         answer_text(mysql, query, HF_ENOTFOUND, "nobody holds it");
     else if (hf__mysql_number(row[0]) == 0)
         answer_text(mysql, query, HF_ECONFLICT,
@@ -224,13 +251,12 @@ static void on_version(struct hf__mysql *mysql, struct hf__mysql_call *call,
                        struct hf__mysql_reply *reply)
 {
     struct hf__query *query = call->query;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[1];
 
-    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply, 1))
         return;
     query->version =
-        hf__mysql_row(reply, &row, &lengths) ? hf__mysql_number(row[0]) : 0;
+        hf__mysql_row(reply, 1, row) ? hf__mysql_number(row[0]) : 0;
     hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
 }
 
@@ -244,13 +270,13 @@ static void on_committed(struct hf__mysql *mysql, struct hf__mysql_call *call,
                          struct hf__mysql_reply *reply)
 {
     struct hf__query *query = call->query;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[2];
 
-    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply))
+    if (hf__mysql_remake(call, reply) || is_unknown(mysql, call, reply, 2) ||
+        answered(mysql, query, reply, 2))
         return;
-    if (!hf__mysql_row(reply, &row, &lengths)) {
-        answer_text(mysql, query, HF_EINTERNAL, "no answer to a commit");
+    if (!hf__mysql_row(reply, 2, row)) {
+        answer_unknown(mysql, query);
         return;
     }
     query->version = hf__mysql_number(row[1]);

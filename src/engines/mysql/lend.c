@@ -62,6 +62,8 @@ int hf__mysql_connection_op(struct hf__engine *engine, struct hf__query *query,
         return HF_ENOMEM;
     call->ticket = ticket->id;
     call->query = query;
-    hf__buf_printf(&call->sql, "SET wait_timeout=%d", HF__MYSQL_IDLE_S);
+    hf__buf_printf(&call->sql,
+                   "SET wait_timeout=%d,innodb_lock_wait_timeout=DEFAULT",
+                   HF__MYSQL_IDLE_S);
     return hf__mysql_call_send(mine->on, call, err);
 }

@@ -18,15 +18,15 @@
     X(mysql_real_connect_cont)                                                 \
     X(mysql_real_query_start)                                                  \
     X(mysql_real_query_cont)                                                   \
-    X(mysql_store_result_start)                                                \
-    X(mysql_store_result_cont)                                                 \
+    X(mysql_use_result)                                                        \
+    X(mysql_fetch_row_start)                                                   \
+    X(mysql_fetch_row_cont)                                                    \
     X(mysql_next_result_start)                                                 \
     X(mysql_next_result_cont)                                                  \
     X(mysql_more_results)                                                      \
     X(mysql_free_result)                                                       \
     X(mysql_num_fields)                                                        \
     X(mysql_field_count)                                                       \
-    X(mysql_fetch_row)                                                         \
     X(mysql_fetch_lengths)                                                     \
     X(mysql_affected_rows)                                                     \
     X(mysql_errno)                                                             \

@@ -60,44 +60,47 @@ static void up(struct hf__mysql *mysql)
     hf__up_connected(&mysql->base);
 }
 
+static int end_old(struct hf__mysql *mysql, hf_error *err);
+
 static void on_old_gone(struct hf__mysql *mysql, struct hf__mysql_call *call,
                         struct hf__mysql_reply *reply)
 {
-    unsigned long *lengths;
-    MYSQL_ROW row;
     hf_error err;
 
     (void)call;
     if (!reply)
         return;
-    if (reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
-        hf__mysql_number(row[0]) == 1) {
+    if (hf__mysql_is_ended(reply)) {
         up(mysql);
         return;
     }
+    if (hf__mysql_is_ending(&mysql->old, reply) && end_old(mysql, &err) == 0)
+        return;
     (void)hf__fail(&err, HF_EUNAVAILABLE,
                    "%s: our lost session is still being ended", mysql->peer);
     hf__mysql_connection_fail(&mysql->main, &err);
 }
 
+static int end_old(struct hf__mysql *mysql, hf_error *err)
+{
+    struct hf__mysql_call *call = hf__mysql_call_new(on_old_gone, err);
+
+    if (!call)
+        return HF_ENOMEM;
+    hf__mysql_end_session(mysql, &mysql->old, &call->sql);
+    return hf__mysql_call_send(&mysql->main, call, err);
+}
+
 static void main_opened(struct hf__mysql_connection *connection)
 {
     struct hf__mysql *mysql = connection->mysql;
-    struct hf__mysql_call *call;
     hf_error err;
 
-    if (mysql->old.serial == 0) {
+    mysql->old.looks = 0;
+    if (mysql->old.serial == 0)
         up(mysql);
-        return;
-    }
-    call = hf__mysql_call_new(on_old_gone, &err);
-    if (call) {
-        call->wait_ms = 1000;
-        hf__mysql_end_session(mysql, &mysql->old, &call->sql);
-        if (hf__mysql_call_send(connection, call, &err) == 0)
-            return;
-    }
-    hf__mysql_connection_fail(connection, &err);
+    else if (end_old(mysql, &err) != 0)
+        hf__mysql_connection_fail(connection, &err);
 }
 
 static void main_closed(struct hf__mysql_connection *connection,

@@ -36,19 +36,38 @@ struct hf__mysql_connection;
 enum {
     HF__MYSQL_BATCH = 64,
     HF__MYSQL_BUCKETS = 1024,
+    HF__MYSQL_GHOSTS = 16,
     HF__MYSQL_PARAMS = 8,  /* of a prepared statement */
     HF__MYSQL_PREPARED = 8 /* on one connection */
 };
 
+/* What a server may say to one call. */
+enum {
+    HF__MYSQL_COLUMNS = 16,
+    HF__MYSQL_ROWS = 1 << 17,
+    HF__MYSQL_BYTES = 16 << 20,
+};
+
+/* A field of a row; ends with a NUL that is not counted. */
+struct hf__mysql_field {
+    const char *text; /* NULL: NULL */
+    size_t len;
+};
+
 /* What the server said to one call. */
 struct hf__mysql_reply {
-    unsigned code;   /* its error number; 0: none */
-    char text[200];  /* and its words */
-    MYSQL_RES *rows; /* the first result that has rows; NULL: none */
-    uint32_t n;      /* statements that were carried out */
+    unsigned code;  /* its error number; 0: none */
+    char text[200]; /* and its words */
+    uint32_t n;     /* statements that were carried out */
     uint64_t affected[HF__MYSQL_BATCH];
-    uint64_t number;     /* a prepared statement's LAST_INSERT_ID() */
-    bool in_transaction; /* after the last of them */
+    uint64_t number;         /* a prepared statement's LAST_INSERT_ID() */
+    bool was_in_transaction; /* after the first of them */
+    bool in_transaction;     /* after the last of them */
+    /* The one result with rows that a call may have. */
+    unsigned columns; /* 0: there was none */
+    uint32_t rows;
+    struct hf__buf bytes; /* of each field its length, and it */
+    size_t at;            /* what hf__mysql_row() reads next */
 };
 
 /* @reply is NULL when the connection was lost before it came. */
@@ -100,7 +119,7 @@ enum hf__mysql_step {
     HF__MYSQL_CONNECTING,
     HF__MYSQL_IDLE,
     HF__MYSQL_QUERY,
-    HF__MYSQL_STORE,
+    HF__MYSQL_FETCH,
     HF__MYSQL_NEXT,
     HF__MYSQL_PREPARE,
     HF__MYSQL_EXECUTE
@@ -111,6 +130,8 @@ struct hf__mysql_session {
     uint64_t serial; /* which connection of this client; 0: none */
     uint64_t id;     /* the server's number */
     uint16_t port;   /* of our end */
+    uint16_t looks;  /* for it to have ended */
+    bool ending;     /* the next look is under way */
 };
 
 struct hf__mysql_connection {
@@ -118,6 +139,7 @@ struct hf__mysql_connection {
     struct hf__mysql *mysql;
     MYSQL *handle;
     uint8_t step; /* enum hf__mysql_step */
+    bool greeted; /* its first packet was looked at */
     bool broken;  /* found while sending: the timer will tell */
     bool early;   /* answered while sending */
     int early_rc;
@@ -130,7 +152,8 @@ struct hf__mysql_connection {
     int64_t since_ns;      /* connecting since */
     struct hf__list calls; /* the first is under way unless IDLE */
     struct hf__mysql_reply reply;
-    MYSQL_RES *rows; /* being stored */
+    MYSQL_RES *result; /* being read */
+    MYSQL_ROW row;     /* of it */
     struct hf__mysql_prepared prepared[HF__MYSQL_PREPARED];
     struct hf__mysql_prepared *current; /* being carried out */
     struct hf__mysql_session session;
@@ -220,6 +243,7 @@ struct hf__mysql {
     char *dialect_texts[HF__MYSQL_DIALECT_TEXTS];
     struct hf__sql_pool pool;
     uint32_t round;      /* of the timer */
+    int64_t sweep_ns;    /* look for rows of the dead then; 0: not now */
     uint32_t held;       /* tickets that a session or transaction holds */
     int64_t held_ns;     /* since when there is one */
     bool listening;      /* … so long that the end of its session is heard */
@@ -227,7 +251,11 @@ struct hf__mysql {
     bool proven;         /* the last answer about a row was one */
     struct hf__mysql_connection main;
     bool up;
-    struct hf__mysql_session old; /* the main one before */
+    struct hf__mysql_session old;                      /* the main one before */
+    struct hf__mysql_session ghosts[HF__MYSQL_GHOSTS]; /* lost; newest first */
+    bool is_mariadb;                                   /* else MySQL */
+    char server[80];                                   /* its version */
+    char server_comment[80];                           /* and its maker */
     uint64_t serials;
     struct hf__timer timer;
     struct hf__ticket *tickets[HF__MYSQL_BUCKETS];
@@ -263,10 +291,14 @@ void hf__mysql_connection_break(struct hf__mysql_connection *connection);
 /* What went wrong, in the words of the library or ours: fail. */
 void hf__mysql_connection_lost(struct hf__mysql_connection *connection,
                                const char *words);
-/* The statement that ends a lost session, and waits until it is gone: 1. */
+/* The text that ends a lost session, or finds that it has ended. */
 void hf__mysql_end_session(const struct hf__mysql *mysql,
-                           const struct hf__mysql_session *session,
+                           struct hf__mysql_session *session,
                            struct hf__buf *to);
+/* What the server said to it: nothing is left; soon, ask again. */
+bool hf__mysql_is_ended(const struct hf__mysql_reply *reply);
+bool hf__mysql_is_ending(const struct hf__mysql_session *session,
+                         const struct hf__mysql_reply *reply);
 
 /* ---- calls.c ----------------------------------------------------------- */
 
@@ -303,11 +335,15 @@ void hf__mysql_watch_for(struct hf__mysql_connection *connection,
                          int waits_for);
 void hf__mysql_unwatch(struct hf__mysql_connection *connection);
 int hf__mysql_ready_of(uint32_t events);
-/* The next row; false at the end. Fields and lengths live until the next. */
-bool hf__mysql_row(struct hf__mysql_reply *reply, MYSQL_ROW *ret_row,
-                   unsigned long **ret_lengths);
+/* The next row of @columns fields; false at the end, or where the answer has
+ * another number of columns. The fields, of which each may be NULL, live as long
+ * as the reply. */
+bool hf__mysql_row(struct hf__mysql_reply *reply, unsigned columns,
+                   struct hf__mysql_field row[]);
 /* A field that is a number; 0 if it is none. */
-uint64_t hf__mysql_number(const char *field);
+uint64_t hf__mysql_number(struct hf__mysql_field field);
+
+extern const char hf__mysql_strange[];
 
 /* ---- errors.c ---------------------------------------------------------- */
 
@@ -339,7 +375,8 @@ struct hf__mysql_values {
     const struct hf__ticket *ticket;
     const char *name;  /* N, where there is no ticket; Z its length; P as it is
                           in our own tables */
-    const char *owner; /* O; and G is the region of the settings */
+    const char *owner; /* O; and G is the region of the settings, C a collation
+                          by bytes, V where the server's variables are */
     uint64_t token;    /* K */
 };
 /* A waiter that has not asked for so long is forgotten: A. */
@@ -369,6 +406,7 @@ extern const char hf__mysql_acquire_slow[];
 extern const char hf__mysql_look[];
 extern const char hf__mysql_leave_fast[];
 extern const char hf__mysql_leave_slow[];
+extern const char hf__mysql_sweep[];
 extern const char hf__mysql_renew_exclusive[];
 extern const char hf__mysql_renew_row[];
 extern const char hf__mysql_downgrade[];

@@ -33,7 +33,8 @@ static void on_made(struct hf__mysql *mysql, struct hf__mysql_call *call,
 bool hf__mysql_remake(struct hf__mysql_call *call,
                       const struct hf__mysql_reply *reply)
 {
-    const struct hf__mysql *mysql = call->connection->mysql;
+    static const struct hf__mysql_values none = {.name = ""};
+    struct hf__mysql *mysql = call->connection->mysql;
     struct hf__mysql_call *make;
 
     if (!reply || !hf__mysql_is_no_table(reply) || call->again)
@@ -41,9 +42,10 @@ bool hf__mysql_remake(struct hf__mysql_call *call,
     make = hf__mysql_call_new(on_made, NULL);
     if (!make)
         return false;
-    hf__buf_add(&make->sql, mysql->dialect
-                                ? mysql->dialect_texts[HF__MYSQL_MAKE]
-                                : hf__mysql_make_tables);
+    hf__mysql_statement(mysql, &make->sql,
+                        mysql->dialect ? mysql->dialect_texts[HF__MYSQL_MAKE]
+                                       : hf__mysql_make_tables,
+                        &none);
     if (hf__mysql_call_send(call->connection, make, NULL) != 0)
         return false;
     make->then = call;

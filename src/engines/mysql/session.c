@@ -14,9 +14,10 @@
  * a session that has held something for a moment is listened to, so that its end
  * is noticed when it happens.
  *
- * Failure: a lost session may still be alive at the server, and hold or wait.
- * It is a ghost until the main connection has ended it by its own lock
- * (connection.c); only then is a lock reported lost, or left.
+ * Failure: with its session a lock is lost, and that is told at once: the server
+ * may give it to the next one. The lost session may still be alive there, and
+ * hold or wait. It is a ghost until the main connection has ended it
+ * (connection.c). What was being asked for, or left, is certain only then.
  */
 #include "engines/mysql/mysql.h"
 
@@ -29,12 +30,13 @@ static bool is_get_lock(const struct hf__mysql *mysql)
 
 /* ---- wait_timeout ------------------------------------------------------ */
 
+/* A session without its lease, or with a transaction of before, is of no use. */
 static void on_nothing(struct hf__mysql *mysql, struct hf__mysql_call *call,
                        struct hf__mysql_reply *reply)
 {
     (void)mysql;
-    (void)call;
-    (void)reply;
+    if (reply && reply->code != 0)
+        hf__mysql_connection_break(call->connection);
 }
 
 static int set_lease(struct hf__mysql_connection *connection, int64_t lease_s,
@@ -151,7 +153,9 @@ static void unbind(struct hf__mysql *mysql, struct hf__mysql_ticket *mine)
 static void on_cleaned(struct hf__mysql *mysql, struct hf__mysql_call *call,
                        struct hf__mysql_reply *reply)
 {
-    if (reply)
+    if (reply && reply->code != 0)
+        hf__mysql_connection_break(call->connection);
+    else if (reply)
         hf__sql_pool_give(&mysql->pool, &call->connection->link);
 }
 
@@ -197,6 +201,7 @@ static void unknown(struct hf__mysql *mysql, struct hf__ticket *ticket)
 
     (void)hf__mysql_explain_lost(mysql, &err);
     hf__mysql_ticket(mysql, ticket)->asking = false;
+    hf__mysql_ticket(mysql, ticket)->waiting = false;
     hf__up_unknown(&mysql->base, ticket, &err);
 }
 
@@ -211,15 +216,10 @@ static void exorcised(struct hf__mysql *mysql, struct hf__ticket *ticket)
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
 
     mine->ghost.serial = 0;
-    if (mine->leaving) {
+    if (mine->leaving)
         left(mysql, ticket, /* held= */ false);
-    } else if (mine->asking) {
-        if (ask(mysql, ticket, NULL) != 0)
-            unknown(mysql, ticket);
-    } else {
-        forget(mysql, ticket, /* clean= */ false);
-        hf__up_lost(&mysql->base, ticket, HF__LOST_SESSION);
-    }
+    else if (mine->asking && ask(mysql, ticket, NULL) != 0)
+        unknown(mysql, ticket);
 }
 
 static int exorcise(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -231,19 +231,15 @@ static void on_exorcised(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
-    unsigned long *lengths;
-    MYSQL_ROW row;
 
     if (!mine || mine->ghost.serial == 0)
         return;
     mine->exorcising = false;
-    if (reply && reply->code == 0 && hf__mysql_row(reply, &row, &lengths) &&
-        hf__mysql_number(row[0]) == 1)
+    if (hf__mysql_is_ended(reply))
         exorcised(mysql, ticket);
-    else if (mine->leaving || mine->asking)
+    else if (!hf__mysql_is_ending(&mine->ghost, reply) ||
+             exorcise(mysql, ticket, NULL) != 0)
         unknown(mysql, ticket);
-    else if (reply && reply->code == 0) /* the server has waited a second */
-        (void)exorcise(mysql, ticket, NULL);
 }
 
 /* End the session that was lost with @ticket. */
@@ -257,13 +253,47 @@ static int exorcise(struct hf__mysql *mysql, struct hf__ticket *ticket,
     if (!call)
         return HF_ENOMEM;
     call->ticket = ticket->id;
-    call->wait_ms = 1000;
     hf__mysql_end_session(mysql, &mine->ghost, &call->sql);
     mine->exorcising = true;
     rc = hf__mysql_call_send(&mysql->main, call, err);
     if (rc != 0)
         mine->exorcising = false;
     return rc;
+}
+
+static void end_ghosts(struct hf__mysql *mysql);
+
+static void on_ended(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                     struct hf__mysql_reply *reply)
+{
+    for (size_t i = 0; i < HF_COUNT_OF(mysql->ghosts); i++) {
+        struct hf__mysql_session *ghost = &mysql->ghosts[i];
+
+        if (ghost->serial != call->ticket)
+            continue;
+        ghost->ending = false;
+        if (reply && !hf__mysql_is_ending(ghost, reply))
+            ghost->serial = 0; /* or the server ends it by wait_timeout */
+    }
+    end_ghosts(mysql);
+}
+
+/* End what is left of sessions that nobody waits for. */
+static void end_ghosts(struct hf__mysql *mysql)
+{
+    for (size_t i = 0; i < HF_COUNT_OF(mysql->ghosts); i++) {
+        struct hf__mysql_session *ghost = &mysql->ghosts[i];
+        struct hf__mysql_call *call = NULL;
+
+        if (ghost->serial != 0 && !ghost->ending &&
+            hf__mysql_is_up(mysql, NULL) == 0)
+            call = hf__mysql_call_new(on_ended, NULL);
+        if (!call)
+            continue;
+        call->ticket = ghost->serial;
+        hf__mysql_end_session(mysql, ghost, &call->sql);
+        ghost->ending = hf__mysql_call_send(&mysql->main, call, NULL) == 0;
+    }
 }
 
 /* ---- lost sessions ----------------------------------------------------- */
@@ -285,14 +315,28 @@ struct hf__ticket *hf__mysql_session_gone(
     return ticket;
 }
 
-void hf__mysql_session_tell(struct hf__mysql *mysql, struct hf__ticket *ticket)
+/* Its lock, or its place in line, has ended with its session. */
+static void lose(struct hf__mysql *mysql, struct hf__ticket *ticket)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
 
-    if (mine->asking || mine->leaving)
+    if (mine->asking || mine->leaving) {
         unknown(mysql, ticket);
-    else if (hf__mysql_is_up(mysql, NULL) == 0)
-        (void)exorcise(mysql, ticket, NULL); /* or the next renewal will */
+        return;
+    }
+    if (mine->ghost.serial != 0) {
+        memmove(mysql->ghosts + 1, mysql->ghosts,
+                sizeof(mysql->ghosts) - sizeof(mysql->ghosts[0]));
+        mysql->ghosts[0] = mine->ghost;
+    }
+    forget(mysql, ticket, /* clean= */ false);
+    hf__up_lost(&mysql->base, ticket, HF__LOST_SESSION);
+}
+
+void hf__mysql_session_tell(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    lose(mysql, ticket);
+    end_ghosts(mysql);
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -471,8 +515,12 @@ static void on_accepted(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
 
-    if (reply && mine && mine->waiting && mine->on == call->connection)
+    if (!reply || !mine || !mine->waiting || mine->on != call->connection)
+        return;
+    if (reply->code == 0)
         granted(mysql, ticket, call->sent_ns);
+    else
+        hf__mysql_connection_break(mine->on);
 }
 
 /* The server does not answer before it is asked, so the lease counts from the
@@ -564,8 +612,12 @@ static void on_asked_again(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
 
-    if (reply && mine && mine->asking && mine->on == call->connection)
+    if (!reply || !mine || !mine->asking || mine->on != call->connection)
+        return;
+    if (reply->code == 0)
         granted(mysql, ticket, call->sent_ns);
+    else
+        unknown(mysql, ticket);
 }
 
 /* An answer of ours was not heard. */
@@ -593,6 +645,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     mine->asking = true;
     if (mine->on && (mine->held || mine->waiting))
         return ask_again(mysql, ticket, err);
+    mine->waiting = false;
     rc = ask(mysql, ticket, err);
     if (rc == 0)
         return 0;
@@ -614,17 +667,19 @@ static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
-    unsigned long *lengths;
-    MYSQL_ROW row;
 
     if (!reply || !mine || mine->on != call->connection)
         return;
-    /* Nobody but us has used the session, so it was still ours; or the caller's
-     * transaction was still open, and has been committed. */
-    left(mysql, ticket,
-         reply->code == 0 &&
-             (!mine->lent || (hf__mysql_row(reply, &row, &lengths) &&
-                              hf__mysql_number(row[0]) == 1)));
+    if (reply->code == 0) {
+        /* Nobody but us has used the session, so it was still ours; or the
+         * caller's transaction was still open, and has been committed. */
+        left(mysql, ticket, !mine->lent || reply->was_in_transaction);
+    } else if (mine->lent && mine->releasing) { /* not committed */
+        forget(mysql, ticket, /* clean= */ false);
+        hf__up_left(&mysql->base, ticket, HF_ELOST);
+    } else { /* it may hold it still */
+        unknown(mysql, ticket);
+    }
 }
 
 /* The connection cannot be asked any more, or waits inside the server: it goes,
@@ -685,7 +740,8 @@ static void on_renewed(struct hf__mysql *mysql, struct hf__mysql_call *call,
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
     struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
 
-    if (!reply || !mine || mine->leaving || mine->on != call->connection)
+    if (!reply || reply->code != 0 || !mine || mine->leaving ||
+        mine->on != call->connection)
         return;
     grant.lease_ms = ticket->ttl_ms;
     hf__up_renewed(&mysql->base, ticket, &grant);
@@ -697,8 +753,6 @@ static int renew_one(struct hf__mysql *mysql, struct hf__ticket *ticket,
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     struct hf__grant forever = {.tokens = 1, .sent_ns = hf__now()};
 
-    if (mine->ghost.serial != 0)
-        return mine->exorcising ? 0 : exorcise(mysql, ticket, err);
     if (!mine->on) {
         forget(mysql, ticket, /* clean= */ false);
         hf__up_lost(&mysql->base, ticket, HF__LOST_SESSION);
@@ -723,40 +777,28 @@ static int renew(struct hf__mysql *mysql, struct hf__ticket **tickets, size_t n,
 
 /* ---- the main connection ----------------------------------------------- */
 
-/* What the main session held is gone when it has been ended, which is before we
- * are up again: the next renewal tells. */
-static void lost(struct hf__mysql *mysql)
-{
-    for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
-        struct hf__ticket *ticket = mysql->tickets[i];
-
-        while (ticket) {
-            struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-            struct hf__ticket *next = mine->next;
-
-            mine->exorcising = false;
-            if (mine->on == &mysql->main) {
-                unbind(mysql, mine);
-                if (mine->asking || mine->leaving)
-                    unknown(mysql, ticket);
-            }
-            ticket = next;
-        }
-    }
-}
-
-/* Ghosts that could not be ended without it. */
-static void regained(struct hf__mysql *mysql)
+/* One that the main session had; any may go while one is told. */
+static struct hf__ticket *first_on_main(const struct hf__mysql *mysql)
 {
     for (size_t i = 0; i < HF__MYSQL_BUCKETS; i++) {
         struct hf__ticket *ticket = mysql->tickets[i];
 
         for (; ticket; ticket = hf__mysql_ticket(mysql, ticket)->next) {
-            struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
-
-            if (mine->ghost.serial != 0 && !mine->exorcising && !mine->leaving)
-                (void)exorcise(mysql, ticket, NULL);
+            if (hf__mysql_ticket(mysql, ticket)->on == &mysql->main)
+                return ticket;
         }
+    }
+    return NULL;
+}
+
+/* What is left of the main session is ended before we are up again. */
+static void lost(struct hf__mysql *mysql)
+{
+    while (mysql->main_users > 0) {
+        struct hf__ticket *ticket = first_on_main(mysql);
+
+        unbind(mysql, hf__mysql_ticket(mysql, ticket));
+        lose(mysql, ticket);
     }
 }
 
@@ -769,7 +811,7 @@ const struct hf__mysql_mode hf__mysql_get_lock = {
     .downgrade = NULL,
     .attend = relax,
     .lost = lost,
-    .regained = regained,
+    .regained = end_ghosts,
 };
 
 const struct hf__mysql_mode hf__mysql_for_update = {
@@ -782,5 +824,5 @@ const struct hf__mysql_mode hf__mysql_for_update = {
     .downgrade = NULL,
     .attend = relax,
     .lost = lost,
-    .regained = regained,
+    .regained = end_ghosts,
 };

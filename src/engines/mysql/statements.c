@@ -18,9 +18,11 @@
  * holdfast_lock.gate is 0 while a name has no rows in holdfast_ticket, and else
  * more than any instant. While it is 0 the row of the name is the whole lock,
  * and one statement of one row takes or frees it. Everything else first locks
- * that row, so that changes of one name are one after the other, in one block
+ * that row, so that changes of one name are one after the other, in one text
  * that the server carries out without us: a client that stops in the middle
- * keeps nobody waiting.
+ * keeps nobody waiting. Such a text begins a transaction, and what it has done
+ * is undone if one of its statements fails (calls.c). Its variables are those of
+ * the session, and are set before they are read: @hf_….
  *
  * Whoever waits asks again; who is first of those that are alive takes the lock
  * when it is free. A waiter that has not asked for its life is forgotten.
@@ -85,70 +87,59 @@ const char hf__mysql_take[] =
 const char hf__mysql_who[] = "SELECT " RECORD " FROM holdfast_lock "
                              "WHERE name=$N AND gate=0 AND until>" NOW;
 
-#define BLOCK                                                                  \
-    "BEGIN NOT ATOMIC "                                                        \
-    "DECLARE "                                                                 \
-    "v_now,v_token,v_until,v_mine,v_place,v_held,v_given "                     \
-    "BIGINT UNSIGNED DEFAULT 0;"                                               \
-    "DECLARE v_ok,v_role INT DEFAULT 0;"                                       \
-    "DECLARE v_ticket VARBINARY(24) DEFAULT '';"                               \
-    "DECLARE v_record VARBINARY(1024) DEFAULT '';"                             \
-    "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"       \
-    "START TRANSACTION;"
+#define BEGIN "START TRANSACTION;"
+#define MAKE_ROW                                                               \
+    "INSERT INTO holdfast_lock(name) VALUES($N) "                              \
+    "ON DUPLICATE KEY UPDATE name=name;"
 #define LOCK_ROW                                                               \
+    "SET @hf_token=0,@hf_until=0,@hf_ticket='',@hf_record='',@hf_role=0,"      \
+    "@hf_mine=0,@hf_given=0,@hf_ok=0;"                                         \
     "SELECT token,until,IF(until=0,''," TICKET "),IF(until=0,''," RECORD ") "  \
-    "INTO v_token,v_until,v_ticket,v_record "                                  \
+    "INTO @hf_token,@hf_until,@hf_ticket,@hf_record "                          \
     "FROM holdfast_lock WHERE name=$N FOR UPDATE;"                             \
-    "SET v_now=" NOW_INSIDE ";"
-/* Who has not been heard of in time is not there. */
-#define FORGET_DEAD                                                            \
-    "IF v_ticket<>'' AND v_ticket<>$T AND v_until<=v_now THEN "                \
-    "SET v_ticket='';SET v_until=0;SET v_record='';END IF;"                    \
-    "DELETE FROM holdfast_ticket "                                             \
-    "WHERE name=$N AND until<=v_now AND ticket<>$T;"
-#define STORE_ROW                                                              \
-    "UPDATE holdfast_lock SET token=v_token,until=v_until,"                    \
-    "holder=CONCAT(v_ticket,v_record),"                                        \
-    "gate=~0*EXISTS(SELECT 1 FROM holdfast_ticket WHERE name=$N) "             \
-    "WHERE name=$N;COMMIT;"
+    "SET @hf_now=" NOW_INSIDE ";"
+#define GATE(name)                                                             \
+    "gate=~0*EXISTS(SELECT 1 FROM holdfast_ticket WHERE name=" name ")"
+/* The exclusive holder is $T, and goes. */
+#define FREE_ROW                                                               \
+    "UPDATE holdfast_lock SET until=IF(@hf_ticket=$T,0,until)," GATE(          \
+        "$N") " WHERE name=$N;COMMIT;"
 
-const char hf__mysql_acquire_slow[] = BLOCK
-    "INSERT INTO holdfast_lock(name) VALUES($N) "
-    "ON DUPLICATE KEY UPDATE name=name;" LOCK_ROW FORGET_DEAD
-    "SELECT seq,1+role,token INTO v_mine,v_role,v_held FROM holdfast_ticket "
-    "WHERE name=$N AND ticket=$T;"
-    /* Held already: the answer was lost. */
-    "IF v_ticket=$T THEN SET v_ok=1;SET v_given=v_token;SET v_until=v_now+$L;"
-    "ELSEIF v_role=2 THEN SET v_ok=1;SET v_given=v_held;"
-    "UPDATE holdfast_ticket SET until=v_now+$L WHERE name=$N AND ticket=$T;"
-    "ELSE "
-    /* In the way: holders that do not go with us, and who came before. */
-    "SELECT COUNT(*) INTO v_place FROM holdfast_ticket WHERE name=$N AND "
-    "role=0 AND ticket<>$T AND (v_role=0 OR seq<v_mine) AND "
-    "NOT (mode=1 AND $M=1);"
-    "SET v_ok=v_ticket='' AND v_place=0 AND "
-    "(SELECT COUNT(*) FROM holdfast_ticket WHERE name=$N AND role=1 AND "
-    "mode<>$M)=0 AND "
-    "CASE $M WHEN 0 THEN (SELECT COUNT(*) FROM holdfast_ticket "
-    "WHERE name=$N AND role=1)=0 "
-    "WHEN 2 THEN (SELECT COUNT(*) FROM holdfast_ticket "
-    "WHERE name=$N AND role=1)<$S ELSE TRUE END;"
-    "IF v_ok THEN SET v_token=GREATEST(v_token+1,v_now);"
-    "SET v_given=v_token;"
-    "IF $M=0 THEN SET v_ticket=$T;SET v_until=v_now+$L;"
-    "SET v_record=$R;DELETE FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
-    "ELSE REPLACE INTO holdfast_ticket VALUES"
-    "($N,$T,0,1,$M,$S,v_token,v_now+$L,v_now,$R);END IF;"
-    "ELSEIF $W THEN "
-    "IF v_role=0 THEN "
-    "SELECT COALESCE(MAX(seq),0)+1 INTO v_mine FROM holdfast_ticket "
-    "WHERE name=$N;INSERT INTO holdfast_ticket VALUES"
-    "($N,$T,v_mine,0,$M,$S,0,v_now+$A,v_now,$R);"
-    "ELSE UPDATE holdfast_ticket SET until=v_now+$A "
-    "WHERE name=$N AND ticket=$T AND until<v_now+$A/2;END IF;"
-    "END IF;END IF;" STORE_ROW
-    "SELECT v_ok,v_given,v_place+1,IF(v_record='',(SELECT record FROM "
-    "holdfast_ticket WHERE name=$N AND role=1 LIMIT 1),v_record);END";
+/* @hf_ok: 1 granted now; 2 held already, in the row of the name; 3 held
+ * already, in a row of its own: an answer was lost. */
+const char hf__mysql_acquire_slow[] = BEGIN MAKE_ROW LOCK_ROW
+    /* Who has not been heard of in time is not there. */
+    "DELETE FROM holdfast_ticket "
+    "WHERE name=$N AND until<=@hf_now AND ticket<>$T;"
+    "SELECT seq,1+role,token INTO @hf_mine,@hf_role,@hf_given "
+    "FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
+    /* In the way: who came before, and holders that do not go with us. */
+    "SELECT COALESCE(SUM(role=0 AND ticket<>$T AND "
+    "(@hf_role=0 OR seq<@hf_mine) AND NOT (mode=1 AND $M=1)),0),"
+    "COALESCE(SUM(role=1 AND (mode<>$M OR $M=0)),0),COALESCE(SUM(role=1),0),"
+    "COALESCE(MAX(seq),0)+1 INTO @hf_place,@hf_against,@hf_holders,@hf_next "
+    "FROM holdfast_ticket WHERE name=$N;"
+    "SET @hf_ok=CASE WHEN @hf_ticket=$T THEN 2 WHEN @hf_role=2 THEN 3 "
+    "WHEN @hf_until>@hf_now THEN 0 ELSE @hf_place=0 AND @hf_against=0 AND "
+    "($M<>2 OR @hf_holders<$S) END;"
+    "SET @hf_given=CASE @hf_ok WHEN 1 THEN GREATEST(@hf_token+1,@hf_now) "
+    "WHEN 2 THEN @hf_token ELSE @hf_given END,"
+    "@hf_until=CASE WHEN @hf_ok=2 OR (@hf_ok=1 AND $M=0) THEN @hf_now+$L "
+    "WHEN @hf_until>@hf_now THEN @hf_until ELSE 0 END;"
+    "INSERT INTO holdfast_ticket SELECT $N,$T,"
+    "IF(@hf_ok>0,0,IF(@hf_role=1,@hf_mine,@hf_next)),@hf_ok>0,$M,$S,@hf_given,"
+    "@hf_now+IF(@hf_ok>0,$L,$A),@hf_now,$R FROM DUAL "
+    "WHERE @hf_ok=3 OR (@hf_ok=1 AND $M<>0) OR (@hf_ok=0 AND $W) "
+    "ON DUPLICATE KEY UPDATE since=IF(role=VALUES(role),since,VALUES(since)),"
+    "seq=VALUES(seq),role=VALUES(role),token=VALUES(token),until=VALUES(until);"
+    "DELETE FROM holdfast_ticket "
+    "WHERE name=$N AND ticket=$T AND @hf_ok=1 AND $M=0;"
+    "UPDATE holdfast_lock SET token=IF(@hf_ok=1,@hf_given,token),"
+    "until=@hf_until,holder=IF(@hf_ok=1 AND $M=0,$H,holder)," GATE(
+        "$N") " WHERE name=$N;COMMIT;"
+              "SELECT @hf_ok>0,@hf_given,@hf_place+1,IF(@hf_until>0,"
+              "@hf_record,(SELECT record FROM holdfast_ticket "
+              "WHERE name=$N AND role=1 LIMIT 1))";
 
 /* From who is in line, without locking anything: how many are before us, could
  * it be free, how long we count as alive. */
@@ -160,18 +151,34 @@ const char hf__mysql_look[] =
     "FROM holdfast_ticket m JOIN holdfast_lock l ON l.name=m.name "
     "WHERE m.name=$N AND m.ticket=$T";
 
-/* The exclusive holder goes; whoever waits sees that it is free. What it was
+/* The exclusive holder goes; those who wait see that it is free. What it was
  * stays, and means nothing: what comes next is as long, and is written in its
- * place. Two rows are "changed" if the grant was still ours. */
+ * place. Two rows are "changed" if the grant was still ours; the gate comes back
+ * as the number of the insert. */
 const char hf__mysql_leave_fast[] =
     "INSERT INTO holdfast_lock(name) VALUES($N) "
-    "ON DUPLICATE KEY UPDATE until=until*(token<>$K)";
+    "ON DUPLICATE KEY UPDATE until=until*(token<>$K)+0*LAST_INSERT_ID(gate)";
 
-const char hf__mysql_leave_slow[] = BLOCK LOCK_ROW
-    "SELECT role INTO v_ok FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
-    "DELETE FROM holdfast_ticket WHERE name=$N AND ticket=$T;"
-    "IF v_ticket=$T THEN SET v_ok=1;SET v_ticket='';SET v_until=0;"
-    "SET v_record='';END IF;" STORE_ROW "SELECT v_ok;END";
+const char hf__mysql_leave_slow[] =
+    BEGIN LOCK_ROW "SELECT role INTO @hf_ok FROM holdfast_ticket "
+                   "WHERE name=$N AND ticket=$T;"
+                   "DELETE FROM holdfast_ticket "
+                   "WHERE name=$N AND (ticket=$T OR until<=@hf_now);" FREE_ROW
+                   "SELECT @hf_ok=1 OR @hf_ticket=$T";
+
+/* The rows of one name whose owners are dead, and its gate: was there one? */
+const char hf__mysql_sweep[] =
+    BEGIN "SET @hf_name=NULL;"
+          "SELECT name INTO @hf_name FROM holdfast_ticket WHERE until<=" NOW
+          " LIMIT 1;"
+          "SELECT 1 INTO @hf_ok FROM holdfast_lock "
+          "WHERE name=@hf_name FOR UPDATE;"
+          "DELETE FROM holdfast_ticket "
+          "WHERE name=@hf_name AND until<=" NOW ";"
+          "UPDATE holdfast_lock SET " GATE("@hf_name") " WHERE name=@hf_name;"
+                                                       "COMMIT;"
+                                                       "SELECT @hf_name IS NOT "
+                                                       "NULL";
 
 const char hf__mysql_renew_exclusive[] =
     "UPDATE holdfast_lock SET until=" NOW
@@ -179,13 +186,12 @@ const char hf__mysql_renew_exclusive[] =
 const char hf__mysql_renew_row[] = "UPDATE holdfast_ticket SET until=" NOW
                                    "+$L WHERE name=$N AND ticket=$T AND role=1";
 
-const char hf__mysql_downgrade[] = BLOCK LOCK_ROW
-    "IF v_ticket=$T THEN SET v_ok=1;INSERT INTO holdfast_ticket VALUES"
-    "($N,$T,0,1,1,0,v_token,v_now+$L,v_now,$R);"
-    "SET v_ticket='';SET v_until=0;SET v_record='';"
-    "ELSE UPDATE holdfast_ticket SET until=v_now+$L "
-    "WHERE name=$N AND ticket=$T AND role=1;SET v_ok=ROW_COUNT();"
-    "END IF;" STORE_ROW "SELECT v_ok;END";
+const char hf__mysql_downgrade[] = BEGIN LOCK_ROW
+    "INSERT INTO holdfast_ticket SELECT $N,$T,0,1,1,0,@hf_token,@hf_now+$L,"
+    "@hf_now,$R FROM DUAL WHERE @hf_ticket=$T;"
+    "UPDATE holdfast_ticket SET until=@hf_now+$L "
+    "WHERE name=$N AND ticket=$T AND role=1;"
+    "SET @hf_ok=ROW_COUNT();" FREE_ROW "SELECT @hf_ok";
 
 /* name, role, mode, slots, token, what is left, how long since, record. A token
  * is the instant of its grant, unless the clock was set back. */
@@ -208,17 +214,27 @@ const char hf__mysql_check[] =
     " UNION ALL SELECT token FROM holdfast_ticket "
     "WHERE name=$N AND role=1 AND until>" NOW ") h";
 
-const char hf__mysql_break[] = BLOCK LOCK_ROW
-    "SET v_place=(v_ticket<>'' AND v_until>v_now)+(SELECT COUNT(*) FROM "
-    "holdfast_ticket WHERE name=$N AND role=1 AND until>v_now);"
-    "IF v_ticket<>'' AND IF($K=0,"
-    "SUBSTRING_INDEX(SUBSTRING_INDEX(v_record,x'0A',3),x'0A',-1)=$O,"
-    "v_token=$K) THEN SET v_ok=1;"
-    "SET v_ticket='';SET v_until=0;SET v_record='';"
-    "ELSE DELETE FROM holdfast_ticket WHERE name=$N AND role=1 AND IF($K=0,"
-    "SUBSTRING_INDEX(SUBSTRING_INDEX(record,x'0A',3),x'0A',-1)=$O,"
-    "token=$K);SET v_ok=ROW_COUNT()>0;END IF;"
-    "IF v_place=0 THEN SET v_ok=0;END IF;" STORE_ROW "SELECT v_ok,v_place;END";
+/* Is it the one that the caller means: by owner, or by token. */
+#define MEANT(record, token)                                                   \
+    "IF($K=0,SUBSTRING_INDEX(SUBSTRING_INDEX(" record                          \
+    ",x'0A',3),x'0A',-1)=$O," token "=$K)"
+const char hf__mysql_break[] = BEGIN LOCK_ROW
+    "SELECT COUNT(*)+(@hf_until>@hf_now) INTO @hf_holders FROM holdfast_ticket "
+    "WHERE name=$N AND role=1 AND until>@hf_now;"
+    "SET @hf_ok=@hf_ticket<>'' AND " MEANT(
+        "@hf_record",
+        "@hf_token") ";"
+                     "DELETE FROM holdfast_ticket WHERE name=$N AND role=1 AND "
+                     "NOT @hf_ok "
+                     "AND " MEANT(
+                         "record",
+                         "token") ";"
+                                  "SET @hf_given=ROW_COUNT();"
+                                  "UPDATE holdfast_lock SET "
+                                  "until=IF(@hf_ok,0,until)," GATE(
+                                      "$N") " WHERE name=$N;COMMIT;"
+                                            "SELECT @hf_holders>0 AND (@hf_ok "
+                                            "OR @hf_given>0),@hf_holders";
 
 /* Names of GET_LOCK are the whole server's, 64 characters at most, and with or
  * without regard to case. One that cannot be told plainly is a digest of
@@ -236,54 +252,51 @@ static const struct hf__mysql_lock_texts plain = LOCK_TEXTS("$D");
 static const struct hf__mysql_lock_texts digest = LOCK_TEXTS(DIGEST);
 
 /* The session of a row is always in a transaction, so that the statement that
- * locks it is the first one of it. One row is "changed" if it is there. */
+ * locks it is the first one of it. One row is "changed" if it is there. How long
+ * it waits is a variable of the session (connection.c). */
 #define ROW(lock)                                                              \
     "SELECT 1 INTO @holdfast FROM holdfast_row WHERE name=$N " lock
 #define ROW_TEXTS(lock)                                                        \
     {                                                                          \
-        ROW(lock) " NOWAIT", ROW(lock) " WAIT 3600", "COMMIT AND CHAIN"        \
+        ROW(lock) " NOWAIT", ROW(lock), "COMMIT AND CHAIN"                     \
     }
-static const struct hf__mysql_lock_texts exclusive = ROW_TEXTS("FOR UPDATE");
-static const struct hf__mysql_lock_texts shared =
-    ROW_TEXTS("LOCK IN SHARE MODE");
+#define FOR_UPDATE "FOR UPDATE"
+#define IN_SHARE_MODE "LOCK IN SHARE MODE" /* MariaDB */
+#define FOR_SHARE "FOR SHARE"              /* MySQL */
+static const struct hf__mysql_lock_texts exclusive = ROW_TEXTS(FOR_UPDATE);
+static const struct hf__mysql_lock_texts shared = ROW_TEXTS(IN_SHARE_MODE);
+static const struct hf__mysql_lock_texts for_share = ROW_TEXTS(FOR_SHARE);
+/* A row that is there is not inserted in vain, which would wait for its lock. */
 const char hf__mysql_for_update_make[] =
-    "ROLLBACK;INSERT IGNORE INTO holdfast_row VALUES($N);START "
-    "TRANSACTION;" ROW("$F") " NOWAIT";
+    "ROLLBACK;SELECT COUNT(*) INTO @holdfast FROM holdfast_row WHERE name=$N;"
+    "INSERT IGNORE INTO holdfast_row SELECT $N FROM DUAL WHERE @holdfast=0;"
+    "START TRANSACTION;" ROW("$F") " NOWAIT";
 const char hf__mysql_for_update_begin[] =
     "START TRANSACTION;" ROW("$F") " NOWAIT";
-/* A deadlock or the caller may have ended the transaction, and the lock. */
+/* A deadlock or the caller may have ended the transaction, and the lock: the
+ * first word tells. */
 const char hf__mysql_for_update_leave[] =
-    "SELECT @@in_transaction;COMMIT AND CHAIN";
-const char hf__mysql_for_update_undo[] = "ROLLBACK AND CHAIN";
+    "DO 1;COMMIT AND CHAIN;SET innodb_lock_wait_timeout=3600";
+const char hf__mysql_for_update_undo[] =
+    "ROLLBACK AND CHAIN;SET innodb_lock_wait_timeout=3600";
 
 /* Every right that a lock needs, and nothing stays. */
-const char hf__mysql_doctor[] =
-    "BEGIN NOT ATOMIC DECLARE v INT;"
-    "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"
-    "START TRANSACTION;"
+const char hf__mysql_doctor[] = BEGIN
     "INSERT INTO holdfast_row VALUES($N) ON DUPLICATE KEY UPDATE name=name;"
-    "SELECT 1 INTO v FROM holdfast_row WHERE name=$N FOR UPDATE;"
-    "INSERT INTO holdfast_lock(name) VALUES($N) "
-    "ON DUPLICATE KEY UPDATE name=name;"
+    "SELECT 1 INTO @hf_ok FROM holdfast_row WHERE name=$N FOR UPDATE;" MAKE_ROW
     "UPDATE holdfast_lock SET until=0 WHERE name=$N;"
     "DELETE FROM holdfast_ticket WHERE name=$N;ROLLBACK;"
-    "DO GET_LOCK(" DIGEST ",0),RELEASE_LOCK(" DIGEST ");END";
+    "DO GET_LOCK(" DIGEST ",0),RELEASE_LOCK(" DIGEST ")";
 
 const char hf__mysql_version_read[] =
     "SELECT version FROM holdfast_version WHERE name=$N";
+/* The second statement is the commit. */
 const char hf__mysql_version_commit[] =
-    "BEGIN NOT ATOMIC DECLARE v_version BIGINT UNSIGNED DEFAULT 0;"
-    "DECLARE v_ok INT DEFAULT 0;"
-    "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;RESIGNAL;END;"
-    "START TRANSACTION;"
     "INSERT INTO holdfast_version VALUES($N,0) "
     "ON DUPLICATE KEY UPDATE name=name;"
-    "SELECT version INTO v_version FROM holdfast_version "
-    "WHERE name=$N FOR UPDATE;"
-    "IF v_version=$K THEN SET v_ok=1;"
-    "SET v_version=GREATEST(v_version+1," NOW_INSIDE ");"
-    "UPDATE holdfast_version SET version=v_version WHERE name=$N;END IF;"
-    "COMMIT;SELECT v_ok,v_version;END";
+    "UPDATE holdfast_version SET version=LAST_INSERT_ID(GREATEST(version+1," NOW
+    ")) WHERE name=$N AND version=$K;"
+    "SELECT ROW_COUNT(),LAST_INSERT_ID()";
 
 /* ---- values ------------------------------------------------------------ */
 
@@ -350,7 +363,9 @@ const struct hf__mysql_lock_texts *hf__mysql_lock_texts(
     size_t len = strlen("holdfast//");
 
     if (mysql->mode == &hf__mysql_for_update)
-        return ticket->mode == HF_SHARED ? &shared : &exclusive;
+        return ticket->mode != HF_SHARED ? &exclusive
+               : mysql->is_mariadb       ? &shared
+                                         : &for_share;
     return is_plain(mysql->schema, &len) &&
                    is_plain(mysql->base.host->settings->prefix, &len) &&
                    is_plain(ticket->name, &len) && len <= 64
@@ -387,8 +402,9 @@ static enum kind put_of_ticket(const struct hf__mysql *mysql,
         hf__sql_record_put(to, mysql->base.host, ticket);
         return BYTES;
     case 'F':
-        hf__buf_add(to, ticket->mode == HF_SHARED ? "LOCK IN SHARE MODE"
-                                                  : "FOR UPDATE");
+        hf__buf_add(to, ticket->mode != HF_SHARED ? FOR_UPDATE
+                        : mysql->is_mariadb       ? IN_SHARE_MODE
+                                                  : FOR_SHARE);
         return WORDS;
     case 'L':
         *ret_number =
@@ -432,6 +448,14 @@ static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
     case 'Z':
         *ret_number = strlen(mysql->base.host->settings->prefix) + strlen(name);
         return NUMBER;
+    case 'C':
+        hf__buf_add(to, mysql->is_mariadb ? "utf8mb4_nopad_bin"
+                                          : "utf8mb4_0900_bin");
+        return WORDS;
+    case 'V':
+        hf__buf_add(to, mysql->is_mariadb ? "information_schema"
+                                          : "performance_schema");
+        return WORDS;
     case 'A':
         *ret_number = HF__MYSQL_LIFE_US;
         return NUMBER;
@@ -534,21 +558,17 @@ void hf__mysql_put_params(struct hf__mysql *mysql, struct hf__mysql_call *call,
  * and those that it held, may go a little earlier. One that is about to go may
  * be nobody's already, and not be ended any more (error 1095). */
 void hf__mysql_end_session(const struct hf__mysql *mysql,
-                           const struct hf__mysql_session *session,
+                           struct hf__mysql_session *session,
                            struct hf__buf *to)
 {
-    hf__buf_printf(
-        to,
-        "BEGIN NOT ATOMIC DECLARE v_n INT DEFAULT 0;"
-        "DECLARE v_id BIGINT UNSIGNED;"
-        "DECLARE CONTINUE HANDLER FOR 1094,1095 BEGIN END;"
-        "SELECT ID INTO v_id FROM information_schema.processlist "
-        "WHERE ID=%llu AND (HOST LIKE '%%:%u' OR "
-        "IS_USED_LOCK('holdfast:%s:%llx')=ID);"
-        "IF v_id IS NOT NULL THEN KILL CONNECTION v_id;"
-        "WHILE v_n<200 AND EXISTS(SELECT 1 FROM information_schema.processlist "
-        "WHERE ID=v_id) DO SET v_n=v_n+1;DO SLEEP(0.005);END WHILE;END IF;"
-        "SELECT v_n<200;END",
-        (unsigned long long)session->id, (unsigned)session->port,
-        mysql->base.host->identity_hex, (unsigned long long)session->serial);
+    if (session->looks++ > 0)
+        hf__buf_add(to, "DO SLEEP(0.005);");
+    hf__buf_printf(to,
+                   "SELECT COALESCE(MAX(ID),0) INTO @holdfast "
+                   "FROM information_schema.processlist WHERE ID=%llu AND "
+                   "(HOST LIKE '%%:%u' OR IS_USED_LOCK('holdfast:%s:%llx')=ID);"
+                   "KILL CONNECTION @holdfast",
+                   (unsigned long long)session->id, (unsigned)session->port,
+                   mysql->base.host->identity_hex,
+                   (unsigned long long)session->serial);
 }

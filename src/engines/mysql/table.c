@@ -23,13 +23,13 @@ static const int64_t poll_most_ns = 500 * HF_MS;
 /* ---- asking ------------------------------------------------------------ */
 
 static void busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
-                 const char *record, unsigned long len)
+                 struct hf__mysql_field record)
 {
     char holder[256];
 
-    if (len > 0)
-        hf__sql_record_holder(record, len, holder, sizeof(holder));
-    hf__mysql_row_busy(mysql, ticket, len > 0 ? holder : NULL);
+    if (record.len > 0)
+        hf__sql_record_holder(record.text, record.len, holder, sizeof(holder));
+    hf__mysql_row_busy(mysql, ticket, record.len > 0 ? holder : NULL);
 }
 
 static void plan_poll(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -65,8 +65,7 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[4];
 
     if (!mine || mine->leaving || hf__mysql_remake(call, reply))
         return;
@@ -78,13 +77,15 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
         plan_poll(mysql, ticket, 8);
     } else if (reply && reply->code != 0) {
         hf__mysql_row_not_granted(mysql, ticket, reply);
-    } else if (!reply || !hf__mysql_row(reply, &row, &lengths)) {
+    } else if (!reply || !hf__mysql_row(reply, 4, row)) {
         hf__mysql_row_unknown(mysql, ticket);
+    } else if (hf__mysql_number(row[0]) == 1 && hf__mysql_number(row[1]) == 0) {
+        hf__mysql_row_unknown(mysql, ticket); /* a grant has a token */
     } else if (hf__mysql_number(row[0]) == 1) {
         hf__mysql_row_granted(mysql, ticket, hf__mysql_number(row[1]),
                               call->sent_ns);
     } else if (ticket->nowait) {
-        busy(mysql, ticket, row[3], row[3] ? lengths[3] : 0);
+        busy(mysql, ticket, row[3]);
     } else {
         queued(mysql, ticket, hf__mysql_number(row[2]));
     }
@@ -105,13 +106,12 @@ static void on_looked(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
     struct hf__mysql_ticket *mine =
         ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[3];
 
     if (!mine || mine->leaving || !mine->waiting)
         return;
     mine->polling = false;
-    if (reply && hf__mysql_row(reply, &row, &lengths) &&
+    if (reply && hf__mysql_row(reply, 3, row) &&
         hf__mysql_number(row[2]) == 1 &&
         (hf__mysql_number(row[0]) > 0 || hf__mysql_number(row[1]) == 0)) {
         plan_poll(mysql, ticket, hf__mysql_number(row[0]) + 1);
@@ -153,15 +153,14 @@ static void on_who(struct hf__mysql *mysql, struct hf__mysql_call *call,
                    struct hf__mysql_reply *reply)
 {
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[1];
 
     if (!ticket || !hf__mysql_ticket(mysql, ticket)->asking)
         return;
     if (reply && reply->code != 0)
         hf__mysql_row_not_granted(mysql, ticket, reply);
-    else if (reply && hf__mysql_row(reply, &row, &lengths))
-        busy(mysql, ticket, row[0], lengths[0]);
+    else if (reply && hf__mysql_row(reply, 1, row))
+        busy(mysql, ticket, row[0]);
     else if (!reply || ask_slow(mysql, ticket, NULL) != 0)
         hf__mysql_row_unknown(mysql, ticket);
 }
@@ -183,8 +182,10 @@ static void on_taken(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!mine || !mine->asking || hf__mysql_remake(call, reply))
         return;
-    if (reply && reply->code == 0)
+    if (reply && reply->code == 0 && reply->number != 0)
         hf__mysql_row_granted(mysql, ticket, reply->number, call->sent_ns);
+    else if (reply && reply->code == 0) /* a grant has a token */
+        hf__mysql_row_unknown(mysql, ticket);
     else if (reply && !hf__mysql_is_refused(reply))
         hf__mysql_row_not_granted(mysql, ticket, reply);
     else if (!reply || not_free(mysql, ticket) != 0)
@@ -211,18 +212,64 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     return rc == 0 ? 0 : hf__mysql_row_not_asked(mysql, ticket, known, rc);
 }
 
+/* ---- the dead ------------------------------------------------------------ */
+
+/* Somebody was in line, who may be dead: look when that would be certain. */
+static void plan_sweep(struct hf__mysql *mysql)
+{
+    if (mysql->sweep_ns != 0)
+        return;
+    mysql->sweep_ns = hf__now() + (int64_t)HF__MYSQL_LIFE_US * 1000;
+    hf__mysql_wake(mysql, mysql->sweep_ns);
+}
+
+static int sweep(struct hf__mysql *mysql);
+
+static void on_swept(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                     struct hf__mysql_reply *reply)
+{
+    struct hf__mysql_field row[1];
+
+    (void)call;
+    if (reply && reply->code == 0 && hf__mysql_row(reply, 1, row) &&
+        hf__mysql_number(row[0]) == 1)
+        (void)sweep(mysql); /* there may be more of them */
+}
+
+static int sweep(struct hf__mysql *mysql)
+{
+    struct hf__mysql_call *call = hf__mysql_call_new(on_swept, NULL);
+
+    if (!call)
+        return HF_ENOMEM;
+    hf__buf_add(&call->sql, hf__mysql_sweep);
+    return hf__mysql_call_send(&mysql->main, call, NULL);
+}
+
+static int64_t attend(struct hf__mysql *mysql, int64_t now_ns)
+{
+    int64_t next_ns = poll_line(mysql, now_ns);
+
+    if (mysql->sweep_ns != 0 && mysql->sweep_ns <= now_ns) {
+        mysql->sweep_ns = 0;
+        if (hf__mysql_is_up(mysql, NULL) == 0)
+            (void)sweep(mysql);
+    }
+    return mysql->sweep_ns != 0 && mysql->sweep_ns < next_ns ? mysql->sweep_ns
+                                                             : next_ns;
+}
+
 /* ---- leaving ----------------------------------------------------------- */
 
 static void on_left_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
                          struct hf__mysql_reply *reply)
 {
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[1];
 
     if (!ticket || hf__mysql_row_not_left(mysql, ticket, reply))
         return;
-    if (hf__mysql_row(reply, &row, &lengths))
+    if (hf__mysql_row(reply, 1, row))
         hf__mysql_row_left(mysql, ticket, hf__mysql_number(row[0]) == 1);
     else
         hf__mysql_row_unknown(mysql, ticket);
@@ -235,6 +282,8 @@ static void on_left_fast(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!ticket || hf__mysql_row_not_left(mysql, ticket, reply))
         return;
+    if (reply->number != 0)
+        plan_sweep(mysql);
     if (reply->affected[0] == 2) {
         hf__mysql_row_left(mysql, ticket, /* held= */ true);
         return;
@@ -285,12 +334,11 @@ static void on_downgraded(struct hf__mysql *mysql, struct hf__mysql_call *call,
 {
     struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
     struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
-    unsigned long *lengths;
-    MYSQL_ROW row;
+    struct hf__mysql_field row[1];
 
     if (!ticket || hf__mysql_ticket(mysql, ticket)->leaving)
         return;
-    if (!reply || reply->code != 0 || !hf__mysql_row(reply, &row, &lengths)) {
+    if (!reply || reply->code != 0 || !hf__mysql_row(reply, 1, row)) {
         hf__mysql_row_unknown(mysql, ticket);
     } else if (hf__mysql_number(row[0]) == 1) {
         ticket->mode = HF_SHARED;
@@ -333,7 +381,7 @@ const struct hf__mysql_mode hf__mysql_table = {
     .renew = hf__mysql_row_renew,
     .renewal = renewal,
     .downgrade = downgrade,
-    .attend = poll_line,
+    .attend = attend,
     .lost = lost,
-    .regained = hf__mysql_row_regained,
+    .regained = plan_sweep,
 };

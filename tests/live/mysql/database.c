@@ -66,7 +66,7 @@ bool database_end_wait(void)
 {
     return end_session("AND state='User lock'") ||
            (mysql_row_waits(port) > 0 &&
-            end_session("AND info LIKE '%FOR UPDATE WAIT%'"));
+            end_session("AND info LIKE '%FOR UPDATE'"));
 }
 
 static void write_again(void *ctx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mysql.c - a MariaDB server for a test, and a word with it. */
+/* mysql.c - a MariaDB or MySQL server for a test, and a word with it. */
 #include "mysql.h"
 
 #include <stdarg.h>
@@ -43,8 +43,9 @@ int mysql_fresh(void)
 
     if (port == 0)
         FAIL("run it by with_mysql.sh");
-    (void)mysql_do(port, "SET GLOBAL read_only=0;KILL USER locker;"
-                         "DROP DATABASE locks;CREATE DATABASE locks;"
+    (void)mysql_do(port, "SET GLOBAL read_only=0");
+    mysql_kill_all(port);
+    (void)mysql_do(port, "DROP DATABASE IF EXISTS locks;CREATE DATABASE locks;"
                          "REVOKE ALL ON locks.* FROM locker@127.0.0.1;"
                          "GRANT SELECT,INSERT,UPDATE,DELETE,CREATE ON locks.* "
                          "TO locker@127.0.0.1");
@@ -93,15 +94,29 @@ hf_client *mysql_open(int port, const char *query)
     return client_open(mysql_url(port, query));
 }
 
+bool mysql_is_mariadb(int port)
+{
+    return strstr(mysql_do(port, "SELECT VERSION()"), "MariaDB") != NULL;
+}
+
 int mysql_row_waits(int port)
 {
-    return atoi(mysql_do(port,
-                         "SELECT variable_value FROM "
-                         "information_schema.global_status WHERE "
-                         "variable_name='Innodb_row_lock_current_waits'"));
+    const char *value = strchr(
+        mysql_do(port,
+                 "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'"),
+        '\t');
+
+    return value ? atoi(value) : -1;
 }
 
 void mysql_kill_all(int port)
 {
-    (void)mysql_do(port, "KILL USER locker");
+    char ids[4096];
+
+    (void)snprintf(ids, sizeof(ids), "%s",
+                   mysql_do(port, "SELECT CONCAT('KILL ',id) FROM "
+                                  "information_schema.processlist "
+                                  "WHERE user='locker'"));
+    for (char *id = strtok(ids, "\n"); id; id = strtok(NULL, "\n"))
+        (void)mysql_do(port, "%s", id);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mysql.h - a MariaDB server for a test, and a word with it. */
+/* mysql.h - a MariaDB or MySQL server for a test, and a word with it. */
 #ifndef HF_LIVE_MYSQL_H
 #define HF_LIVE_MYSQL_H
 
@@ -23,6 +23,7 @@ const char *mysql_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *mysql_open(int port, const char *query);
+bool mysql_is_mariadb(int port);
 /* How many statements wait for a row. The tables of InnoDB's transactions do not
  * tell: they stay as they are for whoever asks ten times a second. */
 int mysql_row_waits(int port);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# with_mysql.sh QUERY COMMAND… - start a MariaDB server of our own, run COMMAND
-# with HOLDFAST_TEST_URL set to it (and "?QUERY"), stop the server.
+# with_mysql.sh QUERY COMMAND… - start a MariaDB server of our own, or the MySQL
+# of HOLDFAST_TEST_MYSQLD, run COMMAND with HOLDFAST_TEST_URL set to it (and
+# "?QUERY"), stop the server.
 
 . "$(dirname "$0")/../../lib/server.sh"
 
@@ -17,6 +18,7 @@ start() {
     url=mysql://locker:s3cret@127.0.0.1:$1/locks
 }
 
+"$server" --prepare
 mkdir "$dir/mysql"
 [ "$(id -u)" != 0 ] || chown mysql "$dir/mysql"
 chmod 755 "$dir"

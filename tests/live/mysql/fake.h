@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* fake.h - a server that speaks the protocol, and lies. */
+#ifndef HF_LIVE_MYSQL_FAKE_H
+#define HF_LIVE_MYSQL_FAKE_H
+
+#include <stdatomic.h>
+
+/* What it says to everything behind the login. */
+enum fake_lie {
+    FAKE_ONE_COLUMN,      /* one row of one column, whatever is asked */
+    FAKE_NULLS,           /* one row of NULLs, as many as are asked for */
+    FAKE_ENDLESS_ROWS,    /* … and no end of them */
+    FAKE_ENDLESS_RESULTS, /* done, and there is another result */
+    FAKE_MANY_PARAMETERS, /* a statement has 5000 of them */
+    FAKE_NO_VARIABLE,     /* of another make, and what we set is unknown */
+    FAKE_RENEWS_NOTHING,  /* takes every lock, and fails every DO 1 */
+};
+
+/* Start one, for the rest of the test; its port. It cannot do TLS. */
+int fake_start(enum fake_lie lie);
+/* How many logins it has heard. */
+int fake_logins(void);
+
+#endif
