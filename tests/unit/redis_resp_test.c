@@ -49,6 +49,9 @@ TEST(resp, finds_the_end_of_every_kind_of_message)
         "%1\r\n+a\r\n*2\r\n:1\r\n:2\r\n",
         "~2\r\n+a\r\n+b\r\n",
         ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n",
+        "|1\r\n+a\r\n+b\r\n:1\r\n",
+        "|0\r\n|2\r\n+a\r\n*1\r\n:2\r\n+b\r\n_\r\n$-1\r\n",
+        "*2\r\n|1\r\n+a\r\n|1\r\n+x\r\n+y\r\n+b\r\n:1\r\n|0\r\n:2\r\n",
     };
 
     for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
@@ -82,7 +85,9 @@ TEST(resp, refuses_what_is_not_the_protocol)
         "%9223372036854775807\r\n",
         "#x\r\n",
         "_x\r\n",
-        "|1\r\n+a\r\n+b\r\n",
+        "|-1\r\n:1\r\n",
+        "|1000000000\r\n",
+        "|1\r\n|1\r\n|1\r\n|1\r\n|1\r\n|1\r\n|1\r\n|1\r\n|1\r\n:1\r\n",
         "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
     };
 
@@ -123,6 +128,32 @@ TEST(resp, walks_through_a_message)
     ASSERT_EQ(value.count, 2);
     hf__resp_skip(&resp, &value);
     ASSERT_EQ(hf__resp_next(&resp).type, HF__RESP_END);
+}
+
+TEST(resp, skips_attributes_wherever_they_stand)
+{
+    const char *text = "|1\r\n+ttl\r\n*2\r\n:1\r\n:2\r\n"
+                       "*2\r\n|1\r\n+a\r\n|1\r\n+x\r\n+y\r\n+b\r\n:7\r\n"
+                       "*1\r\n|0\r\n:8\r\n:9\r\n";
+    struct hf__resp resp = {text, text + strlen(text)};
+    struct hf__resp again = resp;
+    struct hf__resp_scan state = {0};
+    struct hf__resp_value value;
+
+    ASSERT_EQ(hf__resp_scan(&state, text, strlen(text)), HF__RESP_WHOLE);
+    ASSERT_EQ(state.at, strlen(text) - 4);
+    ASSERT_EQ(text[state.begin], '*');
+    ASSERT_EQ(text[state.begin + 4], '|');
+    value = hf__resp_next(&resp);
+    ASSERT_EQ(value.type, HF__RESP_LIST);
+    ASSERT_EQ(value.count, 2);
+    ASSERT_EQ(hf__resp_next(&resp).number, 7);
+    ASSERT_EQ(hf__resp_next(&resp).count, 1);
+    ASSERT_EQ(hf__resp_next(&resp).number, 8);
+    value = hf__resp_next(&again);
+    hf__resp_skip(&again, &value);
+    ASSERT_EQ(hf__resp_next(&again).number, 9);
+    ASSERT_EQ(hf__resp_next(&again).type, HF__RESP_END);
 }
 
 TEST(resp, skips_what_is_inside)

@@ -424,11 +424,11 @@ static bool take_message(struct hf__redis *redis)
         protocol_error(redis, "a malformed message");
     if (rc != HF__RESP_WHOLE)
         return false;
-    message.at = from;
+    message.at = from + redis->scan.begin;
     message.end = from + redis->scan.at;
     stream->in_at += redis->scan.at;
     memset(&redis->scan, 0, sizeof(redis->scan));
-    if (from[0] == '>')
+    if (message.at[0] == '>')
         push(redis, &message);
     else
         answer(redis, &message);

@@ -79,25 +79,44 @@ static bool is_text(char type)
 
 static bool is_list(char type)
 {
-    return type == '*' || type == '~' || type == '>' || type == '%';
+    return type == '*' || type == '~' || type == '>' || type == '%' ||
+           type == '|';
+}
+
+static bool is_map(char type)
+{
+    return type == '%' || type == '|';
+}
+
+/* An attribute was finished: the value that it is about is still to come. */
+static int finish_attribute(struct hf__resp_scan *scan)
+{
+    if (scan->depth == 0)
+        scan->begin = scan->at;
+    return HF__RESP_MORE;
 }
 
 /* One value was finished: with it, perhaps, the lists around it. */
 static int finish(struct hf__resp_scan *scan)
 {
-    while (scan->depth > 0 && --scan->left[scan->depth - 1] == 0)
-        scan->depth--;
+    while (scan->depth > 0 && --scan->left[scan->depth - 1] == 0) {
+        if (scan->attribute[--scan->depth])
+            return finish_attribute(scan);
+    }
     return scan->depth == 0 ? HF__RESP_WHOLE : HF__RESP_MORE;
 }
 
 static int open_list(struct hf__resp_scan *scan, char type, int64_t length)
 {
+    if (type == '|' && length <= 0)
+        return length == 0 ? finish_attribute(scan) : HF__RESP_BAD;
     if (length <= 0)
         return finish(scan);
     /* Each value takes at least three bytes. */
     if (scan->depth == HF__RESP_DEPTH || length > HF__RESP_MESSAGE / 6)
         return HF__RESP_BAD;
-    scan->left[scan->depth++] = (uint32_t)(type == '%' ? 2 * length : length);
+    scan->attribute[scan->depth] = type == '|';
+    scan->left[scan->depth++] = (uint32_t)(is_map(type) ? 2 * length : length);
     return HF__RESP_MORE;
 }
 
@@ -213,7 +232,8 @@ static struct hf__resp_value line_value(const struct line *line)
     return value;
 }
 
-struct hf__resp_value hf__resp_next(struct hf__resp *resp)
+/* The next value or attribute; *ret_attribute: which of them. */
+static struct hf__resp_value walk(struct hf__resp *resp, bool *ret_attribute)
 {
     struct hf__resp_value value = {.type = HF__RESP_END};
     struct line line;
@@ -224,6 +244,7 @@ struct hf__resp_value hf__resp_next(struct hf__resp *resp)
             HF__RESP_WHOLE)
         return value;
     resp->at += line.bytes;
+    *ret_attribute = line.text[0] == '|';
     if (!is_text(line.text[0]) && !is_list(line.text[0]))
         return line_value(&line);
     (void)parse_length(&line, &length); /* scanned */
@@ -231,7 +252,7 @@ struct hf__resp_value hf__resp_next(struct hf__resp *resp)
         return text_value(resp, line.text[0], length);
     value.type = length < 0 ? HF__RESP_NULL : HF__RESP_LIST;
     if (length > 0)
-        value.count = (uint32_t)(line.text[0] == '%' ? 2 * length : length);
+        value.count = (uint32_t)(is_map(line.text[0]) ? 2 * length : length);
     return value;
 }
 
@@ -239,12 +260,29 @@ void hf__resp_skip(struct hf__resp *resp, const struct hf__resp_value *value)
 {
     uint64_t left = value->type == HF__RESP_LIST ? value->count : 0;
 
-    while (left-- > 0) {
-        struct hf__resp_value inner = hf__resp_next(resp);
+    while (left > 0) {
+        bool attribute = false;
+        struct hf__resp_value inner = walk(resp, &attribute);
 
+        left -= !attribute;
         if (inner.type == HF__RESP_LIST)
             left += inner.count;
+        else if (inner.type == HF__RESP_END)
+            return;
     }
+}
+
+struct hf__resp_value hf__resp_next(struct hf__resp *resp)
+{
+    bool attribute = false;
+    struct hf__resp_value value = walk(resp, &attribute);
+
+    while (attribute) {
+        hf__resp_skip(resp, &value);
+        attribute = false;
+        value = walk(resp, &attribute);
+    }
+    return value;
 }
 
 int64_t hf__resp_number(const struct hf__resp_value *value, int64_t wrong)

@@ -24,14 +24,17 @@ enum {
 /* Zeroed at the beginning of every message. */
 struct hf__resp_scan {
     size_t at;      /* bytes of the message that are known to be good */
+    size_t begin;   /* the first so many are attributes of the message */
     uint32_t depth; /* aggregates that are open */
-    uint32_t left[HF__RESP_DEPTH]; /* their values still to come */
+    uint32_t left[HF__RESP_DEPTH];  /* their values still to come */
+    bool attribute[HF__RESP_DEPTH]; /* it stands before a value, and is none */
 };
 
 enum { HF__RESP_MORE = 0, HF__RESP_WHOLE = 1, HF__RESP_BAD = -1 };
 
 /* Look at the @len bytes there are of one message. HF__RESP_WHOLE: it has
- * scan->at bytes. HF__RESP_MORE: call again with more. */
+ * scan->at bytes, and its value begins at scan->begin. HF__RESP_MORE: call
+ * again with more. */
 int hf__resp_scan(struct hf__resp_scan *scan, const char *bytes, size_t len);
 
 /* A whole message, or what is left of it. */
@@ -58,7 +61,7 @@ struct hf__resp_value {
     uint32_t count; /* LIST: so many values follow */
 };
 
-/* The next value. A list's values follow it. */
+/* The next value; attributes are skipped. A list's values follow it. */
 struct hf__resp_value hf__resp_next(struct hf__resp *resp);
 /* Pass over the values that follow @value. */
 void hf__resp_skip(struct hf__resp *resp, const struct hf__resp_value *value);

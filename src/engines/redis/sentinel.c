@@ -275,11 +275,11 @@ static bool take_message(struct hf__sentinel *one)
     }
     if (rc != HF__RESP_WHOLE)
         return false;
-    message.at = from;
+    message.at = from + one->scan.begin;
     message.end = from + one->scan.at;
     stream->in_at += one->scan.at;
     memset(&one->scan, 0, sizeof(one->scan));
-    if (from[0] == '>')
+    if (message.at[0] == '>')
         push(one, &message);
     else if (!one->greeted)
         on_hello(one, &message);
