@@ -328,8 +328,8 @@ static int try_native(struct hf__redis *redis, struct hf__query *query)
 
     /* No ticket of ours has the number 0. */
     (void)snprintf(record, sizeof(record),
-                   "%s%012dx%05d%013d%07d%03d%013d>%016d?\n0\ndoctor\n",
-                   redis->identity, 0, 0, 1000, 0, 1, 0, 0);
+                   "%s%012dx%05d%013d%07d%03d%013d>%016d%016d?\n0\ndoctor\n",
+                   redis->identity, 0, 0, 1000, 0, 1, 0, 0, 0);
     (void)snprintf(ticket, sizeof(ticket), "%.*s", (int)HF__RECORD_TICKET,
                    record);
     rc = try_out(redis, query, "acquire", HF__REDIS_ACQUIRE, 3,

@@ -41,6 +41,8 @@
 
 /* After so many grants at once, nobody seems to contend any more. */
 enum { QUIET = 8 };
+/* A letter, the ticket's number, its nonce. */
+enum { PUSH_HEAD = 1 + 12 + 16 };
 
 static void key(struct hf__redis *redis, const char *name, size_t len)
 {
@@ -467,29 +469,47 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- pushes ------------------------------------------------------------ */
 
-/* "g" ticket token: granted. "b" ticket: somebody broke it. */
+/* Is the push about a ticket of ours, and from somebody who could read its
+ * record? Whoever may publish sees the channels; not the nonce. */
+static struct hf__ticket *pushed_to(struct hf__redis *redis,
+                                    const struct hf__resp_value *said)
+{
+    struct hf__ticket *ticket;
+    char number[13];
+
+    if (said->len < PUSH_HEAD)
+        return NULL;
+    memcpy(number, said->text + 1, 12);
+    number[12] = '\0';
+    ticket = hf__redis_ticket_find(redis, strtoull(number, NULL, 16));
+    if (!ticket ||
+        memcmp(said->text + 13,
+               hf__redis_ticket(redis, ticket)->record + HF__RECORD_NONCE,
+               16) != 0)
+        return NULL;
+    return ticket;
+}
+
+/* "g" ticket nonce token: granted. "b" ticket nonce: somebody broke it. A token
+ * that has been is no grant; a beat finds the one that is. */
 static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
                   const struct hf__resp_value *said)
 {
-    const char *text = said->text;
-    size_t len = said->len;
-    struct hf__ticket *ticket;
+    struct hf__ticket *ticket = pushed_to(redis, said);
     struct hf__redis_ticket *mine;
-    char number[13];
+    uint64_t token;
 
     (void)channel; /* all are ours alone */
-    if (len < 13)
-        return;
-    memcpy(number, text + 1, 12);
-    number[12] = '\0';
-    ticket = hf__redis_ticket_find(redis, strtoull(number, NULL, 16));
     if (!ticket)
         return;
     mine = hf__redis_ticket(redis, ticket);
-    if (text[0] == 'g' && mine->waiting && len == 29) {
-        granted(redis, ticket, hf__redis_digits(text + 13, 16),
-                mine->confirmed_ns, /* pushed= */ true);
-    } else if (text[0] == 'b' && !mine->waiting && !mine->asking &&
+    if (said->text[0] == 'g' && mine->waiting && said->len == PUSH_HEAD + 16) {
+        token = hf__redis_digits(said->text + PUSH_HEAD, 16);
+        if (token >
+            hf__redis_name(redis, ticket->name, ticket->name_len)->token)
+            granted(redis, ticket, token, mine->confirmed_ns,
+                    /* pushed= */ true);
+    } else if (said->text[0] == 'b' && !mine->waiting && !mine->asking &&
                !mine->leaving) {
         hf__redis_ticket_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_BROKEN);

@@ -168,6 +168,8 @@ struct hf__redis {
     struct hf__ticket *tickets[HF__REDIS_BUCKETS];
     uint32_t tickets_n;
     uint64_t hash_key[2];
+    uint64_t nonces[64]; /* random numbers, taken from the end */
+    uint32_t nonces_n;
     struct hf__redis_name *names; /* by hash; &nobody: no table yet */
     uint32_t names_size;          /* a power of two */
     uint32_t names_n;

@@ -57,7 +57,8 @@ enum {
     HF__RECORD_ASKED = 73,   /* 13: the client's wall clock, ms */
     HF__RECORD_BOUND = 86,   /* 1: '=' the token is, '>' it is more than … */
     HF__RECORD_TOKEN = 87,   /* 16 … this */
-    HF__RECORD_TEXTS = 103,  /* host LF pid LF owner LF note */
+    HF__RECORD_NONCE = 103,  /* 16 hex digits: what a push must repeat */
+    HF__RECORD_TEXTS = 119,  /* host LF pid LF owner LF note */
     HF__RECORD_HEAD = 73     /* what beats send of it */
 };
 

@@ -59,6 +59,20 @@ static void put_hex(char *to, uint64_t number, size_t width)
     }
 }
 
+/* What only the server's keys and we know of a ticket, so that nobody else can
+ * push to it. */
+static int put_nonce(struct hf__redis *redis, char *to, hf_error *err)
+{
+    if (redis->nonces_n == 0) {
+        if (hf__world->random(redis->nonces, sizeof(redis->nonces)) != 0)
+            return hf__fail(err, HF_EINTERNAL,
+                            "the kernel gives no random numbers");
+        redis->nonces_n = HF_COUNT_OF(redis->nonces);
+    }
+    put_hex(to, redis->nonces[--redis->nonces_n], 16);
+    return 0;
+}
+
 static void put_head(const struct hf__redis *redis,
                      const struct hf__ticket *ticket, char *to)
 {
@@ -136,10 +150,15 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t owner_len = strlen(ticket->owner);
     size_t note_len = strlen(ticket->note);
     size_t texts_len = redis->whoami_len + owner_len + 1 + note_len;
+    char nonce[16];
     char *to;
+    int rc;
 
     if (mine->record)
         return 0;
+    rc = put_nonce(redis, nonce, err);
+    if (rc != 0)
+        return rc;
     redis->dialect->key(redis, ticket->name, ticket->name_len);
     if (!hf__buf_failed(key))
         mine->record = hf__malloc(HF__RECORD_TEXTS + texts_len + key->len);
@@ -148,6 +167,7 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
     put_head(redis, ticket, mine->record);
+    memcpy(mine->record + HF__RECORD_NONCE, nonce, sizeof(nonce));
     to = put(mine->record + HF__RECORD_TEXTS, redis->whoami, redis->whoami_len);
     to = put(to, ticket->owner, owner_len);
     *to++ = '\n';

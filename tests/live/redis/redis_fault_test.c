@@ -632,6 +632,91 @@ TEST(native, keeps_the_lock_of_a_vanished_holder_closed_for_lock_delay)
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
+/* The client that waits listens on a channel that everybody may see; what a
+ * user without a key publishes there is not believed. */
+static void forge(struct server *server, const char *letter, unsigned ticket,
+                  const char *rest)
+{
+    char channels[1024];
+    const char *at = channels;
+
+    (void)snprintf(channels, sizeof(channels), "%s",
+                   redis_do(server, "PUBSUB CHANNELS hf:i:*"));
+    ASSERT_NOT_NULL(strstr(at, "hf:i:"));
+    while ((at = strstr(at, "hf:i:")) != NULL) {
+        ASSERT_STREQ(redis_do(server, "PUBLISH %.37s %s%012x%s", at, letter,
+                              ticket, rest),
+                     ":1\r\n");
+        at += 37;
+    }
+}
+
+TEST(native, believes_no_push_of_who_cannot_read_its_keys)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = redis_start();
+    hf_client *holder = redis_open(server_port(server), NULL);
+    hf_client *waiter = redis_open(server_port(server), NULL);
+    hf_hold *own = client_acquire_told(waiter, "own", &events);
+    hf_hold *hold = client_acquire(holder, "jobs");
+    hf_request *request = client_start(waiter, "jobs");
+    hf_hold *next;
+    hf_error err;
+
+    EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
+    for (unsigned ticket = 0; ticket < 8; ticket++) {
+        forge(server, "b", ticket, "");
+        forge(server, "b", ticket, "0000000000000000");
+        forge(server, "g", ticket, "0000000000000007");
+        forge(server, "g", ticket, "00000000000000000000000000000007");
+        forge(server, "g", ticket, "00000000000000007777777777777777");
+    }
+    /* This answer comes behind what was published. */
+    ASSERT_OK(hf_verify(own, &err), &err);
+    ASSERT_EQ(event_count(&events), 0);
+    ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    next = client_finish(request);
+    ASSERT_LT(hf_token(next), UINT64_C(7777777777777777));
+    ASSERT_OK(hf_verify(next, &err), &err);
+    ASSERT_OK(hf_release(next, &err), &err);
+    ASSERT_OK(hf_release(own, &err), &err);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+/* The nonce is read by one who may read the key, and a token that has been is
+ * used again. */
+TEST(native, believes_no_token_that_has_been)
+{
+    struct server *server = redis_start();
+    hf_client *holder = redis_open(server_port(server), NULL);
+    hf_client *waiter = redis_open(server_port(server), NULL);
+    hf_hold *hold = client_acquire(waiter, "jobs");
+    char token[32];
+    char record[512];
+    char rest[64];
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+
+    (void)snprintf(token, sizeof(token), "%016llu",
+                   (unsigned long long)hf_token(hold));
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hold = client_acquire(holder, "jobs");
+    request = client_start(waiter, "jobs");
+    EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
+    (void)snprintf(record, sizeof(record), "%s",
+                   strchr(redis_do(server, "LINDEX hf:{jobs}:q 0"), '\n') + 1);
+    (void)snprintf(rest, sizeof(rest), "%.16s%s", record + 103, token);
+    for (unsigned ticket = 0; ticket < 8; ticket++)
+        forge(server, "g", ticket, rest);
+    ASSERT_EQ(client_try(waiter, "other", &err), 0);
+    ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_release(client_finish(request), &err), &err);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
 TEST(native, tells_a_broken_holder)
 {
     struct event events = EVENT_INIT;

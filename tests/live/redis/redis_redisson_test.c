@@ -118,6 +118,33 @@ TEST(redisson, a_lost_message_costs_no_more_than_the_lease)
     ASSERT_EQ(leftovers(server), 0);
 }
 
+/* Whoever may publish can make a waiter look, no more. */
+TEST(redisson, a_message_makes_a_waiter_look_and_grants_nothing)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), R "lock");
+    hf_client *rival = redis_open(server_port(server), R "lock");
+    hf_hold *hold = client_acquire(client, "jobs");
+    hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
+    hf_hold *next;
+    hf_error err;
+
+    EVENTUALLY(
+        strstr(redis_do(server, "PUBSUB NUMSUB redisson_lock__channel:{jobs}"),
+               ":1") != NULL);
+    for (int i = 0; i < 3; i++)
+        ASSERT_STREQ(
+            redis_do(server, "PUBLISH redisson_lock__channel:{jobs} 0"),
+            ":1\r\n");
+    /* These answers come behind what the messages led to. */
+    ASSERT_EQ(client_try(rival, "other", &err), 0);
+    ASSERT_EQ(client_try(rival, "other", &err), 0);
+    ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
+    give(hold);
+    give(get_lock(request));
+    ASSERT_EQ(leftovers(server), 0);
+}
+
 TEST(redisson, a_waiter_listens_again_on_a_new_connection)
 {
     struct server *server = redis_start();
