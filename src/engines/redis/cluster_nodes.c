@@ -292,7 +292,30 @@ static void timer_fire(struct hf__timer *timer)
 
 /* ---- slots ------------------------------------------------------------- */
 
-/* Read the whole answer into cluster->told; 0, or what is wrong. */
+/* Write down who serves a range; false: a slot of it has been told before. */
+static bool tell_range(struct hf__cluster *cluster, uint16_t first,
+                       uint16_t last, const struct hf__node *node)
+{
+    int16_t index = index_of(cluster, node);
+
+    for (uint32_t slot = first; slot <= last; slot++) {
+        if (cluster->told[slot] >= 0)
+            return false;
+        cluster->told[slot] = index;
+    }
+    return true;
+}
+
+static int nonsense(const struct hf__node *teller, hf_error *err)
+{
+    return hf__fail(err, HF_EUNAVAILABLE,
+                    "%s: what it says of the slots makes no sense",
+                    teller->redis->peer);
+}
+
+/* Read the whole answer into cluster->told; 0, or what is wrong. Each slot has
+ * one server, so an honest answer has no more ranges than there are slots, and
+ * reading one costs no more. */
 static int read_slots(struct hf__node *teller, struct hf__resp *reply,
                       uint32_t count, hf_error *err)
 {
@@ -310,14 +333,12 @@ static int read_slots(struct hf__node *teller, struct hf__resp *reply,
 
         hf__resp_skip(&after, &range);
         if (!hf__slot_read_range(reply, &range, &first, &last, &at))
-            return hf__fail(err, HF_EUNAVAILABLE,
-                            "%s: what it says of the slots makes no sense",
-                            teller->redis->peer);
+            return nonsense(teller, err);
         node = hf__cluster_node(cluster, at.host, at.port, teller, err);
         if (!node)
             return err->code;
-        for (uint32_t slot = first; slot <= last; slot++)
-            cluster->told[slot] = index_of(cluster, node);
+        if (!tell_range(cluster, first, last, node))
+            return nonsense(teller, err);
         *reply = after;
     }
     return 0;

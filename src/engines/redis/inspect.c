@@ -7,7 +7,8 @@
  * to one moment; the locks of different pages do not. Nothing of it keeps the
  * server busy for long.
  *
- * Failure: a lost connection or an error of the server is the answer.
+ * Failure: a lost connection or an error of the server is the answer. A list
+ * that nobody waits for any more ends with the page that is under way.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -207,6 +208,9 @@ static int add_lock(struct hf__query *query, const char *name,
 static int send_scan(struct hf__redis *redis, struct hf__query *query,
                      uint64_t cursor, hf_error *err);
 
+/* SCAN is asked for 1000 keys, and may answer with some more. */
+enum { PAGE_KEYS = 1000, PAGE_MAX = 100000 };
+
 static void list_done(struct hf__redis *redis, struct hf__query *query, int rc)
 {
     hf__up_answer(&redis->base, query, rc, /* err= */ NULL);
@@ -254,12 +258,38 @@ static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     }
     rc = add_locks(redis, query, reply, head.count);
+    if (rc == 0 && !query->waiter)
+        rc = HF_EUNAVAILABLE;
     if (rc == 0 && call->ticket != 0) {
         rc = send_scan(redis, query, call->ticket, /* err= */ NULL);
         if (rc == 0)
             return;
     }
     list_done(redis, query, rc);
+}
+
+/* The rest of the page cannot be looked at, or kept: for this reason. */
+static void on_look_cut(struct hf__redis *redis,
+                        const struct hf__redis_call *call,
+                        struct hf__resp *reply)
+{
+    (void)reply;
+    list_done(redis, call->query, -(int)call->ticket);
+}
+
+/* The last call of the page ends the list with @rc. */
+static void cut_page(struct hf__redis *redis, const struct hf__query *query,
+                     int rc)
+{
+    for (uint32_t i = 0; i < redis->calls_n; i++) {
+        struct hf__redis_call *call =
+            &redis->calls[(redis->calls_first + i) & (redis->calls_size - 1)];
+
+        if (call->query == query && call->done == on_look) {
+            call->done = on_look_cut;
+            call->ticket = (uint64_t)-rc;
+        }
+    }
 }
 
 /* Not the last of its page. A lock whose slot leaves while we look is listed
@@ -269,20 +299,14 @@ static void on_look_part(struct hf__redis *redis,
                          struct hf__resp *reply)
 {
     struct hf__resp_value head = {0};
+    int rc = 0;
 
     if (reply)
         head = hf__resp_next(reply);
     if (head.type == HF__RESP_LIST)
-        (void)add_locks(redis, call->query, reply, head.count);
-}
-
-/* There was no memory to look at the rest of the page. */
-static void on_look_cut(struct hf__redis *redis,
-                        const struct hf__redis_call *call,
-                        struct hf__resp *reply)
-{
-    (void)reply;
-    list_done(redis, call->query, HF_ENOMEM);
+        rc = add_locks(redis, call->query, reply, head.count);
+    if (rc != 0)
+        cut_page(redis, call->query, rc);
 }
 
 /* Which lock a key of a page belongs to; false: to none. */
@@ -342,7 +366,7 @@ static int send_look(struct hf__redis *redis, struct hf__query *query,
     if (asked == 0)
         return rc == 0 ? HF_EINTERNAL : rc;
     hf__redis_last_call(redis)->done = rc == 0 ? on_look : on_look_cut;
-    hf__redis_last_call(redis)->ticket = cursor;
+    hf__redis_last_call(redis)->ticket = rc == 0 ? cursor : (uint64_t)-rc;
     return 0;
 }
 
@@ -371,6 +395,10 @@ static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
         head.type == HF__RESP_TEXT ? hf__redis_digits(head.text, head.len) : 0;
     list = hf__resp_next(reply);
     keys = *reply;
+    if (!query->waiter || list.count > PAGE_MAX) {
+        list_done(redis, query, query->waiter ? HF_ENOSPACE : HF_EUNAVAILABLE);
+        return;
+    }
     for (uint32_t i = 0; i < list.count; i++) {
         struct hf__resp_value key = hf__resp_next(reply);
         char name[HF_NAME_MAX + 1];
@@ -408,7 +436,7 @@ static int send_scan(struct hf__redis *redis, struct hf__query *query,
     hf__resp_arg_text(out, "MATCH");
     add_key(redis);
     hf__resp_arg_text(out, "COUNT");
-    hf__resp_arg_text(out, "1000");
+    hf__resp_arg_number(out, PAGE_KEYS);
     hf__resp_arg_text(out, "TYPE");
     hf__resp_arg_text(out, type);
     return hf__redis_call_end(redis, mark, &call, err);
