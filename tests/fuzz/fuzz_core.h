@@ -40,6 +40,9 @@ void fuzz_core_fire(void);
  * says that there is something; without it, nothing is. */
 void fuzz_core_keeps(bool (*keeps)(struct hf__engine *engine,
                                    struct hf__ticket *ticket));
+/* Time is the fuzzer's, a second with each fuzz_core_fire(), and no number is
+ * random. For all inputs of the target. */
+void fuzz_core_own_world(void);
 /* Bytes came. */
 void fuzz_core_feed(struct hf__stream *stream, const void *bytes, size_t len);
 
