@@ -358,6 +358,19 @@ static int begin_call(struct hf__session *session,
     return 0;
 }
 
+bool hf__session_awaits(const struct hf__session *session,
+                        hf__session_done_fn *done, uint64_t ticket)
+{
+    for (uint32_t i = 0; i < session->calls_n; i++) {
+        const struct hf__session_call *call =
+            &session->calls[(session->calls_first + i) % session->calls_size];
+
+        if (call->done == done && call->ticket == ticket)
+            return true;
+    }
+    return false;
+}
+
 void hf__session_ignore(struct hf__session *session,
                         const struct hf__session_call *call,
                         const struct hf__pg_answer *answer)

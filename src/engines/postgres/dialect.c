@@ -224,7 +224,11 @@ static void on_shown(struct hf__session *session,
                      const struct hf__session_call *call,
                      const struct hf__pg_answer *answer)
 {
-    if (hf__postgres_usable(session, call->query, answer))
+    if (!hf__postgres_usable(session, call->query, answer))
+        return;
+    if (answer->last->rows == HF__PG_ROWS_MAX)
+        hf__postgres_too_many(session, call->query);
+    else
         hf__postgres_answer(
             session, call->query,
             add_rows(session->engine, call->query, answer->last));

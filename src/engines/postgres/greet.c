@@ -60,8 +60,8 @@ static bool begins_to_listen(struct hf__session *session)
     if (!postgres->mode->listens || session->listening)
         return false;
     session->listening = true;
-    hf__buf_printf(&text, "LISTEN hf_%s; %s", postgres->identity,
-                   hf__pg_greeting(postgres));
+    hf__buf_printf(&text, "LISTEN hf_%.*s; %s", HF__PG_CHANNEL,
+                   postgres->identity, hf__pg_greeting(postgres));
     if (hf__buf_failed(&text))
         hf__session_refuse(session, HF_ENOMEM, "out of memory");
     else

@@ -67,14 +67,29 @@ bool hf__postgres_usable(struct hf__session *session, struct hf__query *query,
     return false;
 }
 
+/* A list that is not whole is none. */
+void hf__postgres_too_many(struct hf__session *session, struct hf__query *query)
+{
+    hf_error err;
+    int rc = hf__fail(&err, HF_ENOSPACE,
+                      "%s: %d rows and more; ask for those with a prefix",
+                      session->engine->peer, HF__PG_ROWS_MAX);
+
+    hf__up_answer(&session->engine->base, query, rc, &err);
+}
+
 static void on_listed(struct hf__session *session,
                       const struct hf__session_call *call,
                       const struct hf__pg_answer *answer)
 {
     if (!hf__postgres_usable(session, call->query, answer))
         return;
-    hf__postgres_answer(session, call->query,
-                        add_rows(session->engine, call->query, answer->last));
+    if (answer->last->rows == HF__PG_ROWS_MAX)
+        hf__postgres_too_many(session, call->query);
+    else
+        hf__postgres_answer(
+            session, call->query,
+            add_rows(session->engine, call->query, answer->last));
 }
 
 /* The rows of query->name, or of what begins with query->prefix. */

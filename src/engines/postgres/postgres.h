@@ -30,7 +30,12 @@ struct hf__session;
 struct hf__session_call;
 struct hf__resolve;
 
-enum { HF__PG_BUCKETS = 256, HF__PG_NAMES = 1024, HF__PG_GHOSTS = 16 };
+enum {
+    HF__PG_BUCKETS = 256,
+    HF__PG_NAMES = 1024,
+    HF__PG_GHOSTS = 16,
+    HF__PG_CHANNEL = 16 /* of the identity's digits: where grants are told */
+};
 
 /* ---- schema.c: every statement there is --------------------------------- */
 
@@ -198,6 +203,9 @@ int hf__session_add(struct hf__session *session,
  * ends. */
 int hf__session_send(struct hf__session *session,
                      const struct hf__session_call *call, hf_error *err);
+/* Is a call of @ticket under way that @done hears? */
+bool hf__session_awaits(const struct hf__session *session,
+                        hf__session_done_fn *done, uint64_t ticket);
 /* For calls whose answer changes nothing. */
 void hf__session_ignore(struct hf__session *session,
                         const struct hf__session_call *call,
@@ -291,6 +299,7 @@ struct hf__postgres_name {
     int64_t mark;       /* of the name that has been checked */
     int64_t checked_ns; /* no other name was seen with the key then */
     uint32_t contended; /* grants at once until it counts as quiet again */
+    uint64_t token;     /* table: the last that we were told */
 };
 
 /* ---- the modes ----------------------------------------------------------- */
@@ -436,6 +445,9 @@ int hf__postgres_row_break(struct hf__engine *engine, struct hf__query *query,
 /* True if @answer is one; else the query is answered. */
 bool hf__postgres_usable(struct hf__session *session, struct hf__query *query,
                          const struct hf__pg_answer *answer);
+/* … that there are more rows than an answer has. */
+void hf__postgres_too_many(struct hf__session *session,
+                           struct hf__query *query);
 /* Answer with 0, HF_ENOTFOUND, HF_ECONFLICT or HF_ENOMEM. */
 void hf__postgres_answer(struct hf__session *session, struct hf__query *query,
                          int rc);

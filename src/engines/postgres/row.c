@@ -35,6 +35,8 @@ void hf__postgres_row_granted(struct hf__postgres_ticket *mine, uint64_t token,
     mine->unsure = false;
     mine->watch_ns = 0;
     mine->confirmed_ns = sent_ns;
+    mine->token = token;
+    hf__postgres_name(mine->engine, mine->key)->token = token;
     hf__up_granted(&mine->engine->base, mine->ticket, &grant);
 }
 

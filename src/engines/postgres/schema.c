@@ -53,12 +53,22 @@
 #define BEFORE                                                                 \
     "r.name = $1 AND r.place <> p.place AND "                                  \
     "(r.token IS NOT NULL OR r.place < p.place)"
-/* Tell who has the row: our identity and the ticket are its id. */
+/* Tell who has the row: our identity and the ticket are its id. A channel is a
+ * half of the identity, and the other half is said there: who only knows the
+ * channel can say nothing that is believed. */
 #define TELL                                                                   \
-    "pg_notify('hf_' || left(id, 32), 'g ' || substr(id, 33) || ' ' || token)"
+    "pg_notify('hf_' || left(id, 16), 'g ' || substr(id, 17) || ' ' || token)"
 
 /* Of a token, or of a place in line: no two are the same. */
 #define NUMBER "nextval('holdfast_token')"
+/* The numbers of a sequence are logged 32 at a time, and only who logs them waits
+ * for the disk. Who may have been given one of a record that is not there yet
+ * writes something, and so waits as well when its transaction ends. A number of
+ * the transaction alone (pg_current_xact_id) does not make the server wait. */
+#define FLUSHED_NUMBER                                                         \
+    NUMBER ", CASE WHEN pg_current_wal_flush_lsn() < "                         \
+           "pg_current_wal_insert_lsn() THEN "                                 \
+           "pg_logical_emit_message(true, 'holdfast', ''::text) END"
 #define PLACE                                                                  \
     "INSERT INTO holdfast_place (name, place, alone, id, mode, slots, "        \
     "ttl_ms, record, token, until, since) "
@@ -77,23 +87,23 @@ static const struct {
                         "$1, false)",
                         NULL},
     [HF__PG_TRY] = {"hf_try",
-                    "SELECT nextval('holdfast_token') "
+                    "SELECT " FLUSHED_NUMBER " "
                     "WHERE pg_try_advisory_lock($1::bigint)",
-                    "SELECT 0 WHERE pg_try_advisory_lock($1::bigint)"},
+                    "SELECT 0, NULL WHERE pg_try_advisory_lock($1::bigint)"},
     [HF__PG_TRY_SHARED] =
         {"hf_try_shared",
-         "SELECT nextval('holdfast_token') "
+         "SELECT " FLUSHED_NUMBER " "
          "WHERE pg_try_advisory_lock_shared($1::bigint)",
-         "SELECT 0 WHERE pg_try_advisory_lock_shared($1::bigint)"},
+         "SELECT 0, NULL WHERE pg_try_advisory_lock_shared($1::bigint)"},
     [HF__PG_WAIT] = {"hf_wait",
-                     "SELECT nextval('holdfast_token') "
+                     "SELECT " FLUSHED_NUMBER " "
                      "FROM pg_advisory_lock($1::bigint)",
-                     "SELECT 0 FROM pg_advisory_lock($1::bigint)"},
+                     "SELECT 0, NULL FROM pg_advisory_lock($1::bigint)"},
     [HF__PG_WAIT_SHARED] =
         {"hf_wait_shared",
-         "SELECT nextval('holdfast_token') "
+         "SELECT " FLUSHED_NUMBER " "
          "FROM pg_advisory_lock_shared($1::bigint)",
-         "SELECT 0 FROM pg_advisory_lock_shared($1::bigint)"},
+         "SELECT 0, NULL FROM pg_advisory_lock_shared($1::bigint)"},
     [HF__PG_UNLOCK] = {"hf_unlock", "SELECT pg_advisory_unlock($1::bigint)",
                        NULL},
     [HF__PG_UNLOCK_SHARED] = {"hf_unlock_shared",
@@ -274,7 +284,7 @@ static const struct {
              "until") " FROM holdfast_place WHERE ($1::text IS NULL OR "
                       "name = $1) AND starts_with(name, $2) "
                       "AND until >= clock_timestamp() "
-                      "ORDER BY name, token IS NULL, place",
+                      "ORDER BY name, token IS NULL, place LIMIT 100000",
          NULL},
     /* The owner is the third line of a record. */
     [HF__PG_BREAK] = {"hf_break",
@@ -282,8 +292,8 @@ static const struct {
                       "AND token IS NOT NULL AND (token = $2::bigint OR "
                       "($2::bigint = 0 AND "
                       "split_part(record, chr(10), 3) = $3)) "
-                      "RETURNING pg_notify('hf_' || left(id, 32), "
-                      "'b ' || substr(id, 33))",
+                      "RETURNING pg_notify('hf_' || left(id, 16), "
+                      "'b ' || substr(id, 17))",
                       NULL},
     [HF__PG_VERSION_READ] = {"hf_version_read",
                              "SELECT version FROM holdfast_version "
@@ -323,10 +333,10 @@ static const struct {
 static const char *const shapes[HF__PG_STATEMENTS] = {
     [HF__PG_PING] = "1n",
     [HF__PG_TIMEOUT] = "1tt",
-    [HF__PG_TRY] = "?n",
-    [HF__PG_TRY_SHARED] = "?n",
-    [HF__PG_WAIT] = "1n",
-    [HF__PG_WAIT_SHARED] = "1n",
+    [HF__PG_TRY] = "?nT",
+    [HF__PG_TRY_SHARED] = "?nT",
+    [HF__PG_WAIT] = "1nT",
+    [HF__PG_WAIT_SHARED] = "1nT",
     [HF__PG_UNLOCK] = "1b",
     [HF__PG_UNLOCK_SHARED] = "1b",
     [HF__PG_DOWNGRADE] = "1b",
@@ -481,7 +491,7 @@ static const char *const shedlock[HF__PG_DIALECT_TEXTS] = {
     "UPDATE @ SET lock_until = " UNTIL("$3") " WHERE " SHEDLOCK " RETURNING 1",
     "UPDATE @ SET lock_until = " UTC " WHERE " SHEDLOCK " RETURNING 1",
     SHEDLOCK_WHO ", name FROM @ WHERE starts_with(name, $1) "
-                 "AND lock_until > " UTC,
+                 "AND lock_until > " UTC " LIMIT 100000",
     SET WITH(IS_THERE, IS_THERE),
     ALONE "CREATE TABLE IF NOT EXISTS @ (name VARCHAR(64) NOT NULL, "
           "lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL, "
@@ -505,7 +515,7 @@ static const char *const spring[HF__PG_DIALECT_TEXTS] = {
     "UPDATE @ SET EXPIRED_AFTER = " UNTIL("$4") " WHERE " SPRING " RETURNING 1",
     "DELETE FROM @ WHERE " SPRING " RETURNING 1",
     SPRING_WHO ", LOCK_KEY FROM @ WHERE starts_with(LOCK_KEY, $1) "
-               "AND REGION = $2 AND EXPIRED_AFTER >= " UTC,
+               "AND REGION = $2 AND EXPIRED_AFTER >= " UTC " LIMIT 100000",
     SET WITH(IS_THERE, IS_THERE),
     ALONE "CREATE TABLE IF NOT EXISTS @ (LOCK_KEY CHAR(36) NOT NULL, "
           "REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36), "

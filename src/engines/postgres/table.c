@@ -420,6 +420,27 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
 
 /* ---- beats --------------------------------------------------------------- */
 
+/* What is left of it on the server goes: a look that is still under way may put
+ * it in line once more. */
+static void lose_and_leave(struct hf__postgres_ticket *mine)
+{
+    (void)send_leave(mine, /* err= */ NULL);
+    hf__postgres_row_lose(mine, HF__LOST_TAKEN);
+}
+
+/* There is no such row any more. Who waits and has asked since has a place
+ * again, or will hear that it has not. */
+static void miss_row(struct hf__postgres_ticket *mine)
+{
+    bool asked =
+        hf__session_awaits(&mine->engine->main, on_asked, mine->ticket->id);
+
+    if (!asked)
+        hf__postgres_row_lose(mine, HF__LOST_TAKEN);
+    else if (!mine->waiting)
+        lose_and_leave(mine);
+}
+
 /* A row of ROW_BEAT: ticket, token, when to look. */
 static void beaten(struct hf__postgres *postgres,
                    const struct hf__pg_result *result, int row, int64_t sent_ns)
@@ -436,6 +457,10 @@ static void beaten(struct hf__postgres *postgres,
         return;
     if (token != 0 && mine->waiting) {
         hf__postgres_row_granted(mine, (uint64_t)token, sent_ns);
+        return;
+    }
+    if (!mine->waiting && (uint64_t)token != mine->token) {
+        lose_and_leave(mine); /* a place in line is no hold */
         return;
     }
     mine->confirmed_ns = sent_ns;
@@ -462,9 +487,9 @@ static void on_beaten(struct hf__session *session,
 
             if (mine->beat != call->ticket)
                 continue;
-            mine->beat = 0; /* there is no such row any more */
+            mine->beat = 0;
             if (!mine->asking && !mine->leaving)
-                hf__postgres_row_lose(mine, HF__LOST_TAKEN);
+                miss_row(mine);
         }
     }
 }
@@ -601,24 +626,46 @@ static int downgrade(struct hf__postgres *postgres, struct hf__ticket *ticket,
 
 /* ---- pushes, and the session ---------------------------------------------- */
 
+/* The ticket that @text is about: the second half of our identity, and the
+ * number. NULL: none of ours, or somebody made it up. */
+static struct hf__postgres_ticket *told_about(struct hf__postgres *postgres,
+                                              const char *text, char **ret_end)
+{
+    const char *half = postgres->identity + HF__PG_CHANNEL;
+    size_t len = strlen(half);
+
+    if (strncmp(text, half, len) != 0 || text[len] < '0' || text[len] > '9')
+        return NULL;
+    return hf__postgres_find(postgres, strtoull(text + len, ret_end, 10));
+}
+
+/* A token that is not above the last is none: the server is asked. */
+static void told_grant(struct hf__postgres_ticket *mine, const char *text)
+{
+    uint64_t last = hf__postgres_name(mine->engine, mine->key)->token;
+    uint64_t token = strtoull(text, NULL, 10);
+
+    if (token > last && token <= INT64_MAX)
+        hf__postgres_row_granted(mine, token, mine->confirmed_ns);
+    else
+        set_watch(mine, 0);
+}
+
 /* "g TICKET TOKEN": granted. "b TICKET": somebody broke it. */
 static void notified(struct hf__postgres *postgres, const char *text)
 {
     struct hf__postgres_ticket *mine;
-    uint64_t token;
     char *end;
 
     if ((text[0] != 'g' && text[0] != 'b') || text[1] != ' ')
         return;
-    mine = hf__postgres_find(postgres, strtoull(text + 2, &end, 10));
-    token = strtoull(end, NULL, 10);
+    mine = told_about(postgres, text + 2, &end);
     if (!mine || mine->leaving)
         return;
-    if (text[0] == 'g' && mine->waiting && token != 0) {
-        hf__postgres_row_granted(mine, token, mine->confirmed_ns);
-    } else if (text[0] == 'b' && !mine->waiting && !mine->asking) {
+    if (text[0] == 'g' && mine->waiting)
+        told_grant(mine, end);
+    else if (text[0] == 'b' && !mine->waiting && !mine->asking)
         hf__postgres_row_lose(mine, HF__LOST_BROKEN);
-    }
 }
 
 const struct hf__postgres_mode hf__postgres_table = {

@@ -9,24 +9,29 @@
 
 #include "engines/postgres/postgres.h"
 
-static void on_version(struct hf__session *session,
-                       const struct hf__session_call *call,
-                       const struct hf__pg_answer *answer)
+/* @lost: what it means if there is no answer. */
+static void tell(struct hf__session *session, struct hf__query *query,
+                 const struct hf__pg_answer *answer, int lost)
 {
-    struct hf__postgres *postgres = session->engine;
-    struct hf__query *query = call->query;
     hf_error err;
     int rc = 0;
 
     if (!answer) {
         hf__session_explain_lost(session, &err);
-        rc = err.code = HF_EUNKNOWN;
+        rc = err.code = lost;
     } else if (answer->error) {
         rc = hf__session_explain(session, answer->error, &err);
     } else {
         query->version = (uint64_t)hf__pg_number(answer->last, 0, 0, 0);
     }
-    hf__up_answer(&postgres->base, query, rc, rc == 0 ? NULL : &err);
+    hf__up_answer(&session->engine->base, query, rc, rc == 0 ? NULL : &err);
+}
+
+static void on_read(struct hf__session *session,
+                    const struct hf__session_call *call,
+                    const struct hf__pg_answer *answer)
+{
+    tell(session, call->query, answer, HF_EUNAVAILABLE);
 }
 
 static void on_commit(struct hf__session *session,
@@ -36,7 +41,7 @@ static void on_commit(struct hf__session *session,
     hf_error err;
 
     if (!answer || answer->error || answer->last->rows == 1) {
-        on_version(session, call, answer);
+        tell(session, call->query, answer, HF_EUNKNOWN);
         return;
     }
     (void)hf__fail(&err, HF_ECONFLICT, "the version is another one");
@@ -67,7 +72,7 @@ static int send_version(struct hf__engine *engine, struct hf__query *query,
 int hf__postgres_version_read(struct hf__engine *engine,
                               struct hf__query *query, hf_error *err)
 {
-    return send_version(engine, query, HF__PG_VERSION_READ, 1, on_version, err);
+    return send_version(engine, query, HF__PG_VERSION_READ, 1, on_read, err);
 }
 
 int hf__postgres_version_commit(struct hf__engine *engine,

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * postgres_truth_test.c - what was told stays true: tokens after a crash, a
+ * place in line, a version whose answer was lost; and what nobody should
+ * believe.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "postgres.h"
+#include "proc.h"
+#include "tempdir.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms"
+#define TABLE QUICK "&mode=table"
+
+static void release(hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* ---- a crash --------------------------------------------------------------- */
+
+static void write_soon(void *server)
+{
+    (void)postgres_do(server, "ALTER SYSTEM RESET wal_writer_delay");
+    (void)postgres_do(server, "SELECT pg_reload_conf()");
+}
+
+/* Somebody has drawn numbers and not committed, so that the record with ours
+ * is not on disk; then the server dies. */
+TEST(tokens, of_a_session_lock_go_up_over_a_crash)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), QUICK);
+    hf_client *later;
+    hf_hold *hold;
+    FILE *drawn;
+    uint64_t token;
+
+    release(client_acquire(client, "jobs"));
+    (void)postgres_do(server, "ALTER SYSTEM SET wal_writer_delay = '10s'");
+    test_defer(write_soon, server);
+    (void)postgres_do(server, "SELECT pg_reload_conf()");
+    EVENTUALLY(strcmp(postgres_do(server, "SHOW wal_writer_delay"), "10s\n") ==
+               0);
+    drawn = postgres_begin(server, "BEGIN; SELECT nextval('holdfast_token') "
+                                   "FROM generate_series(1, 40); "
+                                   "SELECT pg_sleep(100)");
+    hold = client_acquire(client, "jobs");
+    token = hf_token(hold);
+    postgres_crash(server);
+    (void)pclose(drawn);
+    (void)hf_release(hold, NULL);
+    later = postgres_open(server_port(server), QUICK);
+    hold = client_acquire(later, "jobs");
+    ASSERT_GT(hf_token(hold), token);
+    release(hold);
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+static int ignore_lock(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    (void)ctx;
+    return 0;
+}
+
+/* Its session answers in order: what was sent before is answered. */
+static void settle(hf_client *client)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_list(client, NULL, ignore_lock, NULL, &err), &err);
+}
+
+static void wait_in_line(struct proc *self, void *port)
+{
+    hf_client *client = postgres_open(*(int *)port, TABLE "&ttl=900ms");
+
+    release(client_acquire(client, "mine"));
+    proc_tell(self, "ready");
+    (void)proc_hear(self);
+    release(client_acquire(client, "jobs"));
+    proc_tell(self, "done");
+}
+
+static void assert_one_waits(struct server *server)
+{
+    EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM holdfast_place "
+                                          "WHERE token IS NULL"),
+                      "1\n") == 0);
+}
+
+/* A waiter stands still for longer than its lease, and its row is taken out.
+ * When it continues, a renewal, a look and a new question cross on a slow
+ * line. */
+TEST(line, who_was_taken_out_of_it_stands_in_it_once)
+{
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    int port = proxy_port(proxy);
+    struct proc *waiter = proc_start(wait_in_line, &port);
+    hf_client *holder = postgres_open(server_port(server), TABLE "&ttl=1200ms");
+    hf_hold *hold = client_acquire(holder, "jobs");
+
+    proc_expect(waiter, "ready");
+    proc_say(waiter, "go");
+    proxy_delay(proxy, 60);
+    for (int i = 0; i < 3; i++) {
+        assert_one_waits(server);
+        proc_stop(waiter);
+        (void)postgres_do(server, "SELECT pg_sleep(1.3)");
+        (void)postgres_do(server,
+                          "DELETE FROM holdfast_place WHERE token IS NULL");
+        proc_continue(waiter);
+        (void)postgres_do(server, "SELECT pg_sleep(0.6)");
+        assert_one_waits(server);
+    }
+    release(hold);
+    proc_expect(waiter, "done");
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(row, of_a_holder_without_a_token_is_lost_and_goes)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), TABLE "&ttl=900ms");
+    struct event events = EVENT_INIT;
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+
+    (void)postgres_do(server, "UPDATE holdfast_place SET token = NULL");
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+    ASSERT_RC(hf_release(hold, NULL), HF_ELOST, NULL);
+}
+
+/* ---- an answer that was lost -------------------------------------------------- */
+
+TEST(version, whose_answer_was_lost_is_unknown)
+{
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client =
+        postgres_open(proxy_port(proxy), QUICK "&io_timeout=300ms");
+    hf_client *other = postgres_open(server_port(server), QUICK);
+    uint64_t version = 0;
+    hf_error err;
+
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    ASSERT_RC(hf_version_commit(client, "jobs", 0, &version, &err), HF_EUNKNOWN,
+              &err);
+    EVENTUALLY(hf_version_read(other, "jobs", &version, &err) == 0 &&
+               version == 1);
+}
+
+/* ---- what somebody made up ---------------------------------------------------- */
+
+static void tell_channel(struct server *server, const char *what,
+                         const char *token)
+{
+    (void)postgres_do(server,
+                      "SELECT pg_notify('hf_' || left(id, 16), 'g ' || %s || "
+                      "' ' || %s) FROM holdfast_place WHERE token IS NULL",
+                      what, token);
+}
+
+/* What was told before has been heard. */
+static void assert_waits(hf_client *client, const hf_request *request)
+{
+    settle(client);
+    ASSERT_EQ(hf_request_pending(request), 1);
+}
+
+TEST(push, that_somebody_made_up_is_not_believed)
+{
+    struct server *server = postgres_start();
+    hf_client *holder = postgres_open(server_port(server), TABLE);
+    hf_client *waiter = postgres_open(server_port(server), TABLE);
+    hf_hold *hold;
+    hf_request *request;
+
+    release(client_acquire(waiter, "jobs"));
+    hold = client_acquire(holder, "jobs");
+    request = client_start(waiter, "jobs");
+    EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM holdfast_place "
+                                          "WHERE token IS NULL"),
+                      "1\n") == 0);
+    tell_channel(server, "substr(id, 33)", "'999999'");
+    assert_waits(waiter, request);
+    tell_channel(server, "'0000000000000000' || substr(id, 33)", "'999999'");
+    assert_waits(waiter, request);
+    tell_channel(server, "substr(id, 17)", "'1'");
+    assert_waits(waiter, request);
+    tell_channel(server, "substr(id, 17)", "'99999999999999999999999999'");
+    assert_waits(waiter, request);
+    release(hold);
+    release(client_finish(request));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+/* ---- a program with the rights of another -------------------------------------- */
+
+/* Run by the test below, as a program of its own that is set-user-ID. */
+TEST(secure, opens_what_it_is_told_to)
+{
+    const char *url = getenv("HF_SECURE_URL");
+    hf_client *client = NULL;
+    hf_error err = {.text = ""};
+    int rc;
+
+    if (!url)
+        return;
+    rc = hf_open(url, NULL, &client, &err);
+    test_note("opened: %d %s", rc, err.text);
+    if (rc == 0)
+        hf_close(client);
+}
+
+/* What it prints. */
+static const char *run_secure(const char *program, const char *environment,
+                              const char *url)
+{
+    static char answer[4096];
+    char command[1024];
+    size_t used;
+    FILE *from;
+
+    (void)snprintf(command, sizeof(command),
+                   "setpriv --reuid=postgres --regid=postgres --clear-groups "
+                   "env HF_SECURE_URL='%s' %s %s secure.opens 2>&1",
+                   url, environment, program);
+    from = popen(command, "re"); /* NOLINT: our own words */
+    ASSERT_TRUE(from != NULL);
+    used = fread(answer, 1, sizeof(answer) - 1, from);
+    answer[used] = '\0';
+    (void)pclose(from);
+    return answer;
+}
+
+TEST(secure, a_program_with_the_rights_of_another_follows_no_environment)
+{
+    struct server *server = postgres_start();
+    const char *dir = tempdir_new();
+    char program[256];
+    char text[1024];
+    char url[256];
+
+#ifdef __SANITIZE_ADDRESS__
+    test_not_tested("a sanitizer does not run set-user-ID");
+    return;
+#endif
+    if (geteuid() != 0) {
+        test_not_tested("only root makes a program set-user-ID");
+        return;
+    }
+    (void)snprintf(program, sizeof(program), "%s/program", dir);
+    (void)snprintf(text, sizeof(text),
+                   "chmod 755 %s && cp /proc/%d/exe %s && chown nobody %s && "
+                   "chmod 4755 %s && mkdir %s/home && umask 077 && "
+                   "echo '*:*:*:*:right' >%s/home/.pgpass && "
+                   "chmod 755 %s/home && chown nobody %s/home/.pgpass",
+                   dir, (int)getpid(), program, program, program, dir, dir, dir,
+                   dir);
+    ASSERT_EQ(system(text), 0); /* NOLINT: our own words */
+    ASSERT_HAS(run_secure(program, "", postgres_url(server_port(server), NULL)),
+               "opened: 0");
+    ASSERT_HAS(run_secure(program, "PGOPTIONS='-c search_path=evil'",
+                          postgres_url(server_port(server), NULL)),
+               "PGOPTIONS");
+    (void)postgres_do(server, "DROP ROLE IF EXISTS secret; CREATE ROLE secret "
+                              "LOGIN PASSWORD 'right'");
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://secret@127.0.0.1:%d/postgres",
+                   server_port(server));
+    (void)snprintf(text, sizeof(text), "HOME=%s/home", dir);
+    ASSERT_HAS(run_secure(program, text, url), "password");
+}
