@@ -267,10 +267,12 @@ static bool still_ours(struct hf__local *local,
                        const struct hf__local_ticket *mine)
 {
     struct hf__draft *draft = &local->store.draft;
+    struct hf__key key;
 
+    hf__local_key(local, mine->ticket->name, mine->ticket->name_len, &key);
     return hf__block_load(&local->store, mine->bucket, draft,
                           /* err= */ NULL) != 0 ||
-           hf__draft_find(draft, local->store.client, mine->ticket->id);
+           hf__draft_find(draft, &key, local->store.client, mine->ticket->id);
 }
 
 /* Somebody rang the alarm: a ticket of ours was broken. */

@@ -215,6 +215,9 @@ static void inherit(struct hf__store *store, unsigned size_class,
     }
 }
 
+/* Others may take the new blocks before us, but not for ever. */
+enum { GROWTHS = 16 };
+
 /* At least @wanted spare blocks of the class. */
 static int fill(struct hf__store *store, unsigned size_class, unsigned wanted,
                 hf_error *err)
@@ -231,7 +234,9 @@ static int fill(struct hf__store *store, unsigned size_class, unsigned wanted,
     if (stock->purging)
         return HF_ENOSPACE;
     inherit(store, size_class, wanted);
-    while (stock->n[size_class] < wanted) {
+    for (int i = 0; stock->n[size_class] < wanted; i++) {
+        if (i == GROWTHS)
+            return hf__table_damaged(err, "no new block is free");
         rc = grow(store, size_class, err);
         scan(store, size_class);
         if (rc != 0 && stock->n[size_class] < wanted)
@@ -296,7 +301,7 @@ static int copy(struct hf__store *store, uint64_t word, struct hf__draft *draft)
         memcpy(draft->bytes + (size_t)i * 8, &value, 8);
         sum = check_add(sum, value);
     }
-    if (sum != wanted || !hf__draft_check(draft))
+    if (sum != wanted || last > HF__TOKEN_MAX || !hf__draft_check(draft))
         return 1;
     if (last > draft->last)
         draft->last = last;
@@ -318,6 +323,8 @@ int hf__block_load(struct hf__store *store, uint32_t bucket,
         draft->last = atomic_load_explicit(&at->last, memory_order_acquire);
         draft->used = 0;
         draft->owner = 0;
+        if (draft->last > HF__TOKEN_MAX)
+            return hf__table_damaged(err, "tokens");
         if (hf__word_empty(word))
             return 0;
         rc = copy(store, word, draft);

@@ -124,7 +124,7 @@ static struct hf__record *edit_ask(struct hf__store *store,
     *ret_entered = false;
     hf__draft_purge(&store->table, draft, key, asker->now_ns, store->client,
                     asker->id);
-    record = hf__draft_find(draft, store->client, asker->id);
+    record = hf__draft_find(draft, key, store->client, asker->id);
     if (!record) {
         *ret_entered = true;
         record = enter(store, draft, key, asker);
@@ -200,7 +200,7 @@ int hf__change_leave(struct hf__store *store, const struct hf__key *key,
         rc = hf__block_load(store, key->bucket, draft, err);
         if (rc != 0)
             return rc;
-        record = hf__draft_find(draft, store->client, id);
+        record = hf__draft_find(draft, key, store->client, id);
         if (!record)
             return 1;
         give_back(draft, record, used);
@@ -289,7 +289,7 @@ int hf__change_downgrade(struct hf__store *store, const struct hf__key *key,
         rc = hf__block_load(store, key->bucket, draft, err);
         if (rc != 0)
             return rc;
-        record = hf__draft_find(draft, store->client, asker->id);
+        record = hf__draft_find(draft, key, store->client, asker->id);
         if (!record || record->state != HF__RECORD_HELD ||
             record->expires_ns <= asker->now_ns)
             return 1;
@@ -309,11 +309,11 @@ int hf__change_downgrade(struct hf__store *store, const struct hf__key *key,
 
 /* The next owner's name into the record, where it fits: a record keeps its
  * size, and with it the order of all. The process is the same. */
-static void rename_owner(struct hf__record *record, const struct hf__key *key,
-                         const char *owner, size_t len)
+static void rename_owner(struct hf__record *record, const char *owner,
+                         size_t len)
 {
-    size_t room = (size_t)record->size * 8 - sizeof(*record) - key->len;
-    char *texts = record->texts + key->len;
+    size_t room = (size_t)record->size * 8 - sizeof(*record) - record->name_len;
+    char *texts = record->texts + record->name_len;
 
     if (len + record->note_len > room)
         return;
@@ -335,11 +335,11 @@ int hf__change_pass(struct hf__store *store, const struct hf__key *key,
         rc = hf__block_load(store, key->bucket, draft, err);
         if (rc != 0)
             return rc;
-        record = hf__draft_find(draft, store->client, asker->id);
+        record = hf__draft_find(draft, key, store->client, asker->id);
         if (!record || record->state != HF__RECORD_HELD ||
             record->expires_ns <= asker->now_ns)
             return 1;
-        rename_owner(record, key, asker->owner, strlen(asker->owner));
+        rename_owner(record, asker->owner, strlen(asker->owner));
         record->since_ns = asker->now_ns;
         record->tokens = 1;
         record->token = hf__token_next(store, draft, 1, asker->now_ns);

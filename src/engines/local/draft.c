@@ -50,6 +50,7 @@ static bool record_fits(const struct hf__record *record, size_t left)
            record->name_len <= HF__KEY_MAX &&
            (size_t)record->name_len + record->owner_len + record->note_len <=
                size - sizeof(*record) &&
+           record->since_ns >= 0 && record->expires_ns >= 0 &&
            record->state >= HF__RECORD_HELD &&
            record->state <= HF__RECORD_VERSION && record->mode <= HF_SLOT;
 }
@@ -112,10 +113,12 @@ void hf__draft_remove(struct hf__draft *draft, struct hf__record *record)
 }
 
 struct hf__record *hf__draft_find(const struct hf__draft *draft,
-                                  uint64_t client, uint64_t id)
+                                  const struct hf__key *key, uint64_t client,
+                                  uint64_t id)
 {
     HF__RECORDS(draft, record)
-        if (record->id == id && record->client == client)
+        if (record->id == id && record->client == client &&
+            hf__record_is(record, key))
             return record;
     return NULL;
 }
@@ -193,8 +196,8 @@ void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
 
     while (at < draft->used) {
         struct hf__record *record = HF__RECORD_AT(draft, at);
-        bool own = record->client == client && record->id == id &&
-                   record->state == HF__RECORD_GRANTED;
+        bool own = client != 0 && record->client == client &&
+                   record->id == id && record->state == HF__RECORD_GRANTED;
 
         if (hf__record_is(record, key) && !own &&
             hf__draft_stale(table, record, now_ns) &&

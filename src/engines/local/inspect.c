@@ -17,11 +17,17 @@
 
 #include "engines/local/local.h"
 #include "error.h"
+#include "name.h"
 
 /* ---- list -------------------------------------------------------------- */
 
+/* What a stranger wrote is shown if it may be a text of ours. */
 static void copy_text(char *to, const char *text, size_t len)
 {
+    if (len > 0 && hf__name_check_text("text", text, len, 0, len, NULL) != 0) {
+        text = "?";
+        len = 1;
+    }
     memcpy(to, text, len);
     to[len] = '\0';
 }
@@ -178,11 +184,11 @@ void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
                       char *to, size_t size)
 {
     char host[HF__TABLE_HOST];
+    char note[UINT8_MAX + 1];
 
     hf__text_copy(to, size, "one that died, for its lock_delay");
     HF__RECORDS(&local->store.draft, record) {
         const struct hf__table_slot *slot;
-        const char *note = record->texts + record->name_len + record->owner_len;
 
         if ((record->state != HF__RECORD_HELD &&
              record->state != HF__RECORD_GRANTED) ||
@@ -190,10 +196,11 @@ void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
             continue;
         slot = slot_of(local, record->client);
         slot_host(slot, host, sizeof(host));
+        copy_text(note, record->texts + record->name_len + record->owner_len,
+                  record->note_len);
         (void)snprintf(
-            to, size, "%s:%lld%s%.*s%s", host, slot ? (long long)slot->pid : 0,
-            record->note_len > 0 ? ", \"" : "", (int)record->note_len, note,
-            record->note_len > 0 ? "\"" : "");
+            to, size, "%s:%lld%s%s%s", host, slot ? (long long)slot->pid : 0,
+            note[0] != '\0' ? ", \"" : "", note, note[0] != '\0' ? "\"" : "");
         return;
     }
 }

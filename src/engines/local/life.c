@@ -99,7 +99,7 @@ static bool slot_buried(const struct hf__table *table, uint32_t index,
     if (dead_ns == 0 &&
         atomic_compare_exchange_strong(&slot->dead_ns, &dead_ns, now_ns))
         dead_ns = now_ns;
-    if (now_ns - dead_ns > BURIAL_NS)
+    if (dead_ns < now_ns - BURIAL_NS)
         return true;
     if (fcntl(table->fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
         return false;

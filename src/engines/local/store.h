@@ -137,14 +137,17 @@ struct hf__record *hf__draft_append(struct hf__draft *draft,
                                     const struct hf__key *key,
                                     const char *owner, const char *note);
 void hf__draft_remove(struct hf__draft *draft, struct hf__record *record);
+/* The ticket @id of @client, which is one of @key. */
 struct hf__record *hf__draft_find(const struct hf__draft *draft,
-                                  uint64_t client, uint64_t id);
+                                  const struct hf__key *key, uint64_t client,
+                                  uint64_t id);
 struct hf__record *hf__draft_version(const struct hf__draft *draft,
                                      const struct hf__key *key);
 /* Remove a waiter or holder; whoever stands behind it is to look again. */
 void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
                     struct hf__record *record);
-/* Drop the dead and the expired of @key, but not the ticket @id of @client. */
+/* Drop the dead and the expired of @key, but not the ticket @id of @client;
+ * 0: of nobody. */
 void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
                      const struct hf__key *key, int64_t now_ns, uint64_t client,
                      uint64_t id);
@@ -215,6 +218,9 @@ uint64_t hf__life_deaths(const struct hf__table *table);
 /* Take a slot, under the lock of the directory; it does not live yet. */
 int hf__life_take(struct hf__store *store, const char *host, int64_t pid,
                   hf_error *err);
+
+/* Tokens stay exact in a double: scripts and JSON carry them too. */
+#define HF__TOKEN_MAX ((UINT64_C(1) << 53) - 1)
 
 /* ---- token.c ----------------------------------------------------------- */
 

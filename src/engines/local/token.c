@@ -32,8 +32,6 @@
 
 #define AHEAD_US UINT64_C(3600000000)
 #define RETRY_NS (60 * HF_SECOND)
-/* Tokens stay exact in a double: scripts and JSON carry them too. */
-#define TOKEN_MAX ((UINT64_C(1) << 53) - 1)
 
 typedef void each_fn(const struct hf__mark *mark, const char *name,
                      uint64_t value, void *ctx);
@@ -60,7 +58,7 @@ static int each_mark(const struct hf__mark *mark, each_fn *each, void *ctx)
         if (strncmp(entry->d_name, mark->name, len) != 0)
             continue;
         value = strtoull(entry->d_name + len, &end, 16);
-        if (*end == '\0' && value <= TOKEN_MAX)
+        if (*end == '\0' && value <= HF__TOKEN_MAX)
             each(mark, entry->d_name, value, ctx);
     }
     (void)closedir(directory);
@@ -127,10 +125,10 @@ static void raise_mark(struct hf__store *store, uint64_t token)
     int64_t now_ns;
 
     mark->known = seen;
-    if (seen >= token && seen <= TOKEN_MAX)
+    if (seen >= token && seen <= HF__TOKEN_MAX)
         return;
     now_ns = hf__now();
-    if (now_ns < mark->retry_ns)
+    if (now_ns < mark->retry_ns || value > HF__TOKEN_MAX)
         return;
     HF__POINT("mark");
     if (hf__mark_write(mark, value) != 0) {
