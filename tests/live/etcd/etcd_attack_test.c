@@ -30,7 +30,8 @@ enum end {
     ENDS_BROKEN,  /* HTTP's status 500, whatever else is said */
     ENDS_RESET,   /* in the middle of the bytes */
     ENDS_REFUSED, /* the server has not looked at it */
-    ENDS_GONE     /* nor will it look at any other */
+    ENDS_GONE,    /* nor will it look at any other */
+    ENDS_NEVER    /* nothing is said */
 };
 
 struct page {
@@ -48,6 +49,7 @@ struct fake {
     struct hf__pb bytes; /* said instead of HTTP/2 */
     pthread_t thread;
     _Atomic int requests;
+    _Atomic int resets; /* of streams by the client, and its ends */
     _Atomic bool stop;
 };
 
@@ -152,6 +154,8 @@ static void reply(nghttp2_session *session, int32_t stream,
     const nghttp2_data_provider body = {.source = {.ptr = answer},
                                         .read_callback = say};
 
+    if (end == ENDS_NEVER)
+        return;
     if (end == ENDS_REFUSED)
         (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream,
                                         NGHTTP2_REFUSED_STREAM);
@@ -171,6 +175,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
     struct answer *answer =
         nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
+    if (frame->hd.type == NGHTTP2_RST_STREAM)
+        atomic_fetch_add(&talk->fake->resets, 1);
     if (!answer || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return 0;
     atomic_fetch_add(&talk->fake->requests, 1);
@@ -210,7 +216,7 @@ static void speak_http(struct fake *fake, int fd)
     nghttp2_session_callbacks *callbacks;
     nghttp2_session *session;
     uint8_t bytes[1 << 14];
-    ssize_t n;
+    ssize_t n = -1;
 
     if (nghttp2_session_callbacks_new(&callbacks) != 0)
         return;
@@ -222,6 +228,7 @@ static void speak_http(struct fake *fake, int fd)
                (n = recv(fd, bytes, sizeof(bytes), 0)) > 0 &&
                nghttp2_session_mem_recv(session, bytes, (size_t)n) >= 0)
             continue;
+        atomic_fetch_add(&fake->resets, n == 0);
         nghttp2_session_del(session);
     }
     nghttp2_session_callbacks_del(callbacks);
@@ -577,4 +584,19 @@ TEST(list, of_more_rows_than_were_asked_for_is_refused)
     ASSERT_EQ(list_keys(HF__ETCD_ROWS + 1, &rows), HF_EUNAVAILABLE);
     ASSERT_EQ(list_keys(HF__FRAME_MOST / 2, &rows), HF_EUNAVAILABLE);
     ASSERT_EQ(rows, 0);
+}
+
+TEST(list, that_nobody_waits_for_any_more_ends)
+{
+    const struct page pages[2] = {{HF__CALL_STATUS, good_status, ENDS_WELL},
+                                  {NULL, {0}, ENDS_NEVER}};
+    struct fake *fake = start_fake(pages, 2, (struct hf__pb){0});
+    hf_client *client =
+        client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=100ms"));
+    hf_error err;
+    int rows = 0;
+
+    ASSERT_RC(hf_list(client, NULL, count_row, &rows, &err), HF_EUNAVAILABLE,
+              &err);
+    EVENTUALLY(atomic_load(&fake->resets) > 0);
 }
