@@ -34,7 +34,8 @@ static int64_t tell_time(void)
 
 static bool keeps(struct hf__engine *engine, struct hf__ticket *ticket)
 {
-    return hf__etcd_ticket((struct hf__etcd *)engine, ticket)->known;
+    return hf__etcd_ticket((struct hf__etcd *)engine, ticket)->state !=
+           HF__ETCD_IDLE;
 }
 
 /* ---- the server ------------------------------------------------------------ */

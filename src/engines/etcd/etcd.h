@@ -76,6 +76,41 @@ struct hf__etcd_call {
     bool again; /* sent once more with a new token */
 };
 
+/*
+ * Where a ticket stands. Each arrow is a move of the table in lock.c.
+ *
+ *   IDLE ──► PARKED ◄──► ASKING ──► WAITING ──► HELD
+ *
+ * From everywhere but IDLE a ticket may become RELEASING, and IDLE again. PARKED
+ * may become WAITING or HELD, too: a look that was under way decides. An outcome
+ * that nobody knows makes ASKING, or PARKED, UNKNOWN; the core asks again, also
+ * for one that is WAITING, or HELD where the report was lost.
+ */
+enum hf__etcd_state {
+    HF__ETCD_IDLE,    /* not in the table: the server has nothing of it */
+    HF__ETCD_PARKED,  /* an acquire waits for its lease */
+    HF__ETCD_ASKING,  /* an acquire has not been reported yet */
+    HF__ETCD_WAITING, /* in line */
+    HF__ETCD_HELD,
+    HF__ETCD_UNKNOWN,   /* an acquire was reported as unknown */
+    HF__ETCD_RELEASING, /* withdraw() or release() was called */
+    HF__ETCD_STATES
+};
+
+/* What the server may have of a ticket. */
+enum hf__etcd_key {
+    HF__ETCD_NO_KEY,
+    HF__ETCD_SENT,   /* the key */
+    HF__ETCD_DOUBTED /* and an acquire may still be on its way to it */
+};
+
+/* Whether a question about its place is under way. */
+enum hf__etcd_look {
+    HF__ETCD_NO_LOOK,
+    HF__ETCD_LOOKING,
+    HF__ETCD_STALE /* something happened since it was sent */
+};
+
 /* Our bytes of every ticket. */
 struct hf__etcd_ticket {
     struct hf__ticket *next; /* in etcd->tickets */
@@ -85,17 +120,10 @@ struct hf__etcd_ticket {
     int64_t asked_ns;  /* when the last request about its place was sent */
     int64_t look_ns;   /* look again then; 0: not planned */
     struct hf__etcd_call *watch;
-    bool known;   /* in the table */
-    bool asking;  /* an acquire has not been reported yet */
-    bool parked;  /* … and waits for its lease */
-    bool sent;    /* the server may have the key */
-    bool doubted; /* an acquire may still be on its way to the server */
-    bool waiting; /* in line */
-    bool held;
-    bool leaving; /* withdraw() or release() was called */
-    bool beating; /* renew() waits for the lease */
-    bool looking; /* a look is under way */
-    bool stale;   /* something happened since that look was sent */
+    uint8_t state; /* enum hf__etcd_state */
+    uint8_t key;   /* enum hf__etcd_key */
+    uint8_t look;  /* enum hf__etcd_look */
+    bool renewing; /* renew() waits for the lease */
 };
 
 enum {
@@ -290,6 +318,14 @@ static inline struct hf__etcd_ticket *hf__etcd_ticket(
 {
     return hf__engine_ticket(&etcd->base, ticket);
 }
+/* An acquire is to be reported. */
+static inline bool hf__etcd_ticket_asks(const struct hf__etcd_ticket *mine)
+{
+    return mine->state == HF__ETCD_ASKING || mine->state == HF__ETCD_PARKED;
+}
+/* Checked against the table of moves. */
+void hf__etcd_ticket_move(struct hf__etcd_ticket *mine,
+                          enum hf__etcd_state state);
 /* The ticket with @id; NULL if it is not known (any more). */
 struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
                                         uint64_t id);

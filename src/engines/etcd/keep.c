@@ -16,7 +16,7 @@
 
 static bool is_beating(struct hf__etcd_ticket *mine, const void *lease)
 {
-    return mine->beating && mine->lease == lease;
+    return mine->renewing && mine->lease == lease;
 }
 
 static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
@@ -48,7 +48,7 @@ static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
         struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, ids[i]);
 
         if (hf__pb_there(range) && ticket &&
-            hf__etcd_ticket(etcd, ticket)->held &&
+            hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_HELD &&
             hf__etcd_ticket(etcd, ticket)->lease_id == call->lease_id)
             tell_beaten(etcd, ticket, hf__etcd_first_of(range),
                         (int64_t)call->ticket);
@@ -79,9 +79,9 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 
     while (n < HF__ETCD_BEATS && (ticket = hf__etcd_ticket_next(
                                       etcd, at, is_beating, lease)) != NULL) {
-        hf__etcd_ticket(etcd, ticket)->beating = false;
-        if (!hf__etcd_ticket(etcd, ticket)->held) {
-            if (hf__etcd_ticket(etcd, ticket)->waiting)
+        hf__etcd_ticket(etcd, ticket)->renewing = false;
+        if (hf__etcd_ticket(etcd, ticket)->state != HF__ETCD_HELD) {
+            if (hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_WAITING)
                 beat_waiter(etcd, ticket, sent_ns);
             continue;
         }
@@ -118,7 +118,7 @@ void hf__etcd_beaten(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     }
     while ((ticket = hf__etcd_ticket_next(etcd, &at, is_beating, lease)) !=
            NULL)
-        hf__etcd_ticket(etcd, ticket)->beating = false;
+        hf__etcd_ticket(etcd, ticket)->renewing = false;
 }
 
 int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
@@ -131,9 +131,9 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     for (size_t i = 0; i < n; i++) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
 
-        if (!mine->known || (!mine->held && !mine->waiting))
+        if (mine->state != HF__ETCD_HELD && mine->state != HF__ETCD_WAITING)
             continue;
-        mine->beating = true;
+        mine->renewing = true;
         (void)hf__etcd_lease_beat(etcd, mine->lease, /* err= */ NULL);
     }
     return 0;
@@ -147,7 +147,7 @@ static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
     struct hf__ticket *ticket = hf__etcd_ticket_of(call);
     struct hf__grant grant = {.tokens = 1};
 
-    if (!ticket || !hf__etcd_ticket(etcd, ticket)->held)
+    if (!ticket || hf__etcd_ticket(etcd, ticket)->state != HF__ETCD_HELD)
         return;
     if (reply->code != HF__ETCD_OK) {
         hf__up_unknown(&etcd->base, ticket, &reply->err);

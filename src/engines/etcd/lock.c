@@ -21,6 +21,28 @@
 
 /* ---- tickets ----------------------------------------------------------- */
 
+#define MAY(state) (1u << HF__ETCD_##state)
+
+static const uint8_t moves[HF__ETCD_STATES] = {
+    [HF__ETCD_IDLE] = MAY(PARKED) | MAY(ASKING),
+    [HF__ETCD_PARKED] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
+                        MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_ASKING] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
+                        MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_WAITING] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
+                         MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_HELD] = MAY(ASKING) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_UNKNOWN] = MAY(PARKED) | MAY(ASKING) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_RELEASING] = MAY(RELEASING) | MAY(IDLE),
+};
+
+void hf__etcd_ticket_move(struct hf__etcd_ticket *mine,
+                          enum hf__etcd_state state)
+{
+    assert(moves[mine->state] & (1u << state));
+    mine->state = (uint8_t)state;
+}
+
 struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
                                         uint64_t id)
 {
@@ -76,9 +98,8 @@ static void ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket)
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__ticket **bucket = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
 
-    if (mine->known)
+    if (mine->state != HF__ETCD_IDLE)
         return;
-    mine->known = true;
     mine->next = *bucket;
     *bucket = ticket;
 }
@@ -86,9 +107,8 @@ static void ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket)
 /* Its hold, if it is one, does not keep the lease busy any more. */
 static void let_go(struct hf__etcd *etcd, struct hf__etcd_ticket *mine)
 {
-    if (mine->held && mine->lease_id == mine->lease->id)
+    if (mine->state == HF__ETCD_HELD && mine->lease_id == mine->lease->id)
         hf__etcd_lease_hold(etcd, mine->lease, /* held= */ false);
-    mine->held = false;
 }
 
 void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
@@ -96,13 +116,14 @@ void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__ticket **at = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
 
-    if (!mine->known)
+    if (mine->state == HF__ETCD_IDLE)
         return;
     hf__etcd_stop_waiting(etcd, ticket);
     let_go(etcd, mine);
     while (*at != ticket)
         at = &hf__etcd_ticket(etcd, *at)->next;
     *at = mine->next;
+    hf__etcd_ticket_move(mine, HF__ETCD_IDLE);
     memset(mine, 0, sizeof(*mine));
 }
 
@@ -177,7 +198,7 @@ static bool tries(const struct hf__ticket *ticket)
 static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
                         struct hf__ticket *ticket)
 {
-    bool again = hf__etcd_ticket(etcd, ticket)->sent;
+    bool again = hf__etcd_ticket(etcd, ticket)->key != HF__ETCD_NO_KEY;
     bool try = tries(ticket);
 
     hf__etcd_key_gone(etcd, ticket);
@@ -205,11 +226,8 @@ void hf__etcd_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
     hf__etcd_stop_waiting(etcd, ticket);
     hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
-    mine->asking = false;
-    mine->waiting = false;
-    if (!mine->held)
-        hf__etcd_lease_hold(etcd, mine->lease, /* held= */ true);
-    mine->held = true;
+    hf__etcd_ticket_move(mine, HF__ETCD_HELD);
+    hf__etcd_lease_hold(etcd, mine->lease, /* held= */ true);
     hf__up_granted(&etcd->base, ticket, &grant);
 }
 
@@ -217,19 +235,14 @@ void hf__etcd_not_granted(struct hf__etcd *etcd, struct hf__ticket *ticket,
                           const struct hf__etcd_reply *reply)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    bool asking = mine->asking;
     hf_error err = reply->err;
 
-    mine->asking = false;
-    mine->parked = false;
-    if (!asking)
+    if (!hf__etcd_ticket_asks(mine))
         return;
-    if (reply->code == HF__ETCD_LOST && mine->sent) {
-        mine->doubted = true;
-        hf__up_unknown(&etcd->base, ticket, &err);
-        return;
-    }
-    if (mine->doubted || mine->revision != 0) {
+    if (reply->code == HF__ETCD_LOST && mine->key != HF__ETCD_NO_KEY)
+        mine->key = HF__ETCD_DOUBTED;
+    if (mine->key == HF__ETCD_DOUBTED || mine->revision != 0) {
+        hf__etcd_ticket_move(mine, HF__ETCD_UNKNOWN);
         hf__up_unknown(&etcd->base, ticket, &err); /* the reaper will see */
         return;
     }
@@ -262,7 +275,7 @@ static void busy(struct hf__etcd *etcd, struct hf__ticket *ticket,
                  struct hf__pb kv)
 {
     struct hf__etcd_entry entry = hf__etcd_entry_read(kv);
-    bool doubted = hf__etcd_ticket(etcd, ticket)->doubted;
+    bool doubted = hf__etcd_ticket(etcd, ticket)->key == HF__ETCD_DOUBTED;
     char holder[160];
 
     hf__etcd_record_holder(&entry, holder, sizeof(holder));
@@ -280,7 +293,7 @@ void hf__etcd_odd(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
     (void)hf__fail(&err, HF_EUNAVAILABLE, "etcd %s: an odd answer",
                    hf__etcd_peer(etcd));
-    hf__etcd_ticket(etcd, ticket)->doubted = true;
+    hf__etcd_ticket(etcd, ticket)->key = HF__ETCD_DOUBTED;
     refuse(etcd, ticket, &err);
 }
 
@@ -348,7 +361,7 @@ static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (!ticket)
         return;
     mine = hf__etcd_ticket(etcd, ticket);
-    if (mine->leaving || !mine->asking)
+    if (!hf__etcd_ticket_asks(mine))
         return;
     if (reply->code == HF__ETCD_OK) {
         acquired(etcd, ticket, reply->root);
@@ -377,8 +390,9 @@ static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     add_acquire(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_call_send(call, err);
     if (rc == 0) {
-        mine->parked = false;
-        mine->sent = true;
+        hf__etcd_ticket_move(mine, HF__ETCD_ASKING);
+        if (mine->key == HF__ETCD_NO_KEY)
+            mine->key = HF__ETCD_SENT;
         mine->asked_ns = call->rpc.sent_ns;
     }
     return rc;
@@ -395,14 +409,13 @@ static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     mine->lease = hf__etcd_lease_for(etcd, ticket);
     if (mine->lease_id != mine->lease->id || mine->lease_id == 0) {
         mine->revision = 0;
-        mine->sent = false;
-        mine->doubted = false;
-        mine->looking = false; /* the answer would be about the old key */
-        mine->stale = false;
+        mine->key = HF__ETCD_NO_KEY;
+        mine->look = HF__ETCD_NO_LOOK; /* it would be about the old key */
     }
     if (hf__etcd_lease_use(etcd, mine->lease, &rc, err))
         return send_acquire(etcd, ticket, err);
-    mine->parked = rc == 0;
+    if (rc == 0)
+        hf__etcd_ticket_move(mine, HF__ETCD_PARKED);
     return rc;
 }
 
@@ -411,7 +424,7 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    bool known = mine->known;
+    bool known = mine->state != HF__ETCD_IDLE;
     hf_error why;
     int rc;
 
@@ -419,13 +432,13 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
         return hf__etcd_not_up(etcd, err);
     hf__etcd_stop_waiting(etcd, ticket);
     ticket_know(etcd, ticket);
-    mine->asking = true;
-    mine->waiting = false;
+    let_go(etcd, mine); /* the core may not have heard of the grant */
+    hf__etcd_ticket_move(mine, HF__ETCD_ASKING);
     rc = start_acquire(etcd, ticket, &why);
     if (rc == 0)
         return 0;
-    mine->asking = false;
-    if (known && mine->sent) {
+    if (known && mine->key != HF__ETCD_NO_KEY) {
+        hf__etcd_ticket_move(mine, HF__ETCD_UNKNOWN);
         hf__up_unknown(engine, ticket, &why);
         return 0;
     }
@@ -459,7 +472,7 @@ static void add_leave(struct hf__etcd *etcd, struct hf__buf *to,
     if (guarded)
         hf__etcd_add_compare(etcd, to, /* range= */ false, mine->revision);
     hf__etcd_add_delete(etcd, to);
-    if (!mine->doubted)
+    if (mine->key != HF__ETCD_DOUBTED)
         return;
     add_sign(etcd, to, HF__TXN_SUCCESS, ticket);
     add_sign(etcd, to, HF__TXN_FAILURE, ticket);
@@ -469,10 +482,10 @@ static void add_leave(struct hf__etcd *etcd, struct hf__buf *to,
 static void yielded(struct hf__etcd *etcd, struct hf__ticket *ticket,
                     const char *holder)
 {
-    bool asking = hf__etcd_ticket(etcd, ticket)->asking;
+    bool asks = hf__etcd_ticket_asks(hf__etcd_ticket(etcd, ticket));
 
     hf__etcd_ticket_forget(etcd, ticket);
-    if (asking)
+    if (asks)
         hf__up_busy(&etcd->base, ticket, 0, holder);
 }
 
@@ -481,7 +494,7 @@ static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     struct hf__ticket *ticket = hf__etcd_ticket_of(call);
 
-    if (!ticket || hf__etcd_ticket(etcd, ticket)->leaving)
+    if (!ticket || hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_RELEASING)
         return;
     if (reply->code == HF__ETCD_OK || reply->code == HF__ETCD_NOT_FOUND)
         yielded(etcd, ticket, call->data);
@@ -543,7 +556,8 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
     /* Never sent, or its lease has ended: there is no key. */
-    if (!mine->known || !mine->sent || mine->lease->id != mine->lease_id) {
+    if (mine->state == HF__ETCD_IDLE || mine->key == HF__ETCD_NO_KEY ||
+        mine->lease->id != mine->lease_id) {
         hf__etcd_ticket_forget(etcd, ticket);
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
@@ -552,11 +566,10 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
         return hf__etcd_not_up(etcd, err);
     hf__etcd_stop_waiting(etcd, ticket);
     let_go(etcd, mine); /* a beat that is under way finds no key: no loss */
-    mine->doubted |= mine->asking; /* it may overtake, or be overtaken */
-    mine->beating = false;
-    mine->asking = false;
-    mine->waiting = false;
-    mine->leaving = true;
+    if (hf__etcd_ticket_asks(mine))
+        mine->key = HF__ETCD_DOUBTED; /* it may overtake, or be overtaken */
+    mine->renewing = false;
+    hf__etcd_ticket_move(mine, HF__ETCD_RELEASING);
     return send_leave(etcd, ticket, on_left, releasing, /* data= */ NULL, err);
 }
 
@@ -576,21 +589,22 @@ int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
 
 static bool is_parked(struct hf__etcd_ticket *mine, const void *lease)
 {
-    return mine->parked && mine->lease == lease;
+    return mine->state == HF__ETCD_PARKED && mine->lease == lease;
 }
 
 /* Before the lease, and not on the way out. */
 static bool has_key(struct hf__etcd_ticket *mine, const void *id)
 {
     return mine->lease_id == *(const int64_t *)id && mine->lease_id != 0 &&
-           !mine->leaving && (mine->held || mine->waiting || mine->asking);
+           (hf__etcd_ticket_asks(mine) || mine->state == HF__ETCD_WAITING ||
+            mine->state == HF__ETCD_HELD);
 }
 
 void hf__etcd_place_lost(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-    if (mine->asking) {
+    if (hf__etcd_ticket_asks(mine)) {
         mine->revision = 0;
         restart(etcd, ticket);
         return;
@@ -606,7 +620,7 @@ void hf__etcd_lease_lost(struct hf__etcd *etcd, int64_t id)
     while ((ticket = hf__etcd_ticket_seek(etcd, has_key, &id)) != NULL) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-        if (mine->asking) {
+        if (hf__etcd_ticket_asks(mine)) {
             hf__etcd_stop_waiting(etcd, ticket);
             mine->lease_id = 0;
             restart(etcd, ticket);
@@ -627,7 +641,7 @@ static void serve_parked(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
         hf_error err = reply->err;
         int rc = reply->code;
 
-        hf__etcd_ticket(etcd, ticket)->parked = false;
+        hf__etcd_ticket_move(hf__etcd_ticket(etcd, ticket), HF__ETCD_ASKING);
         if (rc == HF__ETCD_OK)
             rc = send_acquire(etcd, ticket, &err);
         if (rc != 0)

@@ -74,28 +74,29 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
     struct hf__etcd_ticket *mine;
     struct hf__pb before;
     struct hf__pb own;
+    bool stale;
 
     if (!ticket)
         return;
     mine = hf__etcd_ticket(etcd, ticket);
-    mine->looking = false;
-    if (mine->leaving || (!mine->asking && !mine->waiting))
+    stale = mine->look == HF__ETCD_STALE;
+    mine->look = HF__ETCD_NO_LOOK;
+    if (!hf__etcd_ticket_asks(mine) && mine->state != HF__ETCD_WAITING)
         return;
     if (reply->code != HF__ETCD_OK) {
-        if (mine->waiting)
+        if (mine->state == HF__ETCD_WAITING)
             look_later(etcd, ticket);
         hf__etcd_not_granted(etcd, ticket, reply);
         return;
     }
-    if (mine->stale) {
-        mine->stale = false;
+    if (stale) {
         (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
         return;
     }
     own = hf__etcd_first_of(hf__etcd_range_of(reply->root, 0));
     before = hf__etcd_range_of(reply->root, 1);
     if (!hf__pb_there(before) || hf__etcd_is_long(before)) {
-        if (mine->waiting)
+        if (mine->state == HF__ETCD_WAITING)
             look_later(etcd, ticket);
         hf__etcd_odd(etcd, ticket);
     } else if (hf__etcd_entry_read(own).revision != mine->revision) {
@@ -113,8 +114,8 @@ int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_call *call;
     int rc;
 
-    if (mine->looking) {
-        mine->stale = true;
+    if (mine->look != HF__ETCD_NO_LOOK) {
+        mine->look = HF__ETCD_STALE;
         return 0;
     }
     call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_look);
@@ -125,10 +126,10 @@ int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
     hf__etcd_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
     hf__etcd_add_before(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_call_send(call, err);
-    mine->looking = rc == 0;
-    mine->stale = false;
-    if (rc == 0)
+    if (rc == 0) {
+        mine->look = HF__ETCD_LOOKING;
         mine->asked_ns = call->rpc.sent_ns;
+    }
     return rc;
 }
 
@@ -299,7 +300,7 @@ void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
         ticket->mode == HF_SHARED ? &before.unshared
         : ticket->mode == HF_SLOT ? NULL
                                   : &before.last;
-    bool asking = mine->asking;
+    bool asks = hf__etcd_ticket_asks(mine);
 
     if (is_free(ticket, &before)) {
         hf__etcd_granted(etcd, ticket);
@@ -310,9 +311,8 @@ void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return;
     }
     watch(etcd, ticket, whom, revision);
-    mine->asking = false;
-    mine->waiting = true;
-    if (asking)
+    hf__etcd_ticket_move(mine, HF__ETCD_WAITING);
+    if (asks)
         hf__up_queued(&etcd->base, ticket);
 }
 
