@@ -251,6 +251,7 @@ TEST(connection, that_falls_silent_is_told_as_lost_before_another_holds)
     ASSERT_LT((clock() - start) / (CLOCKS_PER_SEC / 1000),
               (clock_ms() - start_ms) /
                   10); /* nor does the loop turn in vain */
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     ASSERT_OK(hf_release(next, &err), &err);
     proxy_reset(proxy);
 }
