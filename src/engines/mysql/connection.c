@@ -406,8 +406,10 @@ static bool set_options(struct hf__mysql_connection *connection)
         if (set && settings->tls_ca[0] != '\0')
             set = SET(MYSQL_OPT_SSL_CA, settings->tls_ca);
         if (set && settings->tls_cert[0] != '\0')
+            /* Without a passphrase OpenSSL would ask on the terminal. */
             set = SET(MYSQL_OPT_SSL_CERT, settings->tls_cert) &&
-                  SET(MYSQL_OPT_SSL_KEY, settings->tls_key);
+                  SET(MYSQL_OPT_SSL_KEY, settings->tls_key) &&
+                  SET(MARIADB_OPT_TLS_PASSPHRASE, settings->tls_key_password);
     }
 #undef SET
     return set;

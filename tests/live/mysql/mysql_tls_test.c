@@ -3,7 +3,7 @@
  * mysql_tls_test.c - mysqls://: whom we believe.
  *
  * One authority, one server; the certificates that it shows are changed under
- * it (FLUSH SSL).
+ * it.
  */
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -25,7 +25,10 @@ static void show(int port, const char *name)
                    dir, name, name);
     ASSERT_EQ(system(command), 0);
     if (port != 0)
-        ASSERT_STREQ(mysql_do(port, "FLUSH SSL"), "");
+        ASSERT_STREQ(mysql_do(port, mysql_is_mariadb(port)
+                                        ? "FLUSH SSL"
+                                        : "ALTER INSTANCE RELOAD TLS"),
+                     "");
 }
 
 static struct server *start(void)
@@ -102,9 +105,12 @@ TEST(tls, is_believed_by_chain_and_name_and_date)
 
 TEST(tls, is_not_given_up_for_a_server_without_it)
 {
+    static const char *const without[] = {"--tls-version=", NULL};
     int port = mysql_fresh();
     hf_error err;
 
+    if (!mysql_is_mariadb(port)) /* MySQL makes certificates by itself */
+        port = server_port(mysql_start(without));
     dir = certificates_new();
     ASSERT_RC(try_tls(port, true, true, &err), HF_EAUTH, &err);
     ASSERT_RC(try_tls(port, false, false, &err), HF_EAUTH, &err);
@@ -137,4 +143,50 @@ TEST(tls, locks_in_every_mode)
         hf_close(rival);
         hf_close(client);
     }
+}
+
+/* What becomes of a login with a key that is encrypted. */
+static int open_locked(int port, const char *password_file, hf_error *err)
+{
+    static const char *const files[][2] = {{"tls.ca", "good.crt"},
+                                           {"tls.cert", "client.crt"},
+                                           {"tls.key", "locked.key"}};
+    hf_config *config = hf_config_new();
+    hf_client *client;
+    char text[256];
+    int rc;
+
+    for (size_t i = 0; i < HF_COUNT_OF(files); i++) {
+        (void)snprintf(text, sizeof(text), "%s/%s", dir, files[i][1]);
+        ASSERT_OK(hf_config_set(config, files[i][0], text, err), err);
+    }
+    (void)snprintf(text, sizeof(text), "%s/%s", dir, password_file);
+    if (password_file[0] != '\0')
+        ASSERT_OK(hf_config_set(config, "tls.key_password_file", text, err),
+                  err);
+    (void)snprintf(text, sizeof(text),
+                   "mysqls://locker:s3cret@127.0.0.1:%d/locks", port);
+    rc = hf_open(text, config, &client, err);
+    hf_config_free(config);
+    if (rc == 0)
+        hf_close(client);
+    return rc;
+}
+
+TEST(tls, opens_an_encrypted_key_by_a_file_and_never_asks)
+{
+    int port = server_port(start());
+    char command[512];
+    hf_error err;
+
+    certificates_make(dir, "client", "good", "DNS:client", 2);
+    (void)snprintf(command, sizeof(command),
+                   "cd %s && openssl pkey -in client.key -aes256 -passout "
+                   "pass:sesame -out locked.key && umask 077 && "
+                   "echo sesame >right.pw && echo other >wrong.pw",
+                   dir);
+    ASSERT_EQ(system(command), 0);
+    ASSERT_OK(open_locked(port, "right.pw", &err), &err);
+    ASSERT_RC(open_locked(port, "wrong.pw", &err), HF_EAUTH, &err);
+    ASSERT_RC(open_locked(port, "", &err), HF_EAUTH, &err);
 }
