@@ -200,7 +200,7 @@ TEST(hostile, slots_that_two_serve_are_refused)
         hf_error err;
 
         fake->slots = answers[i];
-        ASSERT_RC(hf_open(fake_url(fake, "redis-cluster", "connect_timeout=5s"),
+        ASSERT_RC(hf_open(fake_url(fake, "redis-cluster", "connect_timeout=2s"),
                           NULL, &client, &err),
                   HF_EUNAVAILABLE, &err);
         ASSERT_HAS(err.text, "makes no sense");
