@@ -132,6 +132,23 @@ TEST(lease, max_hold_ends_the_renewals)
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 }
 
+TEST(lease, max_hold_ends_a_hold_that_has_no_lease)
+{
+    const char *name = contract_name("jobs");
+    hf_client *client = contract_open("lease=process");
+    int64_t before = clock_ms();
+    hf_hold *hold;
+
+    if (hf_capabilities(client) & HF_CAP_LEASED)
+        return; /* this engine does not know of processes */
+    hold = acquire_for(client, name, LONG_TTL_MS, 0, /* max_hold_ms= */ 300,
+                       /* events= */ NULL);
+    contract_release(contract_acquire(contract_open(NULL), name));
+    ASSERT_GE(clock_ms() - before, 300);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+}
+
 TEST(lease, with_renew_beat_it_lives_by_its_beats)
 {
     hf_client *client;

@@ -312,6 +312,28 @@ TEST(local, lock_delay_keeps_an_expired_name_closed)
     ASSERT_GE(hf__now() - begin_ns, 350 * HF_MS);
 }
 
+/* Its holder was stopped, comes back and lets go: that opens nothing. */
+TEST(local, lock_delay_outlives_the_release_of_what_was_lost)
+{
+    const char *dir = tempdir_new();
+    struct side *a = side_new(dir);
+    struct side *b = side_new(dir);
+    struct ask *held;
+
+    a->settings.lock_delay_ms = 60000;
+    held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 20, 1, false);
+    ASSERT_EQ(held->report, GRANTED);
+    while (hf__now() <= held->grant.sent_ns + 20 * HF_MS)
+        continue;
+    ASSERT_EQ(side_release(a, held), LEFT);
+    ASSERT_EQ(held->rc, HF_ELOST);
+    ASSERT_EQ(side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true)->report,
+              BUSY);
+    ASSERT_EQ(side_release(a, held), LEFT); /* a second time, nothing either */
+    ASSERT_EQ(side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true)->report,
+              BUSY);
+}
+
 TEST(local, lock_delay_does_not_hold_up_a_release)
 {
     const char *dir = tempdir_new();

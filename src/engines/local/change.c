@@ -188,10 +188,22 @@ static void give_back(struct hf__draft *draft, const struct hf__record *record,
         draft->last = used;
 }
 
+/* Was it lost, and does its lock_delay keep it closed? Then it stays: to leave
+ * is not to open. */
+static bool stays_closed(struct hf__draft *draft, struct hf__record *record,
+                         int64_t now_ns)
+{
+    if (record->delay_ms == 0 || record->expires_ns > now_ns)
+        return record->state == HF__RECORD_DELAYED;
+    return hf__draft_delay(draft, record, now_ns);
+}
+
 int hf__change_leave(struct hf__store *store, const struct hf__key *key,
                      uint64_t id, uint64_t used, hf_error *err)
 {
     struct hf__draft *draft = &store->draft;
+    int64_t now_ns = hf__table_now(&store->table);
+    bool closed;
     int rc;
 
     do {
@@ -203,11 +215,16 @@ int hf__change_leave(struct hf__store *store, const struct hf__key *key,
         record = hf__draft_find(draft, key, store->client, id);
         if (!record)
             return 1;
+        closed = stays_closed(draft, record, now_ns);
+        if (closed && !draft->changed)
+            return 1;
+        if (closed) {
+            rc = hf__block_install(store, draft, err);
+            continue;
+        }
         give_back(draft, record, used);
         hf__draft_drop(draft, key, record);
         if (draft->used != 0) {
-            int64_t now_ns = hf__table_now(&store->table);
-
             hf__draft_purge(&store->table, draft, key, now_ns, 0, 0);
             hf__draft_promote(draft, key, now_ns);
         }
@@ -215,7 +232,7 @@ int hf__change_leave(struct hf__store *store, const struct hf__key *key,
     } while (rc == 1);
     if (rc == 0)
         wake(store, draft);
-    return rc;
+    return rc == 0 && closed ? 1 : rc;
 }
 
 /* ---- renew ------------------------------------------------------------- */

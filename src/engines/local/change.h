@@ -39,7 +39,7 @@ int hf__change_ask(struct hf__store *store, const struct hf__key *key,
                    const struct hf__asker *asker, struct hf__result *ret,
                    hf_error *err);
 /* Leave, holding or waiting; tokens above @used go back. 0; 1: we were not
- * there; or an error. @now_ns may be 0. */
+ * there, or it was lost; or an error. */
 int hf__change_leave(struct hf__store *store, const struct hf__key *key,
                      uint64_t id, uint64_t used, hf_error *err);
 

@@ -171,10 +171,8 @@ bool hf__draft_stale(const struct hf__table *table,
     }
 }
 
-/* A holder who died or expired may still be writing somewhere: lock_delay
- * keeps the name closed that long. True if it does. */
-static bool delay(struct hf__draft *draft, struct hf__record *record,
-                  int64_t now_ns)
+bool hf__draft_delay(struct hf__draft *draft, struct hf__record *record,
+                     int64_t now_ns)
 {
     int64_t from_ns = record->expires_ns < now_ns ? record->expires_ns : now_ns;
     int64_t until_ns = from_ns + record->delay_ms * HF_MS;
@@ -201,7 +199,7 @@ void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
 
         if (hf__record_is(record, key) && !own &&
             hf__draft_stale(table, record, now_ns) &&
-            !delay(draft, record, now_ns))
+            !hf__draft_delay(draft, record, now_ns))
             hf__draft_drop(draft, key, record);
         else
             at += (size_t)record->size * 8;

@@ -380,8 +380,9 @@ static int leave(struct hf__local *local, struct hf__ticket *ticket,
     struct hf__key key;
     int rc;
 
-    if (HF_LIKELY(mine->alone && hf__block_empty(&local->store, mine->bucket,
-                                                 mine->word, used))) {
+    if (HF_LIKELY(
+            mine->alone && delay_ms(local) == 0 &&
+            hf__block_empty(&local->store, mine->bucket, mine->word, used))) {
         hf__local_forget(local, mine);
         return 0;
     }

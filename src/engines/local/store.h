@@ -151,6 +151,10 @@ void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
 void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
                      const struct hf__key *key, int64_t now_ns, uint64_t client,
                      uint64_t id);
+/* A holder who died or expired may still be writing somewhere: lock_delay
+ * keeps the name closed that long. True if it does. */
+bool hf__draft_delay(struct hf__draft *draft, struct hf__record *record,
+                     int64_t now_ns);
 /* True if the purge would change something. */
 bool hf__draft_stale(const struct hf__table *table,
                      const struct hf__record *record, int64_t now_ns);
