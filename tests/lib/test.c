@@ -14,8 +14,11 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tempdir.h"
 
 enum { DEFERRED_MAX = 8192, LATE_MAX = 8, TIMEOUT_SECONDS = 200 };
 
@@ -229,28 +232,51 @@ static bool run_here(const struct test_case *test)
     return passed;
 }
 
-static bool run_forked(const struct test_case *test)
+/* A child that dies, or goes on as another user, cannot remove what it made:
+ * it has a directory for all of that. */
+static bool make_directory(char *path, size_t size)
 {
-    pid_t pid;
+    const char *base = getenv("TMPDIR");
+
+    (void)snprintf(path, size, "%s/hf-XXXXXX", base ? base : "/tmp");
+    return mkdtemp(path) && chmod(path, 0755) == 0;
+}
+
+/* True if it ended well. */
+static bool await(pid_t pid)
+{
     int status;
 
-    pid = fork();
-    if (pid < 0)
-        return false;
-    if (pid == 0) {
-        size_t of_parent = n_late;
-        bool passed = run_here(test);
-
-        undo_late(of_parent);
-        (void)fflush(stdout);
-        _exit(passed ? 0 : TEST_FAILED_STATUS);
-    }
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return false;
     if (WIFSIGNALED(status))
         test_note("%s died of signal %d", test_name(), WTERMSIG(status));
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool run_forked(const struct test_case *test)
+{
+    char directory[512];
+    bool passed;
+    pid_t pid;
+
+    if (!make_directory(directory, sizeof(directory)))
+        return false;
+    pid = fork();
+    if (pid == 0) {
+        size_t of_parent = n_late;
+
+        (void)setenv("TMPDIR", directory, 1);
+        passed = run_here(test);
+
+        undo_late(of_parent);
+        (void)fflush(stdout);
+        _exit(passed ? 0 : TEST_FAILED_STATUS);
+    }
+    passed = pid > 0 && await(pid);
+    tempdir_remove(directory);
+    return passed;
 }
 
 static bool selected(const struct test_case *test, int argc, char **argv)
