@@ -199,7 +199,7 @@ static void end_all(struct hf__etcd *etcd)
     hf_error err;
 
     (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
-    hf__etcd_fail(etcd, &err);
+    hf__etcd_connection_fail(etcd, &err);
     HF_LIST_EACH(&etcd->others, link) {
         (void)hf__grpc_due(
             &HF_CONTAINER_OF(link, struct hf__etcd_other, link)->grpc,

@@ -23,7 +23,7 @@ static void conclude(struct hf__etcd *etcd, struct hf__query *query,
     if (left > 0)
         return;
     if (reply->code < 0)
-        hf__etcd_answer_failed(etcd, query, reply);
+        hf__etcd_errors_answer(etcd, query, reply);
     else
         hf__up_answer(&etcd->base, query, 0, /* err= */ NULL);
 }
@@ -52,7 +52,8 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (!refused(query, "server", reply)) {
         leader = hf__pb_number(reply->root, HF__STATUS_LEADER);
         (void)hf__query_add_finding(query, OK, "server", "", "%s, version %s",
-                                    hf__etcd_peer(etcd), etcd->version);
+                                    hf__etcd_connection_peer(etcd),
+                                    etcd->version);
         (void)hf__query_add_finding(
             query, leader != 0 ? OK : BAD, "leader",
             leader != 0 ? "" : "start the missing members",
@@ -234,7 +235,7 @@ int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,
     bool sent;
 
     if (!etcd->up)
-        return hf__etcd_not_up(etcd, err);
+        return hf__etcd_errors_not_up(etcd, err);
     query->engine_data = NULL;
     sent = ask(etcd, query, HF__CALL_STATUS, on_status, 0, 0);
     if (!sent)

@@ -33,7 +33,7 @@ static void timer_fire(struct hf__timer *timer)
     int64_t now_ns = hf__now();
     int64_t due_ns[] = {hf__etcd_lease_due(etcd, now_ns),
                         hf__etcd_wait_due(etcd, now_ns),
-                        hf__etcd_call_due(etcd, now_ns)};
+                        hf__etcd_connection_due(etcd, now_ns)};
 
     for (size_t i = 0; i < HF_COUNT_OF(due_ns); i++) {
         if (due_ns[i] != HF_NEVER)
@@ -105,7 +105,7 @@ static int etcd_open(struct hf__engine *engine, hf_error *err)
         rc = read_tls(etcd, err);
     if (rc != 0)
         return rc;
-    hf__etcd_api_init(etcd);
+    hf__etcd_connection_init(etcd);
     choose_first(etcd);
     if (hf__etcd_queue_init(etcd) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
@@ -114,7 +114,7 @@ static int etcd_open(struct hf__engine *engine, hf_error *err)
 
 static int etcd_connect(struct hf__engine *engine, hf_error *err)
 {
-    return hf__etcd_connect(etcd_of(engine), err);
+    return hf__etcd_connection_start(etcd_of(engine), err);
 }
 
 static bool is_open(const struct hf__etcd *etcd)
@@ -127,7 +127,7 @@ static void etcd_close(struct hf__engine *engine, bool forked)
     struct hf__etcd *etcd = etcd_of(engine);
 
     if (is_open(etcd))
-        hf__etcd_api_release(etcd, forked);
+        hf__etcd_connection_release(etcd, forked);
     if (forked)
         return;
     engine->under_way = 0;
@@ -141,7 +141,7 @@ static void etcd_close(struct hf__engine *engine, bool forked)
 static void etcd_flush(struct hf__engine *engine)
 {
     if (is_open(etcd_of(engine)))
-        hf__etcd_flush(etcd_of(engine));
+        hf__etcd_connection_flush(etcd_of(engine));
 }
 
 const struct hf__engine_ops hf__engine_etcd = {
@@ -160,7 +160,7 @@ const struct hf__engine_ops hf__engine_etcd = {
     .open = etcd_open,
     .connect = etcd_connect,
     .close = etcd_close,
-    .farewell = hf__etcd_farewell,
+    .farewell = hf__etcd_lease_farewell,
     .acquire = hf__etcd_acquire,
     .withdraw = hf__etcd_withdraw,
     .release = hf__etcd_release,

@@ -2,15 +2,17 @@
 /*
  * etcd.h - the parts of the etcd engine to each other.
  *
- *   etcd.c     the engine's table: open, close, timer
- *   api.c      calls of the v3 API, members one after the other, users
- *   grpc.c     gRPC on our loop     frame.c  what it puts around a message
- *   pb.c       messages of protobuf          messages.h  those of etcd
- *   queue.c    keys and records; who of a queue holds
- *   lease.c    the leases that carry our keys
- *   lock.c     acquire and leave   keep.c   renew, downgrade
- *   wait.c     waiting for those before us
- *   inspect.c  list, check, break, versions      doctor.c
+ *   etcd.c        the engine's table: open, close, timer
+ *   connection.c  calls of the v3 API, members one after the other, users
+ *   errors.c      what went wrong, in our words
+ *   grpc.c        gRPC on our loop     frame.c  what it puts around a message
+ *   pb.c          messages of protobuf          messages.h  those of etcd
+ *   queue.c       keys and records; who of a queue holds
+ *   lease.c       the leases that carry our keys
+ *   tickets.c     the tickets by number, and their moves
+ *   acquire.c  release.c  renew.c (and downgrade)
+ *   wait.c        waiting for those before us
+ *   inspect.c     list, check, break     versions.c     doctor.c
  */
 #ifndef HF_ETCD_ETCD_H
 #define HF_ETCD_ETCD_H
@@ -77,7 +79,7 @@ struct hf__etcd_call {
 };
 
 /*
- * Where a ticket stands. Each arrow is a move of the table in lock.c.
+ * Where a ticket stands. Each arrow is a move of the table in tickets.c.
  *
  *   IDLE ──► PARKED ◄──► ASKING ──► WAITING ──► HELD
  *
@@ -144,13 +146,14 @@ struct hf__etcd_member {
 struct hf__etcd_other {
     struct hf__list link;
     struct hf__grpc grpc;
-    bool spent; /* to be freed where it is not in use: hf__etcd_flush() */
+    bool
+        spent; /* to be freed where it is not in use: hf__etcd_connection_flush() */
 };
 
 struct hf__etcd {
     struct hf__engine base;
 
-    /* api.c */
+    /* connection.c */
     struct hf__grpc grpc;
     struct hf__list others;
     struct hf__tls_context *tls; /* NULL: plain */
@@ -172,7 +175,7 @@ struct hf__etcd {
     struct hf__query *farewell; /* while leases are revoked */
     uint32_t revoking;          /* how many are not yet */
 
-    /* lock.c, keep.c, wait.c */
+    /* tickets.c, wait.c */
     struct hf__ticket *tickets[HF__ETCD_BUCKETS];
     uint32_t streams;
 
@@ -183,14 +186,14 @@ struct hf__etcd {
     struct hf__buf key;
 };
 
-/* ---- api.c ------------------------------------------------------------- */
+/* ---- connection.c ------------------------------------------------------------- */
 
 /* Connections to nobody yet. */
-void hf__etcd_api_init(struct hf__etcd *etcd);
-void hf__etcd_api_release(struct hf__etcd *etcd, bool forked);
-int hf__etcd_connect(struct hf__etcd *etcd, hf_error *err);
+void hf__etcd_connection_init(struct hf__etcd *etcd);
+void hf__etcd_connection_release(struct hf__etcd *etcd, bool forked);
+int hf__etcd_connection_start(struct hf__etcd *etcd, hf_error *err);
 /* The member cannot be trusted any more: report what was under way. */
-void hf__etcd_fail(struct hf__etcd *etcd, const hf_error *err);
+void hf__etcd_connection_fail(struct hf__etcd *etcd, const hf_error *err);
 /* A call of @path; its message is added to call->rpc.body. NULL: no memory. */
 struct hf__etcd_call *hf__etcd_call_new(struct hf__etcd *etcd, const char *path,
                                         hf__etcd_reply_fn *done);
@@ -206,20 +209,32 @@ void hf__etcd_call_drop(struct hf__etcd_call *call);
 /* End it silently; NULL is ignored. */
 void hf__etcd_call_stop(struct hf__etcd_call *call);
 /* Send what was started. */
-void hf__etcd_flush(struct hf__etcd *etcd);
+void hf__etcd_connection_flush(struct hf__etcd *etcd);
 /* The timer: what is overdue is lost; when is the next? */
-int64_t hf__etcd_call_due(struct hf__etcd *etcd, int64_t now_ns);
-int hf__etcd_not_up(struct hf__etcd *etcd, hf_error *err);
+int64_t hf__etcd_connection_due(struct hf__etcd *etcd, int64_t now_ns);
 /* Which member, for people: "etcd db1:2379". */
-const char *hf__etcd_peer(const struct hf__etcd *etcd);
-/* A query ends with what went wrong. */
-void hf__etcd_answer_failed(struct hf__etcd *etcd, struct hf__query *query,
-                            const struct hf__etcd_reply *reply);
+const char *hf__etcd_connection_peer(const struct hf__etcd *etcd);
 
+/* ---- errors.c ---------------------------------------------------------- */
+
+int hf__etcd_errors_not_up(struct hf__etcd *etcd, hf_error *err);
+/* There is no answer, or none that can be believed: @reply says so. */
+void hf__etcd_errors_lost(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
+                          int code, const char *why);
+/* The server's word for what is wrong. */
+void hf__etcd_errors_read(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
+                          const struct hf__grpc_call *rpc);
+/* A query ends with @code and @text; 0: well. */
+void hf__etcd_errors_tell(struct hf__etcd *etcd, struct hf__query *query,
+                          int code, const char *text);
+/* … with what went wrong. */
+void hf__etcd_errors_answer(struct hf__etcd *etcd, struct hf__query *query,
+                            const struct hf__etcd_reply *reply);
 /* The same for one that was to change something: what was sent and not answered
  * may have been carried out. */
-void hf__etcd_answer_unsure(struct hf__etcd *etcd, struct hf__query *query,
-                            const struct hf__etcd_reply *reply);
+void hf__etcd_errors_answer_unsure(struct hf__etcd *etcd,
+                                   struct hf__query *query,
+                                   const struct hf__etcd_reply *reply);
 
 /* ---- etcd.c ------------------------------------------------------------ */
 
@@ -234,7 +249,7 @@ struct hf__etcd_entry {
     int64_t lease;
     int mode; /* HF_EXCLUSIVE also for keys of others */
     int slots;
-    bool holds;       /* hf__etcd_entry_judge() */
+    bool holds;       /* hf__etcd_queue_judge() */
     const char *name; /* inspect.c's */
     struct hf__pb key;
     struct hf__pb value;
@@ -244,46 +259,59 @@ enum { HF__ETCD_RECORD = 1024 };
 
 int hf__etcd_queue_init(struct hf__etcd *etcd);
 /* "<prefix><name>/" into etcd->key; @name encoded. */
-void hf__etcd_key_queue(struct hf__etcd *etcd, const char *name, size_t len);
+void hf__etcd_queue_key(struct hf__etcd *etcd, const char *name, size_t len);
 /* The ticket's key: "<prefix><name>/<lease>-<ticket>". */
-void hf__etcd_key_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket);
+void hf__etcd_queue_key_ticket(struct hf__etcd *etcd,
+                               struct hf__ticket *ticket);
 /* The sign that the ticket has left: "<prefix>~gone/<lease>-<ticket>". */
-void hf__etcd_key_gone(struct hf__etcd *etcd, struct hf__ticket *ticket);
+void hf__etcd_queue_key_gone(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* A key of our own beside the queues: "<prefix>~<what>/<name>". */
-void hf__etcd_key_beside(struct hf__etcd *etcd, const char *what,
-                         const char *name, size_t len);
+void hf__etcd_queue_key_beside(struct hf__etcd *etcd, const char *what,
+                               const char *name, size_t len);
 /* What begins a key for every name that begins with @prefix. */
-void hf__etcd_key_names(struct hf__etcd *etcd, const char *prefix);
+void hf__etcd_queue_key_names(struct hf__etcd *etcd, const char *prefix);
 /* Add etcd->key, and with @range the end of all that begin with it, to a
  * message whose HF__OF_KEY and HF__OF_RANGE_END they are. */
-void hf__etcd_add_key(struct hf__etcd *etcd, struct hf__buf *to, bool range);
+void hf__etcd_queue_add_key(struct hf__etcd *etcd, struct hf__buf *to,
+                            bool range);
 /* Add the comparison of the create revision of etcd->key, or of all keys that
  * begin with it, with @revision, to a transaction. */
-void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
-                          uint64_t revision);
+void hf__etcd_queue_add_compare(struct hf__etcd *etcd, struct hf__buf *to,
+                                bool range, uint64_t revision);
 /* Add the request that deletes etcd->key, in case of success. */
-void hf__etcd_add_delete(struct hf__etcd *etcd, struct hf__buf *to);
+void hf__etcd_queue_add_delete(struct hf__etcd *etcd, struct hf__buf *to);
+/* A part @field of a transaction that puts etcd->key with the lease @id: begun,
+ * for hf__pb_end() of *@ret_put, and then of what is returned. */
+size_t hf__etcd_queue_begin_put(struct hf__etcd *etcd, struct hf__buf *to,
+                                uint32_t field, int64_t id, size_t *ret_put);
+/* Add the request that puts the ticket's key, as a part @field of a
+ * transaction: HF__TXN_SUCCESS or HF__TXN_FAILURE. */
+void hf__etcd_queue_add_put(struct hf__etcd *etcd, struct hf__buf *to,
+                            uint32_t field, struct hf__ticket *ticket);
+/* Add the request for etcd->key, without its value. */
+void hf__etcd_queue_add_get(struct hf__etcd *etcd, struct hf__buf *to,
+                            uint32_t field);
 /* Add what the server keeps of @ticket. */
-void hf__etcd_add_record(struct hf__etcd *etcd, struct hf__buf *to,
-                         const struct hf__ticket *ticket);
+void hf__etcd_queue_add_record(struct hf__etcd *etcd, struct hf__buf *to,
+                               const struct hf__ticket *ticket);
 /* An element of HF__RANGE_KVS. */
-struct hf__etcd_entry hf__etcd_entry_read(struct hf__pb kv);
+struct hf__etcd_entry hf__etcd_queue_read(struct hf__pb kv);
 /* The @i-th answer of a transaction, to an HF__OP_RANGE. */
-struct hf__pb hf__etcd_range_of(struct hf__pb root, int i);
+struct hf__pb hf__etcd_queue_range_of(struct hf__pb root, int i);
 /* Are there more keys in it than we look at? No server was asked for that. */
-bool hf__etcd_is_long(struct hf__pb range);
+bool hf__etcd_queue_is_long(struct hf__pb range);
 /* The first key of it. */
-struct hf__pb hf__etcd_first_of(struct hf__pb range);
+struct hf__pb hf__etcd_queue_first_of(struct hf__pb range);
 /* The store's revision in an answer. */
-uint64_t hf__etcd_revision_of(struct hf__pb root);
+uint64_t hf__etcd_queue_revision_of(struct hf__pb root);
 /* @entries, in the order of their revisions, are one queue: who holds? */
-void hf__etcd_entry_judge(struct hf__etcd_entry *entries, size_t n);
+void hf__etcd_queue_judge(struct hf__etcd_entry *entries, size_t n);
 /* The texts of a record; @info's pointers go into @copy. */
-void hf__etcd_record_read(const struct hf__etcd_entry *entry,
-                          char copy[HF__ETCD_RECORD], hf_lock_info *info);
+void hf__etcd_queue_read_record(const struct hf__etcd_entry *entry,
+                                char copy[HF__ETCD_RECORD], hf_lock_info *info);
 /* "db1:4211 (thread 1), \"vacuum\"" for error texts. */
-void hf__etcd_record_holder(const struct hf__etcd_entry *entry, char *to,
-                            size_t size);
+void hf__etcd_queue_read_holder(const struct hf__etcd_entry *entry, char *to,
+                                size_t size);
 
 /* ---- lease.c ----------------------------------------------------------- */
 
@@ -291,10 +319,10 @@ void hf__etcd_record_holder(const struct hf__etcd_entry *entry, char *to,
 struct hf__etcd_lease *hf__etcd_lease_for(struct hf__etcd *etcd,
                                           const struct hf__ticket *ticket);
 /* Is it good for a new key, now? If not, it has been asked for, and
- * hf__etcd_lease_ready() comes. Non-zero in @err: it could not be asked. */
+ * hf__etcd_acquire_lease_ready() comes. Non-zero in @err: it could not be asked. */
 bool hf__etcd_lease_use(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                         int *ret_rc, hf_error *err);
-/* Ask for it or keep it alive; hf__etcd_lease_ready() or _lost() comes. */
+/* Ask for it or keep it alive; hf__etcd_acquire_lease_ready() or _lost() comes. */
 int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                         hf_error *err);
 /* The server says that it has ended. */
@@ -309,9 +337,9 @@ void hf__etcd_lease_hold(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 /* The timer: start what is planned; when is the next? */
 int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns);
 /* Before closing: revoke them all. */
-hf__engine_query_fn hf__etcd_farewell;
+hf__engine_query_fn hf__etcd_lease_farewell;
 
-/* ---- lock.c ------------------------------------------------------------ */
+/* ---- tickets.c, acquire.c, release.c ------------------------------------------------------------ */
 
 static inline struct hf__etcd_ticket *hf__etcd_ticket(
     const struct hf__etcd *etcd, struct hf__ticket *ticket)
@@ -344,6 +372,11 @@ struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
 struct hf__ticket *hf__etcd_ticket_next(struct hf__etcd *etcd, size_t *at,
                                         hf__etcd_wanted_fn *wanted,
                                         const void *what);
+/* Know it from now on; its state says that it was not. */
+void hf__etcd_ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* Its hold, if it is one, does not keep the lease busy any more. */
+void hf__etcd_ticket_let_go(struct hf__etcd *etcd,
+                            struct hf__etcd_ticket *mine);
 /* Before the report that ends it. */
 void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket);
 void hf__etcd_ticket_forget_all(struct hf__etcd *etcd);
@@ -354,58 +387,56 @@ int hf__etcd_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
 int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
                      hf_error *err);
 /* The lease is there: ask for those that waited for it, beat for the rest. */
-void hf__etcd_lease_ready(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                          const struct hf__etcd_reply *reply);
+void hf__etcd_acquire_lease_ready(struct hf__etcd *etcd,
+                                  struct hf__etcd_lease *lease,
+                                  const struct hf__etcd_reply *reply);
 /* The lease @id has ended, and with it all its keys. */
-void hf__etcd_lease_lost(struct hf__etcd *etcd, int64_t id);
+void hf__etcd_acquire_lease_lost(struct hf__etcd *etcd, int64_t id);
 /* It is ours. */
-void hf__etcd_granted(struct hf__etcd *etcd, struct hf__ticket *ticket);
+void hf__etcd_acquire_granted(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* An acquire ends with @reply's error. */
-void hf__etcd_not_granted(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                          const struct hf__etcd_reply *reply);
+void hf__etcd_acquire_failed(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                             const struct hf__etcd_reply *reply);
+/* A certain refusal, of our own. */
+void hf__etcd_acquire_refuse(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                             const hf_error *err);
 /* An answer that etcd cannot have given: nothing of it is believed. */
-void hf__etcd_odd(struct hf__etcd *etcd, struct hf__ticket *ticket);
+void hf__etcd_acquire_odd(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* It is in line, and did not want to be. */
-void hf__etcd_yield(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                    const struct hf__etcd_entry *holder);
+void hf__etcd_release_try(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                          const struct hf__etcd_entry *holder);
 /* Its key is not there any more: ask again. */
-void hf__etcd_place_lost(struct hf__etcd *etcd, struct hf__ticket *ticket);
+void hf__etcd_acquire_place_lost(struct hf__etcd *etcd,
+                                 struct hf__ticket *ticket);
 
-/* Add the request that puts the ticket's key, as a part @field of a
- * transaction: HF__TXN_SUCCESS or HF__TXN_FAILURE. */
-void hf__etcd_add_put(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
-                      struct hf__ticket *ticket);
-/* Add the request for etcd->key, without its value. */
-void hf__etcd_add_get(struct hf__etcd *etcd, struct hf__buf *to,
-                      uint32_t field);
-
-/* ---- keep.c ------------------------------------------------------------ */
+/* ---- renew.c ------------------------------------------------------------ */
 
 int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
                    size_t n, hf_error *err);
 int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
                        hf_error *err);
 /* The lease was kept alive, or not: those that wanted it are looked at. */
-void hf__etcd_beaten(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                     const struct hf__etcd_reply *reply);
+void hf__etcd_renew_confirmed(struct hf__etcd *etcd,
+                              struct hf__etcd_lease *lease,
+                              const struct hf__etcd_reply *reply);
 
 /* ---- wait.c ------------------------------------------------------------ */
 
 /* Add the request, in case of success, for those before the ticket's revision:
  * all but exclusive ones need the whole queue. */
-void hf__etcd_add_before(struct hf__etcd *etcd, struct hf__buf *to,
-                         const struct hf__ticket *ticket);
+void hf__etcd_wait_add_before(struct hf__etcd *etcd, struct hf__buf *to,
+                              const struct hf__ticket *ticket);
 /* @range has those before it, at @revision of the store: hold, or wait. */
-void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                     struct hf__pb range, uint64_t revision);
+void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                          struct hf__pb range, uint64_t revision);
 /* Ask who is before it. */
-int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                  hf_error *err);
-void hf__etcd_stop_waiting(struct hf__etcd *etcd, struct hf__ticket *ticket);
+int hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                       hf_error *err);
+void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* The timer: look for those who have no stream; when is the next? */
 int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns);
 
-/* ---- inspect.c, doctor.c ----------------------------------------------- */
+/* ---- inspect.c, versions.c, doctor.c ----------------------------------------------- */
 
 int hf__etcd_list(struct hf__engine *engine, struct hf__query *query,
                   hf_error *err);

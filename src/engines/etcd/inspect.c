@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect.c - questions about locks in general: list, check, break, versions.
+ * inspect.c - questions about locks in general: list, check, break.
  *
- * All but versions read queues and judge them as waiters do. In a list of many
+ * All of them read queues and judge them as waiters do. In a list of many
  * names only keys of the shape of a lock count, those that name their own lease
  * after the slash: the store may hold anything else. Of one name every key
  * counts, because every key stands in line.
@@ -15,19 +15,6 @@
 
 #include "engines/etcd/etcd.h"
 #include "name.h"
-
-static void answer(struct hf__etcd *etcd, struct hf__query *query, int code,
-                   const char *text)
-{
-    hf_error err;
-
-    if (code == 0) {
-        hf__up_answer(&etcd->base, query, 0, /* err= */ NULL);
-        return;
-    }
-    (void)hf__fail(&err, code, "%s", text);
-    hf__up_answer(&etcd->base, query, code, &err);
-}
 
 /* ---- reading queues ---------------------------------------------------- */
 
@@ -92,7 +79,7 @@ static void judge(struct rows *rows)
         if (i < rows->n &&
             strcmp(rows->entries[i].name, rows->entries[from].name) == 0)
             continue;
-        hf__etcd_entry_judge(rows->entries + from, i - from);
+        hf__etcd_queue_judge(rows->entries + from, i - from);
         from = i;
     }
 }
@@ -105,7 +92,7 @@ static int read_rows(struct hf__etcd *etcd, const struct hf__query *query,
     size_t count = 0;
     size_t at = 0;
 
-    if (hf__etcd_is_long(range))
+    if (hf__etcd_queue_is_long(range))
         return HF_EUNAVAILABLE;
     while (hf__pb_there(hf__pb_next(range, HF__RANGE_KVS, &at)))
         count++;
@@ -120,7 +107,7 @@ static int read_rows(struct hf__etcd *etcd, const struct hf__query *query,
     while (hf__pb_there(kv = hf__pb_next(range, HF__RANGE_KVS, &at))) {
         struct hf__etcd_entry *entry = &rows->entries[rows->n];
 
-        *entry = hf__etcd_entry_read(kv);
+        *entry = hf__etcd_queue_read(kv);
         entry->name = query->name ? query->name : rows->names[rows->n];
         rows->n += query->name || read_name(etcd, entry, rows->names[rows->n]);
     }
@@ -135,16 +122,16 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
     struct hf__etcd_call *call;
 
     if (!etcd->up)
-        return hf__etcd_not_up(etcd, err);
+        return hf__etcd_errors_not_up(etcd, err);
     call = hf__etcd_call_new(etcd, HF__CALL_RANGE, done);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
     if (query->name)
-        hf__etcd_key_queue(etcd, query->name, strlen(query->name));
+        hf__etcd_queue_key(etcd, query->name, strlen(query->name));
     else
-        hf__etcd_key_names(etcd, query->prefix);
-    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ true);
+        hf__etcd_queue_key_names(etcd, query->prefix);
+    hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ true);
     hf__pb_add_number(&call->rpc.body, HF__RANGE_LIMIT, HF__ETCD_ROWS);
     return hf__etcd_call_send(call, err);
 }
@@ -156,14 +143,15 @@ static bool got_rows(struct hf__etcd *etcd, struct hf__query *query,
     int rc;
 
     if (reply->code != HF__ETCD_OK) {
-        hf__etcd_answer_failed(etcd, query, reply);
+        hf__etcd_errors_answer(etcd, query, reply);
         return false;
     }
     rc = read_rows(etcd, query, reply->root, rows);
     if (rc != 0)
-        answer(etcd, query, rc,
-               rc == HF_ENOMEM ? "out of memory"
-                               : "an answer of more rows than were asked for");
+        hf__etcd_errors_tell(
+            etcd, query, rc,
+            rc == HF_ENOMEM ? "out of memory"
+                            : "an answer of more rows than were asked for");
     return rc == 0;
 }
 
@@ -183,7 +171,7 @@ static int add_queue(struct hf__query *query, const struct rows *rows,
 
         if (entry->holds != holders)
             continue;
-        hf__etcd_record_read(entry, copy, &info);
+        hf__etcd_queue_read_record(entry, copy, &info);
         info.role = holders ? HF_HOLDER : HF_WAITER;
         info.place = holders ? 0 : ++place;
         info.token = holders ? entry->revision : 0;
@@ -221,7 +209,7 @@ static void on_list(struct hf__etcd *etcd, struct hf__etcd_call *call,
         return;
     rc = add_rows(call->query, &rows);
     rows_release(&rows);
-    answer(etcd, call->query, rc, "out of memory");
+    hf__etcd_errors_tell(etcd, call->query, rc, "out of memory");
 }
 
 int hf__etcd_list(struct hf__engine *engine, struct hf__query *query,
@@ -245,7 +233,7 @@ static const struct hf__etcd_entry *find_holder(const struct hf__query *query,
 
         if (!entry->holds)
             continue;
-        hf__etcd_record_read(entry, copy, &info);
+        hf__etcd_queue_read_record(entry, copy, &info);
         if (query->token != 0 ? entry->revision == query->token
                               : strcmp(info.owner, query->owner) == 0)
             return entry;
@@ -257,9 +245,10 @@ static const struct hf__etcd_entry *find_holder(const struct hf__query *query,
 static void answer_not_found(struct hf__etcd *etcd, struct hf__query *query,
                              int rc)
 {
-    answer(etcd, query, rc,
-           rc == HF_ENOTFOUND ? "nobody holds it"
-                              : "held under another token or by another owner");
+    hf__etcd_errors_tell(etcd, query, rc,
+                         rc == HF_ENOTFOUND
+                             ? "nobody holds it"
+                             : "held under another token or by another owner");
 }
 
 static void on_check(struct hf__etcd *etcd, struct hf__etcd_call *call,
@@ -274,7 +263,7 @@ static void on_check(struct hf__etcd *etcd, struct hf__etcd_call *call,
     holder = find_holder(call->query, &rows, &rc);
     rows_release(&rows);
     if (holder)
-        answer(etcd, call->query, 0, "");
+        hf__etcd_errors_tell(etcd, call->query, 0, "");
     else
         answer_not_found(etcd, call->query, rc);
 }
@@ -289,9 +278,9 @@ static void on_broken(struct hf__etcd *etcd, struct hf__etcd_call *call,
                       const struct hf__etcd_reply *reply)
 {
     if (reply->code != HF__ETCD_OK)
-        hf__etcd_answer_unsure(etcd, call->query, reply);
+        hf__etcd_errors_answer_unsure(etcd, call->query, reply);
     else if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0)
-        answer(etcd, call->query, 0, "");
+        hf__etcd_errors_tell(etcd, call->query, 0, "");
     else
         answer_not_found(etcd, call->query, HF_ENOTFOUND);
 }
@@ -308,9 +297,9 @@ static int send_break(struct hf__etcd *etcd, struct hf__query *query,
     call->query = query;
     etcd->key.len = 0;
     hf__buf_append(&etcd->key, holder->key.bytes, holder->key.len);
-    hf__etcd_add_compare(etcd, &call->rpc.body, /* range= */ false,
-                         holder->revision);
-    hf__etcd_add_delete(etcd, &call->rpc.body);
+    hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
+                               holder->revision);
+    hf__etcd_queue_add_delete(etcd, &call->rpc.body);
     return hf__etcd_call_send(call, err);
 }
 
@@ -328,9 +317,10 @@ static void on_break(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (!holder)
         answer_not_found(etcd, call->query, rc);
     else if (!call->query->waiter) /* and is told that it failed */
-        answer(etcd, call->query, HF_EUNAVAILABLE, "nobody waits any more");
+        hf__etcd_errors_tell(etcd, call->query, HF_EUNAVAILABLE,
+                             "nobody waits any more");
     else if (send_break(etcd, call->query, holder, &err) != 0)
-        answer(etcd, call->query, err.code, err.text);
+        hf__etcd_errors_tell(etcd, call->query, err.code, err.text);
     rows_release(&rows);
 }
 
@@ -338,110 +328,4 @@ int hf__etcd_break(struct hf__engine *engine, struct hf__query *query,
                    hf_error *err)
 {
     return send_range((struct hf__etcd *)engine, query, on_break, err);
-}
-
-/* ---- versions ---------------------------------------------------------- */
-
-static uint64_t version_in(struct hf__pb range)
-{
-    return hf__pb_number(hf__etcd_first_of(range), HF__KV_MODIFIED);
-}
-
-static void on_version(struct hf__etcd *etcd, struct hf__etcd_call *call,
-                       const struct hf__etcd_reply *reply)
-{
-    if (reply->code != HF__ETCD_OK) {
-        hf__etcd_answer_failed(etcd, call->query, reply);
-        return;
-    }
-    call->query->version = version_in(reply->root);
-    answer(etcd, call->query, 0, "");
-}
-
-static void on_commit(struct hf__etcd *etcd, struct hf__etcd_call *call,
-                      const struct hf__etcd_reply *reply)
-{
-    if (reply->code != HF__ETCD_OK) {
-        hf__etcd_answer_unsure(etcd, call->query, reply);
-    } else if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0) {
-        call->query->version = hf__etcd_revision_of(reply->root);
-        if (call->query->version > call->query->token)
-            answer(etcd, call->query, 0, "");
-        else
-            answer(etcd, call->query, HF_EUNKNOWN, "an odd answer");
-    } else {
-        call->query->version = version_in(hf__etcd_range_of(reply->root, 0));
-        answer(etcd, call->query, HF_ECONFLICT,
-               "another version was committed");
-    }
-}
-
-/* A call about the version of query->name, whose key is in etcd->key. */
-static struct hf__etcd_call *version_call(struct hf__etcd *etcd,
-                                          struct hf__query *query,
-                                          const char *path,
-                                          hf__etcd_reply_fn *done,
-                                          hf_error *err)
-{
-    struct hf__etcd_call *call = NULL;
-
-    if (!etcd->up) {
-        (void)hf__etcd_not_up(etcd, err);
-        return NULL;
-    }
-    call = hf__etcd_call_new(etcd, path, done);
-    if (!call) {
-        (void)hf__fail(err, HF_ENOMEM, "out of memory");
-        return NULL;
-    }
-    call->query = query;
-    hf__etcd_key_beside(etcd, "version", query->name, strlen(query->name));
-    return call;
-}
-
-int hf__etcd_version_read(struct hf__engine *engine, struct hf__query *query,
-                          hf_error *err)
-{
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call =
-        version_call(etcd, query, HF__CALL_RANGE, on_version, err);
-
-    if (!call)
-        return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
-    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ false);
-    hf__pb_add_number(&call->rpc.body, HF__RANGE_KEYS_ONLY, 1);
-    return hf__etcd_call_send(call, err);
-}
-
-/* Put etcd->key if its version is @expected; if not, tell which it is. */
-static void add_commit(struct hf__etcd *etcd, struct hf__buf *to,
-                       uint64_t expected)
-{
-    size_t part = hf__pb_begin(to, HF__TXN_COMPARE);
-    size_t put;
-
-    hf__pb_add_number(to, HF__COMPARE_TARGET, HF__TARGET_MODIFIED);
-    hf__pb_add_bytes(to, HF__COMPARE_KEY, hf__buf_text(&etcd->key),
-                     etcd->key.len);
-    hf__pb_add_number(to, HF__COMPARE_MODIFIED, expected);
-    hf__pb_end(to, part);
-    part = hf__pb_begin(to, HF__TXN_SUCCESS);
-    put = hf__pb_begin(to, HF__OP_PUT);
-    hf__etcd_add_key(etcd, to, /* range= */ false);
-    hf__pb_end(to, put);
-    hf__pb_end(to, part);
-    hf__etcd_add_get(etcd, to, HF__TXN_FAILURE);
-}
-
-int hf__etcd_version_commit(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err)
-{
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call =
-        version_call(etcd, query, HF__CALL_TXN, on_commit, err);
-
-    if (!call)
-        return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
-    add_commit(etcd, &call->rpc.body, query->token);
-    return hf__etcd_call_send(call, err);
 }

@@ -107,12 +107,12 @@ static void on_grant(struct hf__etcd *etcd, struct hf__etcd_call *call,
         } else {
             (void)hf__fail(&odd.err, HF_EUNAVAILABLE,
                            "etcd %s: a lease without number",
-                           hf__etcd_peer(etcd));
+                           hf__etcd_connection_peer(etcd));
             lease->id = 0;
             reply = &odd;
         }
     }
-    hf__etcd_lease_ready(etcd, lease, reply);
+    hf__etcd_acquire_lease_ready(etcd, lease, reply);
 }
 
 static void on_keepalive(struct hf__etcd *etcd, struct hf__etcd_call *call,
@@ -131,7 +131,7 @@ static void on_keepalive(struct hf__etcd *etcd, struct hf__etcd_call *call,
         else
             hf__etcd_lease_ended(etcd, lease);
     }
-    hf__etcd_lease_ready(etcd, lease, reply);
+    hf__etcd_acquire_lease_ready(etcd, lease, reply);
 }
 
 int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
@@ -191,7 +191,7 @@ void hf__etcd_lease_ended(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
     lease->id = 0;
     lease->held = 0;
     lease->watch_ns = 0;
-    hf__etcd_lease_lost(etcd, id);
+    hf__etcd_acquire_lease_lost(etcd, id);
 }
 
 static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
@@ -227,7 +227,7 @@ static void name_lease(struct hf__etcd *etcd,
     char hex[20];
     int n = snprintf(hex, sizeof(hex), "%" PRIx64, (uint64_t)lease->id);
 
-    hf__etcd_key_beside(etcd, "lease", hex, (size_t)n);
+    hf__etcd_queue_key_beside(etcd, "lease", hex, (size_t)n);
 }
 
 /* The key is there: watch from its revision on. */
@@ -254,9 +254,9 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
     call->rpc.message = on_message;
     name_lease(etcd, lease);
     create = hf__pb_begin(&call->rpc.body, HF__WATCH_CREATE);
-    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ false);
+    hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ false);
     hf__pb_add_number(&call->rpc.body, HF__WATCH_FROM,
-                      hf__etcd_revision_of(reply->root) + 1);
+                      hf__etcd_queue_revision_of(reply->root) + 1);
     hf__pb_add_number(&call->rpc.body, HF__WATCH_FILTERS, HF__WATCH_NO_PUT);
     hf__pb_end(&call->rpc.body, create);
     if (hf__etcd_call_send(call, /* err= */ NULL) != 0)
@@ -275,7 +275,7 @@ static void start_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
     call->lease = lease;
     call->n = (size_t)lease->id;
     name_lease(etcd, lease);
-    hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ false);
+    hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ false);
     hf__pb_add_number(&call->rpc.body, HF__PUT_LEASE, (uint64_t)lease->id);
     (void)hf__etcd_call_send(call, /* err= */ NULL);
 }
@@ -344,8 +344,8 @@ static void revoke(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
     lease->id = 0;
 }
 
-int hf__etcd_farewell(struct hf__engine *engine, struct hf__query *query,
-                      hf_error *err)
+int hf__etcd_lease_farewell(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err)
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
 

@@ -62,7 +62,7 @@ static void begin_key(struct hf__etcd *etcd)
     hf__buf_append(&etcd->key, etcd->prefix, etcd->prefix_len);
 }
 
-void hf__etcd_key_queue(struct hf__etcd *etcd, const char *name, size_t len)
+void hf__etcd_queue_key(struct hf__etcd *etcd, const char *name, size_t len)
 {
     begin_key(etcd);
     add_name(&etcd->key, name, len);
@@ -90,21 +90,21 @@ static void add_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket)
     add_hex(&etcd->key, ticket->id);
 }
 
-void hf__etcd_key_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket)
+void hf__etcd_queue_key_ticket(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
-    hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
+    hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
     add_ticket(etcd, ticket);
 }
 
-void hf__etcd_key_gone(struct hf__etcd *etcd, struct hf__ticket *ticket)
+void hf__etcd_queue_key_gone(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     begin_key(etcd);
     hf__buf_add(&etcd->key, "~gone/");
     add_ticket(etcd, ticket);
 }
 
-void hf__etcd_key_beside(struct hf__etcd *etcd, const char *what,
-                         const char *name, size_t len)
+void hf__etcd_queue_key_beside(struct hf__etcd *etcd, const char *what,
+                               const char *name, size_t len)
 {
     begin_key(etcd);
     hf__buf_add_char(&etcd->key, '~');
@@ -113,7 +113,7 @@ void hf__etcd_key_beside(struct hf__etcd *etcd, const char *what,
     add_name(&etcd->key, name, len);
 }
 
-void hf__etcd_key_names(struct hf__etcd *etcd, const char *prefix)
+void hf__etcd_queue_key_names(struct hf__etcd *etcd, const char *prefix)
 {
     begin_key(etcd);
     if (prefix[0] != '\0')
@@ -144,13 +144,14 @@ static void add_key(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
     key->text[key->len - 1]--;
 }
 
-void hf__etcd_add_key(struct hf__etcd *etcd, struct hf__buf *to, bool range)
+void hf__etcd_queue_add_key(struct hf__etcd *etcd, struct hf__buf *to,
+                            bool range)
 {
     add_key(etcd, to, HF__OF_KEY, range ? HF__OF_RANGE_END : 0);
 }
 
-void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
-                          uint64_t revision)
+void hf__etcd_queue_add_compare(struct hf__etcd *etcd, struct hf__buf *to,
+                                bool range, uint64_t revision)
 {
     size_t compare = hf__pb_begin(to, HF__TXN_COMPARE);
 
@@ -160,19 +161,58 @@ void hf__etcd_add_compare(struct hf__etcd *etcd, struct hf__buf *to, bool range,
     hf__pb_end(to, compare);
 }
 
-void hf__etcd_add_delete(struct hf__etcd *etcd, struct hf__buf *to)
+void hf__etcd_queue_add_delete(struct hf__etcd *etcd, struct hf__buf *to)
 {
     size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
     size_t delete = hf__pb_begin(to, HF__OP_DELETE);
 
-    hf__etcd_add_key(etcd, to, /* range= */ false);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ false);
     hf__pb_end(to, delete);
+    hf__pb_end(to, part);
+}
+
+/* ---- parts of a transaction ------------------------------------------ */
+
+size_t hf__etcd_queue_begin_put(struct hf__etcd *etcd, struct hf__buf *to,
+                                uint32_t field, int64_t id, size_t *ret_put)
+{
+    size_t part = hf__pb_begin(to, field);
+
+    *ret_put = hf__pb_begin(to, HF__OP_PUT);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ false);
+    hf__pb_add_number(to, HF__PUT_LEASE, (uint64_t)id);
+    return part;
+}
+
+void hf__etcd_queue_add_put(struct hf__etcd *etcd, struct hf__buf *to,
+                            uint32_t field, struct hf__ticket *ticket)
+{
+    size_t part;
+    size_t put;
+
+    hf__etcd_queue_key_ticket(etcd, ticket);
+    part = hf__etcd_queue_begin_put(
+        etcd, to, field, hf__etcd_ticket(etcd, ticket)->lease_id, &put);
+    hf__etcd_queue_add_record(etcd, to, ticket);
+    hf__pb_end(to, put);
+    hf__pb_end(to, part);
+}
+
+void hf__etcd_queue_add_get(struct hf__etcd *etcd, struct hf__buf *to,
+                            uint32_t field)
+{
+    size_t part = hf__pb_begin(to, field);
+    size_t range = hf__pb_begin(to, HF__OP_RANGE);
+
+    hf__etcd_queue_add_key(etcd, to, /* range= */ false);
+    hf__pb_add_number(to, HF__RANGE_KEYS_ONLY, 1);
+    hf__pb_end(to, range);
     hf__pb_end(to, part);
 }
 
 /* ---- answers ----------------------------------------------------------- */
 
-struct hf__pb hf__etcd_range_of(struct hf__pb root, int i)
+struct hf__pb hf__etcd_queue_range_of(struct hf__pb root, int i)
 {
     struct hf__pb response;
     size_t at = 0;
@@ -183,7 +223,7 @@ struct hf__pb hf__etcd_range_of(struct hf__pb root, int i)
     return hf__pb_inside(response, HF__OP_RANGE);
 }
 
-bool hf__etcd_is_long(struct hf__pb range)
+bool hf__etcd_queue_is_long(struct hf__pb range)
 {
     size_t at = 0;
     size_t n = 0;
@@ -194,14 +234,14 @@ bool hf__etcd_is_long(struct hf__pb range)
     return n > HF__ETCD_ROWS;
 }
 
-struct hf__pb hf__etcd_first_of(struct hf__pb range)
+struct hf__pb hf__etcd_queue_first_of(struct hf__pb range)
 {
     size_t at = 0;
 
     return hf__pb_next(range, HF__RANGE_KVS, &at);
 }
 
-uint64_t hf__etcd_revision_of(struct hf__pb root)
+uint64_t hf__etcd_queue_revision_of(struct hf__pb root)
 {
     uint64_t revision = hf__pb_number(hf__pb_inside(root, HF__ANSWER_HEADER),
                                       HF__HEADER_REVISION);
@@ -216,8 +256,8 @@ static const char magic[] = "hf1 ";
 static const char modes[] =
     {[HF_EXCLUSIVE] = 'x', [HF_SHARED] = 's', [HF_SLOT] = 'n'};
 
-void hf__etcd_add_record(struct hf__etcd *etcd, struct hf__buf *to,
-                         const struct hf__ticket *ticket)
+void hf__etcd_queue_add_record(struct hf__etcd *etcd, struct hf__buf *to,
+                               const struct hf__ticket *ticket)
 {
     size_t record = hf__pb_begin(to, HF__PUT_VALUE);
     const uint64_t numbers[] = {(uint64_t)ticket->slots,
@@ -256,7 +296,7 @@ static const char *record_text(struct hf__pb value, char copy[HF__ETCD_RECORD])
     return strncmp(copy, magic, strlen(magic)) == 0 ? copy : "";
 }
 
-struct hf__etcd_entry hf__etcd_entry_read(struct hf__pb kv)
+struct hf__etcd_entry hf__etcd_queue_read(struct hf__pb kv)
 {
     uint64_t revision = hf__pb_number(kv, HF__KV_CREATED);
     struct hf__etcd_entry entry = {
@@ -276,7 +316,7 @@ struct hf__etcd_entry hf__etcd_entry_read(struct hf__pb kv)
     return entry;
 }
 
-void hf__etcd_entry_judge(struct hf__etcd_entry *entries, size_t n)
+void hf__etcd_queue_judge(struct hf__etcd_entry *entries, size_t n)
 {
     bool exclusive = false; /* among those before */
     bool shared = false;
@@ -298,8 +338,8 @@ void hf__etcd_entry_judge(struct hf__etcd_entry *entries, size_t n)
     }
 }
 
-void hf__etcd_record_read(const struct hf__etcd_entry *entry,
-                          char copy[HF__ETCD_RECORD], hf_lock_info *info)
+void hf__etcd_queue_read_record(const struct hf__etcd_entry *entry,
+                                char copy[HF__ETCD_RECORD], hf_lock_info *info)
 {
     char *at = copy;
     long long ttl_ms = -1;
@@ -327,13 +367,13 @@ void hf__etcd_record_read(const struct hf__etcd_entry *entry,
     hf__who_read(&at, info);
 }
 
-void hf__etcd_record_holder(const struct hf__etcd_entry *entry, char *to,
-                            size_t size)
+void hf__etcd_queue_read_holder(const struct hf__etcd_entry *entry, char *to,
+                                size_t size)
 {
     char copy[HF__ETCD_RECORD];
     hf_lock_info info = {0};
 
-    hf__etcd_record_read(entry, copy, &info);
+    hf__etcd_queue_read_record(entry, copy, &info);
     if (info.pid == 0)
         (void)snprintf(to, size, "%s", info.owner);
     else

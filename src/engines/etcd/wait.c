@@ -24,7 +24,7 @@
 
 #define LOOK_AGAIN_NS (500 * HF_MS)
 
-void hf__etcd_stop_waiting(struct hf__etcd *etcd, struct hf__ticket *ticket)
+void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
@@ -37,8 +37,8 @@ void hf__etcd_stop_waiting(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
 /* ---- looking ----------------------------------------------------------- */
 
-void hf__etcd_add_before(struct hf__etcd *etcd, struct hf__buf *to,
-                         const struct hf__ticket *ticket)
+void hf__etcd_wait_add_before(struct hf__etcd *etcd, struct hf__buf *to,
+                              const struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine =
         hf__etcd_ticket(etcd, (struct hf__ticket *)(uintptr_t)ticket);
@@ -46,8 +46,8 @@ void hf__etcd_add_before(struct hf__etcd *etcd, struct hf__buf *to,
     size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
     size_t range = hf__pb_begin(to, HF__OP_RANGE);
 
-    hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
-    hf__etcd_add_key(etcd, to, /* range= */ true);
+    hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
     /* In the transaction that creates it, our key is the last one. */
     if (alone)
         hf__pb_add_number(to, HF__RANGE_LIMIT, mine->revision > 0 ? 1 : 2);
@@ -86,29 +86,29 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (reply->code != HF__ETCD_OK) {
         if (mine->state == HF__ETCD_WAITING)
             look_later(etcd, ticket);
-        hf__etcd_not_granted(etcd, ticket, reply);
+        hf__etcd_acquire_failed(etcd, ticket, reply);
         return;
     }
     if (stale) {
-        (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
+        (void)hf__etcd_wait_look(etcd, ticket, /* err= */ NULL);
         return;
     }
-    own = hf__etcd_first_of(hf__etcd_range_of(reply->root, 0));
-    before = hf__etcd_range_of(reply->root, 1);
-    if (!hf__pb_there(before) || hf__etcd_is_long(before)) {
+    own = hf__etcd_queue_first_of(hf__etcd_queue_range_of(reply->root, 0));
+    before = hf__etcd_queue_range_of(reply->root, 1);
+    if (!hf__pb_there(before) || hf__etcd_queue_is_long(before)) {
         if (mine->state == HF__ETCD_WAITING)
             look_later(etcd, ticket);
-        hf__etcd_odd(etcd, ticket);
-    } else if (hf__etcd_entry_read(own).revision != mine->revision) {
-        hf__etcd_place_lost(etcd, ticket);
+        hf__etcd_acquire_odd(etcd, ticket);
+    } else if (hf__etcd_queue_read(own).revision != mine->revision) {
+        hf__etcd_acquire_place_lost(etcd, ticket);
     } else {
-        hf__etcd_decide(etcd, ticket, before,
-                        hf__etcd_revision_of(reply->root));
+        hf__etcd_wait_decide(etcd, ticket, before,
+                             hf__etcd_queue_revision_of(reply->root));
     }
 }
 
-int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                  hf_error *err)
+int hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                       hf_error *err)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__etcd_call *call;
@@ -122,9 +122,9 @@ int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_call_about(call, ticket);
-    hf__etcd_key_ticket(etcd, ticket);
-    hf__etcd_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
-    hf__etcd_add_before(etcd, &call->rpc.body, ticket);
+    hf__etcd_queue_key_ticket(etcd, ticket);
+    hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
+    hf__etcd_wait_add_before(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_call_send(call, err);
     if (rc == 0) {
         mine->look = HF__ETCD_LOOKING;
@@ -137,8 +137,8 @@ int hf__etcd_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
 static void look_again(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
-    hf__etcd_stop_waiting(etcd, ticket);
-    if (hf__etcd_look(etcd, ticket, /* err= */ NULL) != 0)
+    hf__etcd_wait_stop(etcd, ticket);
+    if (hf__etcd_wait_look(etcd, ticket, /* err= */ NULL) != 0)
         look_later(etcd, ticket);
 }
 
@@ -155,8 +155,8 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
         hf__pb_number(message, HF__WATCH_CANCELED) != 0)
         look_again(etcd, ticket);
     else if (hf__pb_number(message, HF__WATCH_CREATED) != 0 &&
-             hf__etcd_revision_of(message) > call->n)
-        (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
+             hf__etcd_queue_revision_of(message) > call->n)
+        (void)hf__etcd_wait_look(etcd, ticket, /* err= */ NULL);
 }
 
 /* The stream has ended; the member may be on its way down. */
@@ -215,7 +215,7 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
         entry = NULL; /* an odd answer */
     if (mine->watch && watches(mine->watch, entry))
         return;
-    hf__etcd_stop_waiting(etcd, ticket);
+    hf__etcd_wait_stop(etcd, ticket);
     if (etcd->streams < HF__ETCD_STREAMS)
         call = hf__etcd_call_new(etcd, HF__CALL_WATCH, on_ended);
     if (!call) {
@@ -232,8 +232,8 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__pb_add_bytes(&call->rpc.body, HF__OF_KEY, entry->key.bytes,
                          entry->key.len);
     } else {
-        hf__etcd_key_queue(etcd, ticket->name, ticket->name_len);
-        hf__etcd_add_key(etcd, &call->rpc.body, /* range= */ true);
+        hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
+        hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ true);
     }
     hf__pb_end(&call->rpc.body, create);
     if (hf__etcd_call_send(call, /* err= */ NULL) != 0) {
@@ -262,7 +262,7 @@ static struct before survey(struct hf__pb range, uint64_t own)
     size_t at = 0;
 
     while (hf__pb_there(kv = hf__pb_next(range, HF__RANGE_KVS, &at))) {
-        struct hf__etcd_entry entry = hf__etcd_entry_read(kv);
+        struct hf__etcd_entry entry = hf__etcd_queue_read(kv);
 
         if (entry.revision >= own)
             continue;
@@ -291,8 +291,8 @@ static bool is_free(const struct hf__ticket *ticket,
     }
 }
 
-void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                     struct hf__pb range, uint64_t revision)
+void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                          struct hf__pb range, uint64_t revision)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct before before = survey(range, mine->revision);
@@ -303,11 +303,11 @@ void hf__etcd_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
     bool asks = hf__etcd_ticket_asks(mine);
 
     if (is_free(ticket, &before)) {
-        hf__etcd_granted(etcd, ticket);
+        hf__etcd_acquire_granted(etcd, ticket);
         return;
     }
     if (ticket->nowait) {
-        hf__etcd_yield(etcd, ticket, &before.last);
+        hf__etcd_release_try(etcd, ticket, &before.last);
         return;
     }
     watch(etcd, ticket, whom, revision);

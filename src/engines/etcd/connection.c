@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api.c - calls of etcd's v3 API, one member at a time.
+ * connection.c - calls of etcd's v3 API, one member at a time.
  *
  * All calls go to one member. It is believed to be fit when it knows a leader;
  * connecting asks one after the other, beginning after the one that failed
@@ -19,73 +19,12 @@
 #include "engines/etcd/etcd.h"
 #include "net/tls.h"
 
-const char *hf__etcd_peer(const struct hf__etcd *etcd)
+const char *hf__etcd_connection_peer(const struct hf__etcd *etcd)
 {
     return etcd->endpoints[etcd->endpoint].name;
 }
 
-int hf__etcd_not_up(struct hf__etcd *etcd, hf_error *err)
-{
-    return hf__fail(err, HF_EUNAVAILABLE, "etcd %s: not connected",
-                    hf__etcd_peer(etcd));
-}
-
-void hf__etcd_answer_failed(struct hf__etcd *etcd, struct hf__query *query,
-                            const struct hf__etcd_reply *reply)
-{
-    hf__up_answer(&etcd->base, query, reply->err.code, &reply->err);
-}
-
-void hf__etcd_answer_unsure(struct hf__etcd *etcd, struct hf__query *query,
-                            const struct hf__etcd_reply *reply)
-{
-    hf_error err = reply->err;
-
-    if (reply->code == HF__ETCD_LOST)
-        err.code = HF_EUNKNOWN;
-    hf__up_answer(&etcd->base, query, err.code, &err);
-}
-
 /* ---- what an answer says ----------------------------------------------- */
-
-static const struct {
-    int code;
-    int ours;
-    const char *hint;
-} codes[] = {
-    {HF__ETCD_INVALID, HF_EINTERNAL, ""},
-    {HF__ETCD_NOT_FOUND, HF_ENOTFOUND, ""},
-    {HF__ETCD_DENIED, HF_EAUTH,
-     ": the user's role needs readwrite on the prefix, see holdfast(7)"},
-    {HF__ETCD_EXHAUSTED, HF_ENOSPACE,
-     ": compact, defragment, and disarm the alarm"},
-    {HF__ETCD_PRECONDITION, HF_EUNSUPPORTED, ""},
-    {HF__ETCD_UNIMPLEMENTED, HF_EUNSUPPORTED, ""},
-    {HF__ETCD_UNAUTHENTICATED, HF_EAUTH, ""},
-};
-
-static void set_lost(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
-                     int code, const char *why)
-{
-    reply->code = HF__ETCD_LOST;
-    (void)hf__fail(&reply->err, code, "etcd %s: %s", hf__etcd_peer(etcd), why);
-}
-
-/* The server's word for what is wrong. */
-static void read_error(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
-                       const struct hf__grpc_call *rpc)
-{
-    set_lost(etcd, reply, HF_EUNAVAILABLE,
-             rpc->text[0] ? rpc->text : "an error without a text");
-    for (size_t i = 0; i < HF_COUNT_OF(codes); i++) {
-        if (codes[i].code != rpc->code)
-            continue;
-        reply->code = rpc->code;
-        (void)hf__fail_engine(&reply->err, codes[i].ours, rpc->code,
-                              "etcd %s: %s%s", hf__etcd_peer(etcd), rpc->text,
-                              codes[i].hint);
-    }
-}
 
 /* The one message of a good answer. */
 static bool read_message(const struct hf__grpc_call *rpc,
@@ -104,12 +43,13 @@ static struct hf__etcd_reply read_reply(struct hf__etcd_call *call)
     struct hf__etcd_reply reply = {.sent_ns = rpc->sent_ns};
 
     if (rpc->code > 0) {
-        read_error(call->etcd, &reply, rpc);
+        hf__etcd_errors_read(call->etcd, &reply, rpc);
     } else if (rpc->code < 0) {
-        set_lost(call->etcd, &reply, rpc->problem, rpc->text);
+        hf__etcd_errors_lost(call->etcd, &reply, rpc->problem, rpc->text);
         reply.code = rpc->code;
     } else if (!call->stream && !read_message(rpc, &reply.root)) {
-        set_lost(call->etcd, &reply, HF_EUNAVAILABLE, "an odd answer");
+        hf__etcd_errors_lost(call->etcd, &reply, HF_EUNAVAILABLE,
+                             "an odd answer");
     }
     return reply;
 }
@@ -129,7 +69,7 @@ static void on_lost(struct hf__grpc *grpc, const hf_error *err)
     if (grpc != &etcd->grpc)
         return;
     (void)hf__fail(&named, err->code, "etcd %s: %s", grpc->name, err->text);
-    hf__etcd_fail(etcd, &named);
+    hf__etcd_connection_fail(etcd, &named);
 }
 
 static void grpc_init(struct hf__etcd *etcd, struct hf__grpc *grpc)
@@ -152,7 +92,7 @@ static void aim(struct hf__grpc *grpc, const struct hf__etcd_member *member)
     hf__text_copy(grpc->name, sizeof(grpc->name), member->name);
 }
 
-void hf__etcd_api_init(struct hf__etcd *etcd)
+void hf__etcd_connection_init(struct hf__etcd *etcd)
 {
     hf__list_init(&etcd->parked);
     hf__list_init(&etcd->others);
@@ -194,7 +134,7 @@ static void abandon(struct hf__etcd *etcd)
     hf__grpc_release(&etcd->grpc, /* forked= */ true);
 }
 
-void hf__etcd_api_release(struct hf__etcd *etcd, bool forked)
+void hf__etcd_connection_release(struct hf__etcd *etcd, bool forked)
 {
     if (forked) {
         abandon(etcd);
@@ -211,7 +151,7 @@ void hf__etcd_api_release(struct hf__etcd *etcd, bool forked)
     explicit_bzero(etcd->token, sizeof(etcd->token));
 }
 
-void hf__etcd_flush(struct hf__etcd *etcd)
+void hf__etcd_connection_flush(struct hf__etcd *etcd)
 {
     hf__grpc_flush(&etcd->grpc);
     HF_LIST_EACH(&etcd->others, link) {
@@ -225,7 +165,7 @@ void hf__etcd_flush(struct hf__etcd *etcd)
     }
 }
 
-int64_t hf__etcd_call_due(struct hf__etcd *etcd, int64_t now_ns)
+int64_t hf__etcd_connection_due(struct hf__etcd *etcd, int64_t now_ns)
 {
     int64_t next_ns = hf__grpc_due(&etcd->grpc, now_ns);
 
@@ -401,16 +341,16 @@ static void on_token(struct hf__etcd *etcd, struct hf__etcd_call *call,
         (void)hf__fail(&err, HF_ECONFIG,
                        "etcd %s: authentication is not enabled there: leave "
                        "out user and password",
-                       hf__etcd_peer(etcd));
+                       hf__etcd_connection_peer(etcd));
     else if (reply->code == HF__ETCD_OK)
         (void)hf__fail(&err, HF_EUNAVAILABLE, "etcd %s: no token came",
-                       hf__etcd_peer(etcd));
+                       hf__etcd_connection_peer(etcd));
     else
         err = reply->err;
     if (etcd->connecting)
         connect_next(etcd, &err);
     else
-        hf__etcd_fail(etcd, &err);
+        hf__etcd_connection_fail(etcd, &err);
 }
 
 static int authenticate(struct hf__etcd *etcd, hf_error *err)
@@ -455,7 +395,7 @@ static void park(struct hf__etcd_call *call)
     call->again = true;
     hf__list_append(&etcd->parked, &call->rpc.link);
     if (!etcd->authenticating && authenticate(etcd, &err) != 0)
-        hf__etcd_fail(etcd, &err);
+        hf__etcd_connection_fail(etcd, &err);
 }
 
 static void on_done(struct hf__grpc_call *rpc)
@@ -472,7 +412,7 @@ static void on_done(struct hf__grpc_call *rpc)
     }
     finish(call, &reply);
     if (fatal)
-        hf__etcd_fail(etcd, &reply.err);
+        hf__etcd_connection_fail(etcd, &reply.err);
 }
 
 /* ---- connecting -------------------------------------------------------- */
@@ -502,7 +442,7 @@ static void set_down(struct hf__etcd *etcd, const hf_error *err)
     hf__up_down(&etcd->base, err);
 }
 
-void hf__etcd_fail(struct hf__etcd *etcd, const hf_error *err)
+void hf__etcd_connection_fail(struct hf__etcd *etcd, const hf_error *err)
 {
     if (etcd->up)
         set_down(etcd, err);
@@ -528,7 +468,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "etcd %s: has no leader: most members are down, or "
                        "it is cut off from them",
-                       hf__etcd_peer(etcd));
+                       hf__etcd_connection_peer(etcd));
         connect_next(etcd, &err);
         return;
     }
@@ -577,7 +517,7 @@ static void connect_next(struct hf__etcd *etcd, const hf_error *err)
         set_down(etcd, &why);
 }
 
-int hf__etcd_connect(struct hf__etcd *etcd, hf_error *err)
+int hf__etcd_connection_start(struct hf__etcd *etcd, hf_error *err)
 {
     int rc;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keep.c - renew and downgrade.
+ * renew.c - renew and downgrade.
  *
  * renew is a keepalive of the lease, then one look at the keys of all tickets
  * with it: a key may have been broken while its lease lives. downgrade writes
@@ -25,7 +25,7 @@ static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__grant grant = {.token = mine->revision, .tokens = 1};
 
-    if (hf__etcd_entry_read(kv).revision != mine->revision) {
+    if (hf__etcd_queue_read(kv).revision != mine->revision) {
         hf__etcd_ticket_forget(etcd, ticket);
         hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
         return;
@@ -50,7 +50,7 @@ static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
         if (hf__pb_there(range) && ticket &&
             hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_HELD &&
             hf__etcd_ticket(etcd, ticket)->lease_id == call->lease_id)
-            tell_beaten(etcd, ticket, hf__etcd_first_of(range),
+            tell_beaten(etcd, ticket, hf__etcd_queue_first_of(range),
                         (int64_t)call->ticket);
     }
 }
@@ -63,7 +63,7 @@ static void beat_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
     hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket, sent_ns,
                          &grant);
-    (void)hf__etcd_look(etcd, ticket, /* err= */ NULL);
+    (void)hf__etcd_wait_look(etcd, ticket, /* err= */ NULL);
     hf__up_renewed(&etcd->base, ticket, &grant);
 }
 
@@ -87,8 +87,8 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
         }
         if (!call || !ids)
             continue;
-        hf__etcd_key_ticket(etcd, ticket);
-        hf__etcd_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
+        hf__etcd_queue_key_ticket(etcd, ticket);
+        hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
         ids[n++] = ticket->id;
     }
     if (!call || n == 0) {
@@ -105,8 +105,9 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
            n == HF__ETCD_BEATS;
 }
 
-void hf__etcd_beaten(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                     const struct hf__etcd_reply *reply)
+void hf__etcd_renew_confirmed(struct hf__etcd *etcd,
+                              struct hf__etcd_lease *lease,
+                              const struct hf__etcd_reply *reply)
 {
     struct hf__ticket *ticket;
     size_t at = 0;
@@ -127,7 +128,7 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
 
     if (!etcd->up)
-        return hf__etcd_not_up(etcd, err);
+        return hf__etcd_errors_not_up(etcd, err);
     for (size_t i = 0; i < n; i++) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
 
@@ -173,16 +174,16 @@ int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     int mode = ticket->mode;
 
     if (!etcd->up)
-        return hf__etcd_not_up(etcd, err);
+        return hf__etcd_errors_not_up(etcd, err);
     call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_downgraded);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_call_about(call, ticket);
-    hf__etcd_key_ticket(etcd, ticket);
-    hf__etcd_add_compare(etcd, &call->rpc.body, /* range= */ false,
-                         mine->revision);
+    hf__etcd_queue_key_ticket(etcd, ticket);
+    hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
+                               mine->revision);
     ticket->mode = HF_SHARED; /* in the record; here when it is confirmed */
-    hf__etcd_add_put(etcd, &call->rpc.body, HF__TXN_SUCCESS, ticket);
+    hf__etcd_queue_add_put(etcd, &call->rpc.body, HF__TXN_SUCCESS, ticket);
     ticket->mode = mode;
     return hf__etcd_call_send(call, err);
 }

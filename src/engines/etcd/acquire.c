@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * acquire.c - one transaction: if the ticket's key is not there, put it, and
+ * tell who is before it.
+ *
+ * Asked again, the key is there, and its create revision tells the place. The
+ * revision is the token: of all keys of a queue the holder has the smallest, and
+ * every later key has a greater one. Every acquire is compared with the sign that
+ * the ticket has been released (release.c).
+ *
+ * Failure: "lease not found" is certain. The ticket is asked for again with a
+ * new lease, or is lost.
+ */
+#include "engines/etcd/etcd.h"
+
+/* ---- acquire ----------------------------------------------------------- */
+
+/* In case of failure: who is the first of the queue? */
+static void add_holder(struct hf__etcd *etcd, struct hf__buf *to,
+                       const struct hf__ticket *ticket)
+{
+    size_t part = hf__pb_begin(to, HF__TXN_FAILURE);
+    size_t range = hf__pb_begin(to, HF__OP_RANGE);
+
+    hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
+    hf__pb_add_number(to, HF__RANGE_LIMIT, 1);
+    hf__pb_add_number(to, HF__RANGE_ORDER, HF__ASCEND);
+    hf__pb_add_number(to, HF__RANGE_TARGET, HF__BY_CREATED);
+    hf__pb_end(to, range);
+    hf__pb_end(to, part);
+}
+
+/* Nobody may be there when an exclusive try comes; everybody else queues. */
+static bool tries(const struct hf__ticket *ticket)
+{
+    return ticket->nowait && ticket->mode == HF_EXCLUSIVE;
+}
+
+/* What never was asked for is not there: only who asks again is told where it
+ * is. */
+static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
+                        struct hf__ticket *ticket)
+{
+    bool again = hf__etcd_ticket(etcd, ticket)->key != HF__ETCD_NO_KEY;
+    bool try = tries(ticket);
+
+    hf__etcd_queue_key_gone(etcd, ticket);
+    hf__etcd_queue_add_compare(etcd, to, /* range= */ false, 0);
+    if (try)
+        hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
+    else
+        hf__etcd_queue_key_ticket(etcd, ticket);
+    hf__etcd_queue_add_compare(etcd, to, try, 0);
+    hf__etcd_queue_add_put(etcd, to, HF__TXN_SUCCESS, ticket);
+    if (!try)
+        hf__etcd_wait_add_before(etcd, to, ticket);
+    if (!try && !again)
+        return;
+    hf__etcd_queue_key_ticket(etcd, ticket);
+    hf__etcd_queue_add_get(etcd, to, HF__TXN_FAILURE);
+    if (try)
+        add_holder(etcd, to, ticket);
+}
+
+void hf__etcd_acquire_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__grant grant = {.token = mine->revision, .tokens = 1};
+
+    hf__etcd_wait_stop(etcd, ticket);
+    hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
+    hf__etcd_ticket_move(mine, HF__ETCD_HELD);
+    hf__etcd_lease_hold(etcd, mine->lease, /* held= */ true);
+    hf__up_granted(&etcd->base, ticket, &grant);
+}
+
+void hf__etcd_acquire_failed(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                             const struct hf__etcd_reply *reply)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    hf_error err = reply->err;
+
+    if (!hf__etcd_ticket_asks(mine))
+        return;
+    if (reply->code == HF__ETCD_LOST && mine->key != HF__ETCD_NO_KEY)
+        mine->key = HF__ETCD_DOUBTED;
+    if (mine->key == HF__ETCD_DOUBTED || mine->revision != 0) {
+        hf__etcd_ticket_move(mine, HF__ETCD_UNKNOWN);
+        hf__up_unknown(&etcd->base, ticket, &err); /* the reaper will see */
+        return;
+    }
+    hf__etcd_ticket_forget(etcd, ticket);
+    hf__up_failed(&etcd->base, ticket, &err);
+}
+
+void hf__etcd_acquire_refuse(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                             const hf_error *err)
+{
+    struct hf__etcd_reply reply = {.code = HF__ETCD_INVALID, .err = *err};
+
+    hf__etcd_acquire_failed(etcd, ticket, &reply);
+}
+
+static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         hf_error *err);
+
+/* Within an acquire that is under way: once more from the beginning. */
+static void restart(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    if (start_acquire(etcd, ticket, &err) != 0)
+        hf__etcd_acquire_refuse(etcd, ticket, &err);
+}
+
+static void busy(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                 struct hf__pb kv)
+{
+    struct hf__etcd_entry entry = hf__etcd_queue_read(kv);
+    bool doubted = hf__etcd_ticket(etcd, ticket)->key == HF__ETCD_DOUBTED;
+    char holder[160];
+
+    hf__etcd_queue_read_holder(&entry, holder, sizeof(holder));
+    if (!doubted) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_busy(&etcd->base, ticket, 0, holder);
+        return;
+    }
+    hf__etcd_release_try(etcd, ticket, &entry);
+}
+
+void hf__etcd_acquire_odd(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_EUNAVAILABLE, "etcd %s: an odd answer",
+                   hf__etcd_connection_peer(etcd));
+    hf__etcd_ticket(etcd, ticket)->key = HF__ETCD_DOUBTED;
+    hf__etcd_acquire_refuse(etcd, ticket, &err);
+}
+
+static bool has_revision(struct hf__pb range, uint64_t revision)
+{
+    struct hf__pb kv;
+    size_t at = 0;
+
+    while (hf__pb_there(kv = hf__pb_next(range, HF__RANGE_KVS, &at))) {
+        if (hf__etcd_queue_read(kv).revision == revision)
+            return true;
+    }
+    return false;
+}
+
+/* The key was put, at @revision of the store. */
+static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                   struct hf__pb root, uint64_t revision)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__pb queue = hf__etcd_queue_range_of(root, 1);
+
+    mine->revision = revision;
+    if (mine->revision == 0 || hf__etcd_queue_is_long(queue) ||
+        (!tries(ticket) && !has_revision(queue, mine->revision)))
+        hf__etcd_acquire_odd(etcd, ticket);
+    else if (tries(ticket))
+        hf__etcd_acquire_granted(etcd, ticket);
+    else
+        hf__etcd_wait_decide(etcd, ticket, queue, mine->revision);
+}
+
+/* The transaction was carried out. */
+static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                     struct hf__pb root)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__pb own;
+    struct hf__pb holder;
+    hf_error err;
+
+    if (hf__pb_number(root, HF__TXN_SUCCEEDED) != 0) {
+        put_at(etcd, ticket, root, hf__etcd_queue_revision_of(root));
+        return;
+    }
+    own = hf__etcd_queue_first_of(hf__etcd_queue_range_of(root, 0));
+    holder = hf__etcd_queue_first_of(hf__etcd_queue_range_of(root, 1));
+    mine->revision = hf__etcd_queue_read(own).revision;
+    if (mine->revision != 0) {
+        if (hf__etcd_wait_look(etcd, ticket, &err) != 0)
+            hf__etcd_acquire_refuse(etcd, ticket, &err);
+    } else if (tries(ticket) && hf__pb_there(holder)) {
+        busy(etcd, ticket, holder);
+    } else {
+        hf__etcd_acquire_odd(etcd, ticket);
+    }
+}
+
+static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__etcd_ticket *mine;
+
+    if (!ticket)
+        return;
+    mine = hf__etcd_ticket(etcd, ticket);
+    if (!hf__etcd_ticket_asks(mine))
+        return;
+    if (reply->code == HF__ETCD_OK) {
+        acquired(etcd, ticket, reply->root);
+    } else if (reply->code == HF__ETCD_NOT_FOUND) {
+        if (mine->lease->id == mine->lease_id)
+            hf__etcd_lease_ended(etcd, mine->lease);
+        else
+            restart(etcd, ticket);
+    } else {
+        hf__etcd_acquire_failed(etcd, ticket, reply);
+    }
+}
+
+static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__etcd_call *call =
+        hf__etcd_call_new(etcd, HF__CALL_TXN, on_acquire);
+    int rc;
+
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    mine->lease_id = mine->lease->id;
+    hf__etcd_call_about(call, ticket);
+    add_acquire(etcd, &call->rpc.body, ticket);
+    rc = hf__etcd_call_send(call, err);
+    if (rc == 0) {
+        hf__etcd_ticket_move(mine, HF__ETCD_ASKING);
+        if (mine->key == HF__ETCD_NO_KEY)
+            mine->key = HF__ETCD_SENT;
+        mine->asked_ns = call->rpc.sent_ns;
+    }
+    return rc;
+}
+
+/* With the lease at hand, or when it has come. A ticket whose lease has ended
+ * has no key any more. */
+static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    int rc;
+
+    mine->lease = hf__etcd_lease_for(etcd, ticket);
+    if (mine->lease_id != mine->lease->id || mine->lease_id == 0) {
+        mine->revision = 0;
+        mine->key = HF__ETCD_NO_KEY;
+        mine->look = HF__ETCD_NO_LOOK; /* it would be about the old key */
+    }
+    if (hf__etcd_lease_use(etcd, mine->lease, &rc, err))
+        return send_acquire(etcd, ticket, err);
+    if (rc == 0)
+        hf__etcd_ticket_move(mine, HF__ETCD_PARKED);
+    return rc;
+}
+
+int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    bool known = mine->state != HF__ETCD_IDLE;
+    hf_error why;
+    int rc;
+
+    if (!etcd->up)
+        return hf__etcd_errors_not_up(etcd, err);
+    hf__etcd_wait_stop(etcd, ticket);
+    hf__etcd_ticket_know(etcd, ticket);
+    hf__etcd_ticket_let_go(etcd,
+                           mine); /* the core may not have heard of the grant */
+    hf__etcd_ticket_move(mine, HF__ETCD_ASKING);
+    rc = start_acquire(etcd, ticket, &why);
+    if (rc == 0)
+        return 0;
+    if (known && mine->key != HF__ETCD_NO_KEY) {
+        hf__etcd_ticket_move(mine, HF__ETCD_UNKNOWN);
+        hf__up_unknown(engine, ticket, &why);
+        return 0;
+    }
+    hf__etcd_ticket_forget(etcd, ticket);
+    return hf__fail_pass(err, &why);
+}
+
+/* ---- the lease has news ------------------------------------------------ */
+
+static bool is_parked(struct hf__etcd_ticket *mine, const void *lease)
+{
+    return mine->state == HF__ETCD_PARKED && mine->lease == lease;
+}
+
+/* Before the lease, and not on the way out. */
+static bool has_key(struct hf__etcd_ticket *mine, const void *id)
+{
+    return mine->lease_id == *(const int64_t *)id && mine->lease_id != 0 &&
+           (hf__etcd_ticket_asks(mine) || mine->state == HF__ETCD_WAITING ||
+            mine->state == HF__ETCD_HELD);
+}
+
+void hf__etcd_acquire_place_lost(struct hf__etcd *etcd,
+                                 struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    if (hf__etcd_ticket_asks(mine)) {
+        mine->revision = 0;
+        restart(etcd, ticket);
+        return;
+    }
+    hf__etcd_ticket_forget(etcd, ticket);
+    hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+}
+
+void hf__etcd_acquire_lease_lost(struct hf__etcd *etcd, int64_t id)
+{
+    struct hf__ticket *ticket;
+
+    while ((ticket = hf__etcd_ticket_seek(etcd, has_key, &id)) != NULL) {
+        struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+        if (hf__etcd_ticket_asks(mine)) {
+            hf__etcd_wait_stop(etcd, ticket);
+            mine->lease_id = 0;
+            restart(etcd, ticket);
+            continue;
+        }
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_lost(&etcd->base, ticket, HF__LOST_SESSION);
+    }
+}
+
+/* Those who waited for the lease are asked for, or refused with @reply. */
+static void serve_parked(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                         const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket;
+
+    while ((ticket = hf__etcd_ticket_seek(etcd, is_parked, lease)) != NULL) {
+        hf_error err = reply->err;
+        int rc = reply->code;
+
+        hf__etcd_ticket_move(hf__etcd_ticket(etcd, ticket), HF__ETCD_ASKING);
+        if (rc == HF__ETCD_OK)
+            rc = send_acquire(etcd, ticket, &err);
+        if (rc != 0)
+            hf__etcd_acquire_refuse(etcd, ticket, &err);
+    }
+}
+
+/* What was kept alive has ended meanwhile. A key without a lease would stay
+ * for ever: nothing is asked for before there is another. */
+static void ask_for_another(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
+{
+    struct hf__etcd_reply reply = {.code = HF__ETCD_LOST};
+
+    if (hf__etcd_ticket_seek(etcd, is_parked, lease) &&
+        hf__etcd_lease_beat(etcd, lease, &reply.err) != 0)
+        serve_parked(etcd, lease, &reply);
+}
+
+void hf__etcd_acquire_lease_ready(struct hf__etcd *etcd,
+                                  struct hf__etcd_lease *lease,
+                                  const struct hf__etcd_reply *reply)
+{
+    if (reply->code == HF__ETCD_OK && lease->id == 0) {
+        ask_for_another(etcd, lease);
+        return;
+    }
+    serve_parked(etcd, lease, reply);
+    hf__etcd_renew_confirmed(etcd, lease, reply);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * release.c - release and withdraw.
+ *
+ * A transaction that we gave up may still be on its way, and would create the
+ * key after the release. So whoever releases while that is possible puts a sign
+ * beside the queue, in the same transaction that deletes the key, and every
+ * acquire is compared with that sign. It carries the ticket's lease, and goes
+ * with it; a transaction that arrives even later is refused for want of the
+ * lease.
+ *
+ * Failure: "lease not found" is certain: there is no key any more.
+ */
+#include "engines/etcd/etcd.h"
+
+/* The sign that the ticket was released. */
+static void add_sign(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
+                     struct hf__ticket *ticket)
+{
+    size_t part;
+    size_t put;
+
+    hf__etcd_queue_key_gone(etcd, ticket);
+    part = hf__etcd_queue_begin_put(
+        etcd, to, field, hf__etcd_ticket(etcd, ticket)->lease_id, &put);
+    hf__pb_end(to, put);
+    hf__pb_end(to, part);
+}
+
+/* Delete the key; @guarded: only if it is the one we were granted. */
+static void add_release(struct hf__etcd *etcd, struct hf__buf *to,
+                        struct hf__ticket *ticket, bool guarded)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    hf__etcd_queue_key_ticket(etcd, ticket);
+    if (guarded)
+        hf__etcd_queue_add_compare(etcd, to, /* range= */ false,
+                                   mine->revision);
+    hf__etcd_queue_add_delete(etcd, to);
+    if (mine->key != HF__ETCD_DOUBTED)
+        return;
+    add_sign(etcd, to, HF__TXN_SUCCESS, ticket);
+    add_sign(etcd, to, HF__TXN_FAILURE, ticket);
+}
+
+/* A try that had to queue has left again: by whom it was refused is in data. */
+static void yielded(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                    const char *holder)
+{
+    bool asks = hf__etcd_ticket_asks(hf__etcd_ticket(etcd, ticket));
+
+    hf__etcd_ticket_forget(etcd, ticket);
+    if (asks)
+        hf__up_busy(&etcd->base, ticket, 0, holder);
+}
+
+static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+
+    if (!ticket || hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_RELEASING)
+        return;
+    if (reply->code == HF__ETCD_OK || reply->code == HF__ETCD_NOT_FOUND)
+        yielded(etcd, ticket, call->data);
+    else
+        hf__etcd_acquire_failed(etcd, ticket, reply);
+}
+
+static void on_left(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                    const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    bool releasing = call->n != 0;
+    bool ours = hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0;
+
+    if (!ticket)
+        return;
+    if (reply->code == HF__ETCD_OK || reply->code == HF__ETCD_NOT_FOUND) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_left(&etcd->base, ticket, releasing && !ours ? HF_ELOST : 0);
+        return;
+    }
+    hf__up_unknown(&etcd->base, ticket, &reply->err);
+}
+
+static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        hf__etcd_reply_fn *done, bool releasing, char *data,
+                        hf_error *err)
+{
+    struct hf__etcd_call *call = hf__etcd_call_new(etcd, HF__CALL_TXN, done);
+
+    if (!call) {
+        hf__free(data);
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    hf__etcd_call_about(call, ticket);
+    call->n = releasing;
+    call->data = data;
+    add_release(etcd, &call->rpc.body, ticket, releasing);
+    return hf__etcd_call_send(call, err);
+}
+
+void hf__etcd_release_try(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                          const struct hf__etcd_entry *holder)
+{
+    char text[160] = "";
+    hf_error err;
+
+    if (holder)
+        hf__etcd_queue_read_holder(holder, text, sizeof(text));
+    if (send_release(etcd, ticket, on_yielded, /* releasing= */ false,
+                     hf__strdup(text), &err) != 0)
+        hf__etcd_acquire_refuse(etcd, ticket, &err);
+}
+
+static int release(struct hf__engine *engine, struct hf__ticket *ticket,
+                   bool releasing, hf_error *err)
+{
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    /* Never sent, or its lease has ended: there is no key. */
+    if (mine->state == HF__ETCD_IDLE || mine->key == HF__ETCD_NO_KEY ||
+        mine->lease->id != mine->lease_id) {
+        hf__etcd_ticket_forget(etcd, ticket);
+        hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
+        return 0;
+    }
+    if (!etcd->up)
+        return hf__etcd_errors_not_up(etcd, err);
+    hf__etcd_wait_stop(etcd, ticket);
+    hf__etcd_ticket_let_go(
+        etcd, mine); /* a beat that is under way finds no key: no loss */
+    if (hf__etcd_ticket_asks(mine))
+        mine->key = HF__ETCD_DOUBTED; /* it may overtake, or be overtaken */
+    mine->renewing = false;
+    hf__etcd_ticket_move(mine, HF__ETCD_RELEASING);
+    return send_release(etcd, ticket, on_left, releasing, /* data= */ NULL,
+                        err);
+}
+
+int hf__etcd_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
+                      hf_error *err)
+{
+    return release(engine, ticket, /* releasing= */ false, err);
+}
+
+int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    return release(engine, ticket, /* releasing= */ true, err);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tickets.c - the tickets that a server may know, by number, and the moves that
+ * each of them may make.
+ */
+#include "engines/etcd/etcd.h"
+
+#define MAY(state) (1u << HF__ETCD_##state)
+
+static const uint8_t moves[HF__ETCD_STATES] = {
+    [HF__ETCD_IDLE] = MAY(PARKED) | MAY(ASKING),
+    [HF__ETCD_PARKED] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
+                        MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_ASKING] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
+                        MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_WAITING] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
+                         MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_HELD] = MAY(ASKING) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_UNKNOWN] = MAY(PARKED) | MAY(ASKING) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_RELEASING] = MAY(RELEASING) | MAY(IDLE),
+};
+
+void hf__etcd_ticket_move(struct hf__etcd_ticket *mine,
+                          enum hf__etcd_state state)
+{
+    assert(moves[mine->state] & (1u << state));
+    mine->state = (uint8_t)state;
+}
+
+struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
+                                        uint64_t id)
+{
+    struct hf__ticket *ticket = etcd->tickets[id % HF__ETCD_BUCKETS];
+
+    while (ticket && ticket->id != id)
+        ticket = hf__etcd_ticket(etcd, ticket)->next;
+    return ticket;
+}
+
+void hf__etcd_call_about(struct hf__etcd_call *call, struct hf__ticket *ticket)
+{
+    call->ticket = ticket->id;
+    call->lease_id = hf__etcd_ticket(call->etcd, ticket)->lease_id;
+}
+
+struct hf__ticket *hf__etcd_ticket_of(const struct hf__etcd_call *call)
+{
+    struct hf__ticket *ticket = hf__etcd_ticket_find(call->etcd, call->ticket);
+
+    return ticket && hf__etcd_ticket(call->etcd, ticket)->lease_id ==
+                         call->lease_id
+               ? ticket
+               : NULL;
+}
+
+struct hf__ticket *hf__etcd_ticket_next(struct hf__etcd *etcd, size_t *at,
+                                        hf__etcd_wanted_fn *wanted,
+                                        const void *what)
+{
+    for (; *at < HF__ETCD_BUCKETS; ++*at) {
+        struct hf__ticket *ticket = etcd->tickets[*at];
+
+        for (; ticket; ticket = hf__etcd_ticket(etcd, ticket)->next) {
+            if (wanted(hf__etcd_ticket(etcd, ticket), what))
+                return ticket;
+        }
+    }
+    return NULL;
+}
+
+struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
+                                        hf__etcd_wanted_fn *wanted,
+                                        const void *what)
+{
+    size_t at = 0;
+
+    return hf__etcd_ticket_next(etcd, &at, wanted, what);
+}
+
+void hf__etcd_ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__ticket **bucket = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
+
+    if (mine->state != HF__ETCD_IDLE)
+        return;
+    mine->next = *bucket;
+    *bucket = ticket;
+}
+
+void hf__etcd_ticket_let_go(struct hf__etcd *etcd, struct hf__etcd_ticket *mine)
+{
+    if (mine->state == HF__ETCD_HELD && mine->lease_id == mine->lease->id)
+        hf__etcd_lease_hold(etcd, mine->lease, /* held= */ false);
+}
+
+void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    struct hf__ticket **at = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
+
+    if (mine->state == HF__ETCD_IDLE)
+        return;
+    hf__etcd_wait_stop(etcd, ticket);
+    hf__etcd_ticket_let_go(etcd, mine);
+    while (*at != ticket)
+        at = &hf__etcd_ticket(etcd, *at)->next;
+    *at = mine->next;
+    hf__etcd_ticket_move(mine, HF__ETCD_IDLE);
+    memset(mine, 0, sizeof(*mine));
+}
+
+void hf__etcd_ticket_forget_all(struct hf__etcd *etcd)
+{
+    memset(etcd->tickets, 0, sizeof(etcd->tickets));
+}
