@@ -278,6 +278,36 @@ TEST(votes, of_a_failed_attempt_are_given_back_before_the_next)
     EVENTUALLY(redlock_votes(servers, "jobs") == 0);
 }
 
+/* A server votes, its answer is lost, and when it is asked again it has no
+ * memory: what it has of us is taken back. */
+TEST(votes, of_a_server_that_then_refuses_are_taken_back)
+{
+    struct server *servers[NODES];
+    struct proxy *proxy;
+    hf_client *client;
+    hf_hold *hold;
+    int ports[NODES];
+    hf_error err;
+
+    redlock_start(servers);
+    proxy = proxy_start(server_port(servers[0]));
+    for (int i = 0; i < NODES; i++)
+        ports[i] = i == 0 ? proxy_port(proxy) : server_port(servers[i]);
+    client = redlock_open_ports(ports, PATIENT "&ttl=1h");
+    redlock_pairs(client, "before", 1);
+    EVENTUALLY(redlock_votes(servers, "before") == 0);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    hold = client_acquire(client, "jobs");
+    EVENTUALLY(redlock_votes(servers, "jobs") == NODES);
+    (void)redis_do(servers[0], "CONFIG SET maxmemory 1");
+    proxy_reset(proxy);
+    proxy_pass(proxy);
+    EVENTUALLY(hf_verify(hold, &err) == 0 &&
+               redis_do(servers[0], "EXISTS jobs")[1] == '0');
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+}
+
 TEST(votes, that_come_late_leave_nothing)
 {
     struct server *servers[NODES];
