@@ -12,7 +12,7 @@
 
 /* It does not run as root: there it becomes the user postgres. */
 #define SETTING                                                                \
-    "set -e; umask 022; bin=${HOLDFAST_PG_BINDIR-}; [ -n \"$bin\" ] || "       \
+    "set -e; umask 022; bin=${HOLDFAST_TEST_PG_BINDIR-}; [ -n \"$bin\" ] || "  \
     "bin=$(pg_config --bindir 2>/dev/null || :); "                             \
     "[ -x \"$bin/postgres\" ] || "                                             \
     "bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1); as=; "                  \

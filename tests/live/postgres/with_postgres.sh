@@ -4,7 +4,7 @@
 # with_postgres.sh QUERY COMMAND… - start a PostgreSQL server of our own, run
 # COMMAND with HOLDFAST_TEST_URL set to it (and "?QUERY"), stop the server.
 #
-# It does not run as root, so it gets the user postgres there. HOLDFAST_PG_BINDIR
+# It does not run as root, so it gets the user postgres there. HOLDFAST_TEST_PG_BINDIR
 # names the directory of another version's programs.
 
 . "$(dirname "$0")/../../lib/server.sh"
@@ -12,7 +12,7 @@
 query=$1
 shift 1
 end_with=QUIT # killed, it would leave its shared memory behind
-bin=${HOLDFAST_PG_BINDIR:-$(pg_config --bindir 2>/dev/null || true)}
+bin=${HOLDFAST_TEST_PG_BINDIR:-$(pg_config --bindir 2>/dev/null || true)}
 [ -x "$bin/postgres" ] || bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
 
 make_database() {
