@@ -251,7 +251,11 @@ void hf__keeper_renewed(struct hf__ticket *ticket,
     hf__metrics_renewed(&client->metrics, ticket->deadline_ns - client->now_ns);
     ticket->lease_ms = grant->lease_ms;
     deadline_ns = claim_end(ticket, grant->sent_ns);
-    if (deadline_ns > ticket->deadline_ns && ticket->lease_ms != 0 &&
+    if (ticket->lease_ms == 0) {
+        ticket->lost_reason = HF__LOST_MAX_HOLD;
+        deadline_ns = ticket->until_ns;
+    }
+    if (deadline_ns > ticket->deadline_ns &&
         grant->sent_ns < ticket->until_ns) {
         ticket->confirmed_ns = grant->sent_ns;
         set_deadline(ticket, deadline_ns);

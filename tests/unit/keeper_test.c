@@ -244,6 +244,45 @@ TEST(keeper, max_hold_ends_a_hold_that_has_no_lease)
     core_end(&ask);
 }
 
+/* As of a transaction that the owner has borrowed. */
+static void lose_the_lease(struct hf__ticket *ticket)
+{
+    hf_client *client = ticket->gate->client;
+    struct hf__grant renewed = {.lease_ms = 0, .sent_ns = core_now_ns()};
+
+    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    hf__up_renewed(core_engine(), ticket, &renewed);
+    hf__client_leave(client);
+}
+
+TEST(keeper, a_hold_that_needs_no_lease_any_more_does_not_end)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 0);
+    lose_the_lease(core_last(CORE_ACQUIRE));
+    core_advance_ms(60000);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    core_end(&ask);
+}
+
+TEST(keeper, a_hold_that_needs_no_lease_any_more_ends_at_max_hold)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=3s");
+    hold = take(&ask, 0, 9000);
+    lose_the_lease(core_last(CORE_ACQUIRE));
+    core_advance_ms(8999);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    core_advance_ms(1);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
 TEST(keeper, does_not_renew_what_asked_not_to_be)
 {
     struct core_ask ask;
