@@ -59,15 +59,16 @@ static void show(int fd, const struct item *item)
     say(fd, "\r\n", 2);
 }
 
-static void store(FILE *in, const char *line, struct item *item)
+/* False once the client has closed. */
+static bool store(FILE *in, const char *line, struct item *item)
 {
     char end[2];
 
     ASSERT_EQ(sscanf(line, "%*s %*s %*s %*s %zu", &item->len), 1);
     ASSERT_LE(item->len, sizeof(item->value));
-    ASSERT_EQ(fread(item->value, 1, item->len, in), item->len);
-    ASSERT_EQ(fread(end, 1, 2, in), 2);
     item->cas++;
+    return fread(item->value, 1, item->len, in) == item->len &&
+           fread(end, 1, 2, in) == 2;
 }
 
 static void answer(int fd, const char *line, struct item *item)
@@ -102,8 +103,9 @@ static void serve(struct proc *self, const struct plan *plan, int fd)
         bool wrong = begins(line, plan->command) ||
                      (plan->another && begins(line, plan->another));
 
-        if (strncmp(line, "add", 3) == 0 || strncmp(line, "cas", 3) == 0)
-            store(in, line, &item);
+        if ((begins(line, "add") || begins(line, "cas")) &&
+            !store(in, line, &item))
+            break;
         proc_tell(self, "%.3s", line);
         if (wrong && !begin(fd, plan))
             break;
@@ -120,8 +122,12 @@ static void be_hostile(struct proc *self, void *arg)
 {
     const struct plan *plan = arg;
 
-    for (;;)
-        serve(self, plan, accept(plan->fd, NULL, NULL));
+    for (;;) {
+        int fd = accept(plan->fd, NULL, NULL);
+
+        if (fd >= 0) /* else the client has gone already */
+            serve(self, plan, fd);
+    }
 }
 
 static struct proc *start(struct plan *plan, int *port)
