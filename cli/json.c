@@ -4,7 +4,8 @@
  *
  * Texts come from other processes and servers. Whatever is not well-formed
  * UTF-8 is written as U+FFFD, so that a reader never chokes on a line of ours;
- * control characters are escaped, so that a line stays a line.
+ * control characters are escaped, so that a line stays a line, and so is
+ * whatever could change the look of a terminal.
  *
  * Failure: errors of the stream stay in the stream; cli_finish() asks for them.
  */
@@ -33,7 +34,10 @@ static void put_code(FILE *to, const char *at, size_t len, uint32_t code)
         fputs("\\n", to);
     else if (code == '\t')
         fputs("\\t", to);
-    else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+    else if (text_is_unseen(code) && code > 0xffff)
+        fprintf(to, "\\u%04" PRIx32 "\\u%04" PRIx32,
+                0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
+    else if (text_is_unseen(code))
         fprintf(to, "\\u%04" PRIx32, code);
     else
         fwrite(at, 1, len, to);

@@ -52,6 +52,11 @@ static const struct range combining[] = {{0x300, 0x36f},   {0x1ab0, 0x1aff},
                                          {0x1dc0, 0x1dff}, {0x20d0, 0x20ff},
                                          {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
 
+bool text_is_unseen(uint32_t code)
+{
+    return IN_RANGES(code, unseen);
+}
+
 static size_t sequence_length(unsigned char first)
 {
     if (first < 0x80)

@@ -18,6 +18,8 @@ size_t text_decode(const char *text, uint32_t *ret_code);
 char *text_escape(const char *text, char *to, size_t size);
 /* text_escape() into a buffer of the next of a few static ones. */
 const char *text_safe(const char *text);
+/* Does a terminal hide it, or let it change what it shows? */
+bool text_is_unseen(uint32_t code);
 /* The columns that @text takes on a terminal. */
 size_t text_width(const char *text);
 /* "12ms", "4.2s", "3m12s", "5h03m", "2d04h"; "-" below zero. */

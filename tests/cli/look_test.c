@@ -242,3 +242,38 @@ TEST(look, doctor_says_how_to_fix_what_is_wrong)
     doctor = FINISH(2, "doctor", "nosuch:", "--json");
     ASSERT_HAS(command_out(doctor), "\"status\":\"fail\"");
 }
+
+/* What a terminal obeys: control characters, and marks of text direction. */
+static void assert_harmless(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        ASSERT_TRUE((unsigned char)*at >= 0x20 || *at == '\n');
+    ASSERT_NULL(strstr(text, "\xc2\x9b"));
+    ASSERT_NULL(strstr(text, "\xe2\x80\xae"));
+    ASSERT_NULL(strstr(text, "\xe2\x80\xa8"));
+    ASSERT_NULL(strstr(text, "\xf3\xa0\x80\x81"));
+    ASSERT_NULL(strchr(text, '\xff'));
+}
+
+TEST(look, escapes_of_a_hostile_store_do_not_reach_the_terminal)
+{
+    static const char *const lines[][4] = {{"ls"},
+                                           {"ls", "--json"},
+                                           {"ls", "--names"},
+                                           {"show", "k"},
+                                           {"show", "k", "--json"}};
+    struct command *server =
+        PROGRAM("python3", HOLDFAST_SOURCE "/tests/cli/hostile_redis.py");
+    char url[64];
+
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%ld",
+             command_number(server, "port="));
+    command_variable("HOLDFAST_URL", url);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct command *look = command_finish(lines[i], 0);
+
+        ASSERT_HAS(command_out(look), i < 3 ? "k\\" : "ho\\");
+        assert_harmless(command_out(look));
+        assert_harmless(command_err(look));
+    }
+}
