@@ -121,11 +121,13 @@ static const char *system_roots(void)
 }
 
 /* One key of tls.* is enough: then the server is who it should be, or there is
- * no connection. A key whose password nobody knows is an error: without a word
- * about one, OpenSSL would ask for it on the terminal. */
+ * no connection. A key whose password nobody knows is an error: without any
+ * password, OpenSSL would ask for it on the terminal. */
 static void put_tls(struct words *words, const struct hf__settings *settings)
 {
-    put(words, "sslpassword", "none");
+    put(words, "sslpassword",
+        settings->tls_key_password[0] != '\0' ? settings->tls_key_password
+                                              : "none");
     if (!settings->tls_asked)
         return;
     put(words, "sslmode", settings->tls_verify ? "verify-full" : "require");

@@ -13,6 +13,7 @@
 #include "event.h"
 #include "postgres.h"
 #include "proc.h"
+#include "quiet.h"
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms"
 
@@ -209,6 +210,42 @@ TEST(tls, a_key_with_a_password_is_an_error_and_no_question)
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_EQ(status, 0);
     (void)close(terminal);
+}
+
+TEST(tls, writes_nothing_on_a_terminal_and_opens_an_encrypted_key)
+{
+    static const char *const queries[] = {
+        "tls.ca=@/good.crt", "tls.ca=@/none.crt", "tls.verify=off", "",
+        "tls.ca=@/good.crt&tls.cert=@/me.crt&tls.key=@/locked.key"};
+    struct server *server = start_with_certificate("IP:127.0.0.1");
+    hf_client *client;
+    hf_error err;
+    char text[1024];
+    int len;
+
+    certificates_make(dir, "me", "good", "DNS:me", 2);
+    (void)snprintf(text, sizeof(text),
+                   "cd %s && umask 077 && openssl pkey -in me.key -aes256 "
+                   "-passout pass:sesame -out locked.key && "
+                   "echo sesame >locked.pw",
+                   dir);
+    ASSERT_EQ(system(text), 0); /* NOLINT: our own words */
+    for (size_t i = 0; i < 2 * sizeof(queries) / sizeof(queries[0]); i++) {
+        len = snprintf(text, sizeof(text),
+                       "postgresql://%s:wrong@127.0.0.1:%d/postgres?",
+                       i % 2 ? "nobody" : "postgres", server_port(server));
+        quiet_query(text + len, queries[i / 2], dir);
+        ASSERT_STREQ(quiet_watch(quiet_open, text), "");
+    }
+    len = snprintf(text, sizeof(text),
+                   "postgresql://postgres@127.0.0.1:%d/postgres?",
+                   server_port(server));
+    quiet_query(text + len,
+                "tls.ca=@/good.crt&tls.cert=@/me.crt&tls.key=@/locked.key&"
+                "tls.key_password_file=@/locked.pw",
+                dir);
+    ASSERT_OK(hf_open(text, NULL, &client, &err), &err);
+    hf_close(client);
 }
 
 /* ---- several hosts ------------------------------------------------------- */

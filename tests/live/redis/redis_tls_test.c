@@ -13,6 +13,7 @@
 
 #include "certificates.h"
 #include "proc.h"
+#include "quiet.h"
 #include "redis.h"
 
 static const char *dir;
@@ -354,4 +355,32 @@ TEST(tls, warns_when_nothing_is_verified)
     hf_set_log(NULL, 0, NULL);
     ASSERT_EQ(warnings, 1);
     ASSERT_EQ(findings, 1);
+}
+
+TEST(tls, writes_nothing_on_a_terminal)
+{
+    static const char *const queries[] = {
+        "tls.ca=@/good.crt",
+        "tls.ca=@/bad.crt",
+        "tls.verify=off&password=wrong",
+        "tls.verify=off&user=nobody&password=wrong",
+        "tls.ca=@/good.crt&tls.cert=@/client.crt&tls.key=@/locked.key",
+        "tls.ca=@/none.crt"};
+    struct server *server;
+    char url[1024];
+
+    set_up();
+    certificates_authority(dir, "bad");
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
+    certificates_make(dir, "client", "good", "DNS:client", 2);
+    shell("openssl pkey -in client.key -aes256 -passout pass:sesame -out",
+          "locked.key");
+    server = start("server", false);
+    for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+        int len = snprintf(url, sizeof(url), "rediss://127.0.0.1:%d?",
+                           server_port(server));
+
+        quiet_query(url + len, queries[i], dir);
+        ASSERT_STREQ(quiet_watch(quiet_open, url), "");
+    }
 }
