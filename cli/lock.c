@@ -12,6 +12,7 @@
  */
 #include "lock.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +24,11 @@
 #include "talk.h"
 #include "text.h"
 
-enum { FIRST_LOOK_MS = 300, NEXT_LOOK_MS = 1000 };
+enum { FIRST_LOOK_MS = 300, NEXT_LOOK_MS = 1000, CONNECT_MS = 5000 };
 
-struct lock lock = {.wait_ms = LOCK_UNSET, .conflict_code = CLI_BUSY};
+struct lock lock = {.wait_ms = LOCK_UNSET,
+                    .slots = LOCK_UNSET,
+                    .conflict_code = CLI_BUSY};
 
 static int set_require(const char *value)
 {
@@ -82,8 +85,8 @@ static int check_modes(void)
 {
     if (lock.shared + lock.exclusive + (lock.slots > 0) > 1)
         return cli_usage("choose one of -s, -x and --slots");
-    if (lock.slots > HF_SLOTS_MAX)
-        return cli_usage("--slots goes up to %d", HF_SLOTS_MAX);
+    if (lock.slots == 0 || lock.slots > HF_SLOTS_MAX)
+        return cli_usage("--slots goes from 1 to %d", HF_SLOTS_MAX);
     if (lock.nonblock && lock.wait_ms > 0)
         return cli_usage("-n and -w contradict each other");
     if (lock.conflict_code > 255)
@@ -94,10 +97,24 @@ static int check_modes(void)
     return 0;
 }
 
+/* -w is for the engine, too: a server that does not answer ends the wait. */
+static int limit_connecting(void)
+{
+    char timeout[32];
+
+    if (lock.wait_ms <= 0 || lock.wait_ms >= CONNECT_MS)
+        return 0;
+    snprintf(timeout, sizeof(timeout), "%" PRId64 "ms", lock.wait_ms);
+    return cli_prefer("connect_timeout", timeout);
+}
+
 int lock_prepare(hf_opts *opts)
 {
     hf_error err = {0};
     int rc = check_modes();
+
+    if (rc == 0)
+        rc = limit_connecting();
 
     if (rc == 0)
         rc = cli_load_config();
@@ -108,8 +125,10 @@ int lock_prepare(hf_opts *opts)
     name_owner();
 
     hf_opts_init(opts, sizeof(*opts));
-    opts->mode = lock.shared ? HF_SHARED : lock.slots ? HF_SLOT : HF_EXCLUSIVE;
-    opts->slots = (int32_t)lock.slots;
+    opts->mode = lock.shared      ? HF_SHARED
+                 : lock.slots > 0 ? HF_SLOT
+                                  : HF_EXCLUSIVE;
+    opts->slots = lock.slots > 0 ? (int32_t)lock.slots : 0;
     opts->ttl_ms = lock.ttl_ms;
     opts->max_hold_ms = lock.max_hold_ms;
     opts->owner = lock.owner;

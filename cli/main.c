@@ -207,6 +207,14 @@ static int load_standard_files(bool *found)
     return rc;
 }
 
+/* An empty variable is none. */
+static const char *variable(const char *name)
+{
+    const char *value = secure_getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
 int cli_load_config(void)
 {
     static bool loaded;
@@ -216,6 +224,10 @@ int cli_load_config(void)
     if (loaded)
         return 0;
     loaded = true;
+    if (!cli.config_path)
+        cli.config_path = variable("HOLDFAST_CONFIG");
+    if (!cli.profile)
+        cli.profile = variable("HOLDFAST_PROFILE");
     if (cli.config_path)
         rc = load_file(cli.config_path, &found);
     else
@@ -293,6 +305,26 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
+/* What other tools call it. */
+static const char *hint_for(const char *name)
+{
+    static const char *const hints[][2] = {
+        {"list", "holdfast ls"},
+        {"status", "holdfast show NAME"},
+        {"info", "holdfast show NAME"},
+        {"lock", "holdfast run NAME -- CMD, or holdfast hold NAME"},
+        {"acquire", "holdfast run NAME -- CMD, or holdfast hold NAME"},
+        {"unlock", "a lock ends with its run or hold; from outside: holdfast "
+                   "break NAME"},
+        {"release", "a lock ends with its run or hold; from outside: holdfast "
+                    "break NAME"}};
+
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+        if (strcmp(hints[i][0], name) == 0)
+            return hints[i][1];
+    return NULL;
+}
+
 static int unknown_verb(const char *name)
 {
     const char *names[32];
@@ -301,7 +333,10 @@ static int unknown_verb(const char *name)
     for (; cli_verbs[n]; n++)
         names[n] = cli_verbs[n]->name;
 
+    const char *hint = hint_for(name);
     const char *near = options_nearest(name, names, n);
+    if (hint)
+        return cli_usage("no verb \"%s\"; %s", name, hint);
     if (near)
         return cli_usage("no verb \"%s\"; did you mean: holdfast %s?",
                          secret_shown(name), near);

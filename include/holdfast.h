@@ -203,10 +203,11 @@ typedef struct hf_opts {
     void *ctx; /* passed to @on_event */
 } hf_opts;
 
-/** The defaults: exclusive, wait for ever. Valid in C99 and C++98. */
+/** The defaults, the same as NULL for options: exclusive, wait as the
+ *  configuration says (for ever, if it says nothing). Valid in C99 and C++98. */
 #define HF_OPTS_INIT                                                           \
     {                                                                          \
-        (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_FOREVER, 0, 0, 0, 0, 0, 0       \
+        (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_CONFIGURED, 0, 0, 0, 0, 0, 0       \
     }
 
 /** The same for bindings; @size is their sizeof(hf_opts). */

@@ -201,7 +201,7 @@ TEST(config, show_says_what_is_in_force_and_why)
     command_variable("HOLDFAST_PASSWORD", "hunter2");
     show = FINISH(0, "config", "show", "-u", "redis://me:hunter2@host/");
     ASSERT_NULL(strstr(command_out(show), "hunter2"));
-    ASSERT_HAS(command_out(show), "redis://me:*******@host/");
+    ASSERT_HAS(command_out(show), "redis://me:***@host/");
 }
 
 static const char *const verbs[] = {
@@ -221,6 +221,36 @@ static void measure(const char *text, size_t *ret_width, size_t *ret_lines)
         ++*ret_lines;
         text += len + (text[len] == '\n');
     }
+}
+
+TEST(config, is_named_by_the_environment)
+{
+    const char *path = config("ttl = 9s\n[prod]\nttl = 11s\n");
+    struct command *show;
+
+    command_variable("HOLDFAST_CONFIG", path);
+    show = FINISH(0, "config", "show", "--json");
+    ASSERT_HAS(command_out(show), "{\"key\":\"ttl\",\"value\":\"9s\"");
+    command_variable("HOLDFAST_PROFILE", "prod");
+    show = FINISH(0, "config", "show", "--json");
+    ASSERT_HAS(command_out(show), "{\"key\":\"ttl\",\"value\":\"11s\"");
+    command_variable("HOLDFAST_PROFILE", "nosuch");
+    FINISH(78, "run", "x", "--", "true");
+    command_variable("HOLDFAST_PROFILE", NULL);
+    command_variable("HOLDFAST_CONFIG", "/nowhere");
+    FINISH(78, "run", "x", "--", "true");
+}
+
+TEST(help, names_the_verb_that_was_meant)
+{
+    static const char *const pairs[][2] = {
+        {"list", "holdfast ls"},      {"status", "holdfast show"},
+        {"lock", "holdfast run"},     {"acquire", "holdfast run"},
+        {"unlock", "holdfast break"}, {"release", "holdfast break"},
+        {"shwo", "holdfast show"}};
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        ASSERT_HAS(command_err(FINISH(64, pairs[i][0])), pairs[i][1]);
 }
 
 TEST(help, of_each_verb_fits_a_screen)

@@ -2,8 +2,10 @@
 /*
  * run_test.c - holdfast run: what the child gets, and what its end means.
  */
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -447,6 +449,28 @@ TEST(run, keeps_a_url_without_secret_in_the_environment)
     ASSERT_HAS(command_out(run), command_url());
 }
 
+TEST(run, a_mute_server_does_not_outlast_the_wait)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct command *run;
+    char url[64];
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(bind(listener, (struct sockaddr *)&address, len), 0);
+    ASSERT_EQ(listen(listener, 8), 0);
+    ASSERT_EQ(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+    run = FINISH(69, "run", "-w", "300ms", "-u", url, "x", "--", "true");
+    ASSERT_HAS(command_err(run), "within 300 ms");
+    /* What the user says about connecting wins. */
+    run = FINISH(69, "run", "-w", "300ms", "-o", "connect_timeout=400ms", "-u",
+                 url, "x", "--", "true");
+    ASSERT_HAS(command_err(run), "within 400 ms");
+    close(listener);
+}
+
 TEST(run, tells_usage_configuration_and_unreachable_apart)
 {
     FINISH(64, "run");
@@ -456,6 +480,7 @@ TEST(run, tells_usage_configuration_and_unreachable_apart)
     FINISH(64, "run", "", "--", "true");
     FINISH(64, "run", "a\nb", "--", "true");
     FINISH(64, "run", "-s", "-x", "x", "--", "true");
+    FINISH(64, "run", "--slots", "0", "x", "--", "true");
     FINISH(78, "run", "x", "-o", "tttl=5s", "--", "true");
     FINISH(78, "run", "x", "-o", "ttl=5", "--", "true");
     FINISH(78, "run", "x", "-u", "nosuch:", "--", "true");

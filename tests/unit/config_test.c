@@ -649,7 +649,7 @@ TEST(opts, init_is_the_macro)
     memset(&opts, 0xff, sizeof(opts));
     hf_opts_init(&opts, sizeof(opts));
     ASSERT_EQ(opts.size, wanted.size);
-    ASSERT_EQ(opts.wait_ms, HF_FOREVER);
+    ASSERT_EQ(opts.wait_ms, HF_CONFIGURED);
     ASSERT_NULL(opts.owner);
     hf_opts_init(NULL, sizeof(opts));
 }

@@ -88,6 +88,23 @@ TEST(request, a_configured_wait_is_the_clients)
     core_end(&ask);
 }
 
+TEST(request, no_options_and_the_standard_ones_wait_alike)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    const hf_opts *const ways[] = {NULL, &opts};
+
+    core_open("wait=700ms");
+    for (size_t i = 0; i < 2; i++) {
+        struct core_ask ask;
+
+        core_ask_with(&ask, "jobs", ways[i]);
+        core_queued(core_last(CORE_ACQUIRE));
+        core_advance_ms(700);
+        ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+        core_end(&ask);
+    }
+}
+
 TEST(request, a_mode_that_the_engine_lacks_is_refused)
 {
     hf_client *client;
