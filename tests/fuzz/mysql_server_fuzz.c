@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ struct input {
 static struct {
     int fd; /* -1: none */
     bool logged_in;
+    bool begins; /* the first text of a session of ours */
     uint8_t turn;
     size_t params; /* of what it was asked to prepare */
 } peers[PEERS];
@@ -38,6 +40,12 @@ static int listener = -1;
 static int port;
 static bool wild; /* the greeting, too, is the fuzzer's */
 static int silence;
+static int64_t now_ns; /* turns by the clock */
+
+static int64_t tell_time(void)
+{
+    return now_ns;
+}
 
 /* ---- saying ---------------------------------------------------------------- */
 
@@ -233,6 +241,8 @@ static int hear(int peer)
         return -1;
     (void)!recv(peers[peer].fd, packet, len + 4, MSG_DONTWAIT);
     peers[peer].turn = (uint8_t)(packet[3] + 1);
+    peers[peer].begins =
+        len > 14 && memcmp(packet + 5, "SET time_zone", 13) == 0;
     peers[peer].params = 0;
     for (size_t i = 5; i < len + 4; i++)
         peers[peer].params += packet[i] == '?';
@@ -243,7 +253,10 @@ static void come(struct hf__engine *engine, struct input *input)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     bool last = false;
+    int on = 1;
 
+    if (fd >= 0) /* or what was said waits to be acknowledged */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     for (int i = 0; fd >= 0 && i < PEERS; i++) {
         if (peers[i].fd >= 0)
             continue;
@@ -277,7 +290,7 @@ static void answer(struct hf__engine *engine, int peer, struct input *input)
         say_done(peer, 0, NULL, 0);
         return;
     }
-    if (command == 3 && !fuzz_core_connected() && !wild) {
+    if (peers[peer].begins && !wild) {
         say_done(peer, 8, NULL, 0);
         say_rows(peer, 2, session, sizeof(session));
         return;
@@ -311,6 +324,7 @@ static void turn(struct fuzz_core *core)
 {
     struct hf__loop_batch batch = {.n = 0};
 
+    now_ns += 3 * HF_MS;
     (void)hf__loop_poll(&core->loop, &batch, 0);
     hf__loop_handle(&core->loop, &batch);
     fuzz_core_fire();
@@ -334,7 +348,9 @@ static void run(struct fuzz_core *core, struct input *input)
             if (peers[peer].fd >= 0)
                 answer(core->engine, peer, input);
         }
-        if (mysql->main.step == HF__MYSQL_CLOSED)
+        if (mysql->main.step == HF__MYSQL_CLOSED &&
+            (input->len == 0 ||
+             core->engine->ops->connect(core->engine, NULL) != 0))
             break;
     }
     for (int peer = 0; peer < PEERS; peer++)
@@ -346,6 +362,7 @@ static void run(struct fuzz_core *core, struct input *input)
 /* The first byte chooses mode and dialect, and who makes the greeting. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct hf__world world;
     static const struct {
         const char *dialect;
         const char *mode;
@@ -360,6 +377,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
+    world = hf__world_real;
+    world.now_ns = tell_time;
+    hf__world = &world;
+    now_ns = HF_SECOND;
     listen_once();
     wild = (data[0] & 0x80) != 0;
     fuzz_core_hold((data[0] & 0x40) != 0);
@@ -370,5 +391,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(hf__loop_init(&core.loop) == 0);
     run(&core, &input);
     fuzz_core_close(&core);
+    hf__world = &hf__world_real;
     return 0;
 }

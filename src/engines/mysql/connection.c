@@ -306,36 +306,46 @@ static void refused(struct hf__mysql_connection *connection, unsigned code,
     resolved(connection);
 }
 
-/* The first packet says what the server can do, and the library would log in
- * before it minds. So it is looked at before the library reads it, and stays
- * there.
+/* The first packet is looked at before the library reads it, and stays there.
+ * It says what the server can do, and the library would log in before it minds;
+ * and an error that only reports progress, as the first word, is its end.
  *
  *   length (3 bytes), 0, 10, version, NUL, session (4), salt (8), 0, can (2) …
+ *   length (3 bytes), 0, ff, error (2) …
  */
-enum { GREETING_VERSION = 5, GREETING_CAN = 1 + 4 + 8 + 1, CAN_TLS = 0x0800 };
+enum { GREETING = 4, GREETING_CAN = 1 + 4 + 8 + 1, CAN_TLS = 0x0800 };
+enum word { MORE, NONSENSE, REFUSAL, CLEAR, SPEAKS_TLS };
 
-static bool speaks_tls(const uint8_t *packet, size_t len, bool *ret_whole)
+static unsigned short_at(const uint8_t *at)
 {
-    const uint8_t *end =
-        len > GREETING_VERSION
-            ? memchr(packet + GREETING_VERSION, 0, len - GREETING_VERSION)
-            : NULL;
+    return at[0] | (unsigned)at[1] << 8;
+}
 
-    *ret_whole = end && end + GREETING_CAN + 1 < packet + len;
-    return *ret_whole &&
-           ((end[GREETING_CAN] | end[GREETING_CAN + 1] << 8) & CAN_TLS) != 0;
+static enum word first_word(const uint8_t *packet, size_t len)
+{
+    const uint8_t *end;
+
+    if (len < GREETING + 3)
+        return MORE;
+    if (packet[GREETING] == 0xff)
+        return short_at(packet + GREETING + 1) == 0xffff ? NONSENSE : REFUSAL;
+    if (packet[GREETING] != 10)
+        return NONSENSE;
+    end = memchr(packet + GREETING, 0, len - GREETING);
+    if (!end || end + GREETING_CAN + 1 >= packet + len)
+        return MORE;
+    return short_at(end + GREETING_CAN) & CAN_TLS ? SPEAKS_TLS : CLEAR;
 }
 
 /* May the library go on? If not, the rest is to come, or it was told. */
 static bool look_at_greeting(struct hf__mysql_connection *connection, int ready)
 {
     uint8_t packet[256];
-    bool whole = false;
-    bool tls;
+    enum word word;
     ssize_t n;
     int low;
 
-    if (!(ready & MYSQL_WAIT_READ)) { /* connected: it speaks first */
+    if (!(ready & MYSQL_WAIT_READ)) { /* connected: the server speaks first */
         hf__mysql_watch_for(connection, MYSQL_WAIT_READ);
         return false;
     }
@@ -343,19 +353,24 @@ static bool look_at_greeting(struct hf__mysql_connection *connection, int ready)
              MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    if (n <= 0) {
-        refused(connection, CR_CONNECTION_ERROR,
-                n == 0 ? "the server says nothing" : strerror(errno));
-        return false;
-    }
-    tls = speaks_tls(packet, (size_t)n, &whole);
-    connection->greeted = tls;
-    low = whole ? 1 : (int)n + 1;
+    word = n > 0 ? first_word(packet, (size_t)n) : NONSENSE;
+    if (word == MORE && n == (ssize_t)sizeof(packet))
+        word = NONSENSE;
+    low = word == MORE ? (int)n + 1 : 1;
     (void)setsockopt(connection->io.fd, SOL_SOCKET, SO_RCVLOWAT, &low,
                      sizeof(low));
-    if (!tls && (whole || n == (ssize_t)sizeof(packet)))
+    connection->greeted = word == REFUSAL || word == SPEAKS_TLS ||
+                          (word == CLEAR && !connection->mysql->tls);
+    if (connection->greeted)
+        return true;
+    if (word == NONSENSE) /* and it may be gone */
+        refused(connection, CR_CONNECTION_ERROR,
+                n < 0    ? strerror(errno)
+                : n == 0 ? "the server says nothing"
+                         : "the server speaks another protocol");
+    else if (word == CLEAR)
         without_tls(connection);
-    return tls;
+    return false;
 }
 
 static void connect_proceed(struct hf__mysql_connection *connection, int ready)
@@ -363,7 +378,7 @@ static void connect_proceed(struct hf__mysql_connection *connection, int ready)
     MYSQL *connected = NULL;
     int waits_for;
 
-    if (connection->mysql->tls && !connection->greeted) {
+    if (!connection->greeted) {
         if (!look_at_greeting(connection, ready))
             return;
         ready |= MYSQL_WAIT_WRITE; /* it may wait for that to be connected */

@@ -166,6 +166,10 @@ static void greet(struct packets *to)
                                                   : "5.5.5-10.11.9-MariaDB";
     unsigned can = 0xf7feU & ~0x800U; /* no TLS */
 
+    if (lie == FAKE_PROGRESS) {
+        put_error(to, 0xffff, "");
+        return;
+    }
     begin(to);
     put_number(to, 10, 1);
     put(to, version, strlen(version) + 1);

@@ -12,6 +12,7 @@ enum fake_lie {
     FAKE_ENDLESS_ROWS,    /* … and no end of them */
     FAKE_ENDLESS_RESULTS, /* done, and there is another result */
     FAKE_MANY_PARAMETERS, /* a statement has 5000 of them */
+    FAKE_PROGRESS,        /* before its first word: that it makes progress */
     FAKE_NO_VARIABLE,     /* of another make, and what we set is unknown */
     FAKE_RENEWS_NOTHING,  /* takes every lock, and fails every DO 1 */
 };

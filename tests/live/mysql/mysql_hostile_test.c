@@ -103,6 +103,20 @@ TEST(server, that_wants_more_values_than_we_have_gets_none)
     ASSERT_NE(client_try(client, "jobs", &err), 0);
 }
 
+/* It was the end of the process: libmariadb looks into the version, which it has
+ * not heard yet. */
+TEST(server, that_begins_with_anything_but_a_greeting_is_refused)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_RC(
+        hf_open(mysql_url(fake_start(FAKE_PROGRESS), "connect_timeout=500ms"),
+                NULL, &client, &err),
+        HF_EUNAVAILABLE, &err);
+    ASSERT_HAS(err.text, "speaks another protocol");
+}
+
 TEST(server, of_another_make_is_named)
 {
     hf_client *client;
