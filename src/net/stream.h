@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/loop.h"
-#include "error.h"
 
 struct hf__stream;
 struct hf__resolve;

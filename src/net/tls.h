@@ -9,7 +9,7 @@
 #define HF_NET_TLS_H
 
 #include "base/base.h"
-#include "error.h"
+#include "base/error.h"
 
 struct hf__tls_context; /* certificates: one per client */
 struct hf__tls;         /* one connection */

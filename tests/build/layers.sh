@@ -35,7 +35,7 @@ done
 for file in src/base/*.c src/base/*.h; do
     for included in $(sed -n 's/^#include "\(.*\)"/\1/p' "$file"); do
         case $included in
-        holdfast.h | error.h | base/*) ;;
+        holdfast.h | base/*) ;;
         *)
             echo "$file: base/ includes $included"
             bad=1
@@ -48,7 +48,7 @@ done
 for file in src/net/*.c src/net/*.h; do
     for included in $(sed -n 's/^#include "\(.*\)"/\1/p' "$file"); do
         case $included in
-        error.h | base/* | net/*) ;;
+        base/* | net/*) ;;
         *)
             echo "$file: net/ includes $included"
             bad=1
@@ -58,15 +58,19 @@ for file in src/net/*.c src/net/*.h; do
 done
 
 # Nobody includes an engine's headers but the engine.
-refuse "the core includes an engine" "engines/.*" src/*.c src/*.h
+refuse "the core includes an engine" "engines/[a-z]*/.*" src/core/*.[ch] src/api/*.[ch] \
+    src/config/*.[ch]
 # Engines know the contract, not the core. The wrappers are the exception: they
 # log, and a line goes through the client.
 refuse "an engine includes the core" \
-    "(client|gate|hold|keeper|reaper|monitor|request|teller|multi).h" \
+    "(api/.*|core/(client|gate|hold|keeper|leaving|monitor|callbacks)).h" \
     $(ls src/engines/*/*.[ch] | grep -v /wrap/)
 # The environment of a set-user-id program is its user's: nobody reads it.
-if grep -nE '(^|[^_a-z])getenv *\(' cli/*.c src/*.c src/*/*.c src/*/*/*.c; then
+if grep -nE '(^|[^_a-z])getenv *\(' cli/*.c src/*/*.c src/*/*/*.c; then
     echo "getenv: use secure_getenv"
     bad=1
 fi
+# The core does not know the public calls; config/ knows neither.
+refuse "the core includes a public call" "api/.*" src/core/*.[ch]
+refuse "config/ includes the core" "(api|core|engines)/.*" src/config/*.[ch]
 exit $bad

@@ -56,7 +56,7 @@ static void *rival_thread(void *arg)
     return NULL;
 }
 
-/* How late the telling may be because threads do not run at once. */
+/* How late the running may be because threads do not run at once. */
 enum { BUSY_MACHINE_MS = 2000 };
 
 /* Loses @hold to a rival, who must find it LOST; that is told, too. */

@@ -3,7 +3,7 @@
  * config_fuzz.c - key=value lines: what is accepted can be read back, copied
  * and resolved; what is not has a sentence.
  */
-#include "config.h"
+#include "config/config.h"
 
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* file_fuzz.c - INI files: all or nothing, and every error has its line. */
-#include "config.h"
+#include "config/config.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,8 +9,8 @@
 #ifndef HF_TESTS_FUZZ_CORE_H
 #define HF_TESTS_FUZZ_CORE_H
 
-#include "config.h"
-#include "engine.h"
+#include "config/config.h"
+#include "engines/engine.h"
 #include "fuzz.h"
 #include "net/stream.h"
 

@@ -10,10 +10,10 @@
 #include <ftw.h>
 #include <stdio.h>
 
-#include "client.h"
+#include "config/name.h"
+#include "core/client.h"
 #include "engines/local/local.h"
 #include "fuzz.h"
-#include "name.h"
 
 static hf_client *client;
 static struct hf__local *local;

@@ -4,7 +4,7 @@
  *
  * The input is two names, split at its first zero byte.
  */
-#include "name.h"
+#include "config/name.h"
 
 #include "fuzz.h"
 

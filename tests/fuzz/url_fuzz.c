@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* url_fuzz.c - URLs: what parses is whole, and its secrets are not shown. */
-#include "url.h"
+#include "config/url.h"
 
 #include "fuzz.h"
 

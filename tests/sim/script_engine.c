@@ -15,7 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "engines/engine.h"
 #include "server.h"
 #include "world.h"
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "client.h"
+#include "core/client.h"
 #include "event.h"
 #include "tempdir.h"
 #include "test.h"
@@ -295,9 +295,9 @@ static uint64_t waiting_in(hf_client *client)
 {
     uint64_t waiting;
 
-    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
     waiting = client->metrics.waiting;
-    hf__client_leave(client);
+    hf__monitor_leave(client);
     return waiting;
 }
 

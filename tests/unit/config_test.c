@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* config_test.c - keys, layers, hints, files, the environment. */
-#include "config.h"
+#include "config/config.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

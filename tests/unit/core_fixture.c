@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "monitor.h"
+#include "core/monitor.h"
 
 struct engine {
     struct hf__engine base;
@@ -184,10 +184,10 @@ static int test_query(struct hf__engine *self, struct hf__query *query,
     return note(CORE_QUERY, NULL, err);
 }
 
-static int test_farewell(struct hf__engine *self, struct hf__query *query,
-                         hf_error *err)
+static int test_finish(struct hf__engine *self, struct hf__query *query,
+                       hf_error *err)
 {
-    int rc = note(CORE_FAREWELL, NULL, err);
+    int rc = note(CORE_FINISH, NULL, err);
 
     if (rc == 0)
         hf__up_answer(self, query, 0, /* err= */ NULL);
@@ -220,7 +220,7 @@ static const struct hf__engine_ops standard_ops = {
     .list = test_query,
     .version_read = test_query,
     .version_commit = test_query,
-    .farewell = test_farewell,
+    .finish = test_finish,
     .flush = test_flush,
 };
 
@@ -357,9 +357,9 @@ void core_advance_ms(int64_t ms)
 
 #define INSIDE(statement)                                                      \
     do {                                                                       \
-        ASSERT_EQ(hf__client_enter_any(client, NULL), 0);                      \
+        ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);                     \
         statement;                                                             \
-        hf__client_leave(client);                                              \
+        hf__monitor_leave(client);                                             \
         ASSERT_GE(hf_dispatch(client), 0);                                     \
     } while (0)
 

@@ -9,7 +9,7 @@
 #ifndef HF_TESTS_CORE_FIXTURE_H
 #define HF_TESTS_CORE_FIXTURE_H
 
-#include "client.h"
+#include "core/client.h"
 #include "test.h"
 
 enum core_op {
@@ -20,7 +20,7 @@ enum core_op {
     CORE_RENEW,
     CORE_DOWNGRADE,
     CORE_QUERY,
-    CORE_FAREWELL,
+    CORE_FINISH,
     CORE_FLUSH,
     CORE_OPS
 };

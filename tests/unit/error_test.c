@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* error_test.c - codes, their texts, and the making of hf_error. */
-#include "error.h"
+#include "base/error.h"
 
+#include "core/log.h"
 #include "lib/test.h"
-#include "log.h"
 
 TEST(error, every_code_has_a_name_and_a_text)
 {

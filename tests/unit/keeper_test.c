@@ -145,12 +145,12 @@ TEST(keeper, what_a_check_has_called_lost_is_not_held_again)
     hold = take(&ask, 0, 0);
     core_advance_ms(2900);
     ticket = core_last(CORE_RENEW);
-    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
     core_stop_ms(100); /* inside, between the clock and the report */
     ASSERT_EQ(hf_check(hold), HF_LOST);
     struct hf__grant renewed = {.lease_ms = 3000, .sent_ns = ticket->sent_ns};
     hf__up_renewed(core_engine(), ticket, &renewed);
-    hf__client_leave(client);
+    hf__monitor_leave(client);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     core_advance_ms(0);
     ASSERT_EQ(events[n_events - 1], HF_LOST);
@@ -194,9 +194,9 @@ static void verify(struct hf__ticket *ticket)
     hf_client *client = ticket->gate->client;
     struct hf__grant renewed = {.lease_ms = 3000, .sent_ns = core_now_ns()};
 
-    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
     hf__up_renewed(core_engine(), ticket, &renewed);
-    hf__client_leave(client);
+    hf__monitor_leave(client);
 }
 
 TEST(keeper, a_verification_does_not_extend_the_claim_beyond_max_hold)
@@ -231,9 +231,9 @@ TEST(keeper, max_hold_ends_a_hold_that_has_no_lease)
     opts.max_hold_ms = 1500;
     opts.on_event = on_event;
     core_ask_with(&ask, "jobs", &opts);
-    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
     hf__up_granted(core_engine(), core_last(CORE_ACQUIRE), &grant);
-    hf__client_leave(client);
+    hf__monitor_leave(client);
     core_advance_ms(1499);
     ASSERT_EQ(hf_check(ask.hold), HF_HELD);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
@@ -250,9 +250,9 @@ static void lose_the_lease(struct hf__ticket *ticket)
     hf_client *client = ticket->gate->client;
     struct hf__grant renewed = {.lease_ms = 0, .sent_ns = core_now_ns()};
 
-    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
     hf__up_renewed(core_engine(), ticket, &renewed);
-    hf__client_leave(client);
+    hf__monitor_leave(client);
 }
 
 TEST(keeper, a_hold_that_needs_no_lease_any_more_does_not_end)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* metrics_test.c - counters, histograms, and their text. */
-#include "metrics.h"
+#include "core/metrics.h"
 
 #include "lib/test.h"
 

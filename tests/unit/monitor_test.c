@@ -105,8 +105,8 @@ TEST(monitor, what_is_asked_beside_one_who_is_on_its_way_out_goes_with_it)
     ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
     ASSERT_EQ(core_count(CORE_FLUSH), flushes);
     client->served = 0;
-    hf__client_enter_any(client, NULL);
-    hf__client_leave(client);
+    hf__monitor_enter_any(client, NULL);
+    hf__monitor_leave(client);
     ASSERT_EQ(core_count(CORE_FLUSH), flushes + 1);
     core_end(&ask);
 }
@@ -128,7 +128,7 @@ TEST(monitor, those_who_are_served_together_are_woken_by_one_call)
     shared = core_open("");
     core_world()->unpark = count_unpark;
     unparks = 0;
-    hf__client_enter_any(shared, NULL);
+    hf__monitor_enter_any(shared, NULL);
     for (uint32_t i = 0; i < 3; i++) {
         hf__waiter_init(&waiters[i]);
         hf__list_append(&shared->waiters, &waiters[i].link);
@@ -138,7 +138,7 @@ TEST(monitor, those_who_are_served_together_are_woken_by_one_call)
     }
     ASSERT_EQ(shared->served, 3);
     shared->served = 0;
-    hf__client_leave(shared);
+    hf__monitor_leave(shared);
     ASSERT_EQ(unparks, 1);
     ASSERT_EQ(unparked, 7);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* name_test.c - what may be a name, its encoding and its hash. */
-#include "name.h"
+#include "config/name.h"
 
 #include "lib/test.h"
 

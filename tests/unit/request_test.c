@@ -342,7 +342,7 @@ TEST(shutdown, by_close_says_farewell_to_the_engine)
 {
     (void)core_open("");
     core_close();
-    ASSERT_EQ(core_count(CORE_FAREWELL), 1);
+    ASSERT_EQ(core_count(CORE_FINISH), 1);
 }
 
 TEST(shutdown, by_close_says_no_farewell_to_an_engine_that_does_not_answer)
@@ -355,7 +355,7 @@ TEST(shutdown, by_close_says_no_farewell_to_an_engine_that_does_not_answer)
     before_ns = core_now_ns();
     core_close();
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
-    ASSERT_EQ(core_count(CORE_FAREWELL), 0);
+    ASSERT_EQ(core_count(CORE_FINISH), 0);
     ASSERT_EQ((core_now_ns() - before_ns) / HF_MS, 3000);
     core_end(&ask);
 }

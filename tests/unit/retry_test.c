@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "retry.h"
+#include "core/retry.h"
 
 #include "base/world.h"
 #include "test.h"

@@ -246,10 +246,10 @@ static int release_in_doubt(int64_t after_ms)
     (void)core_take(&ask, "jobs", 3, 1);
     ticket = core_last(CORE_ACQUIRE);
     hf__waiter_init(&waiter);
-    ASSERT_EQ(hf__client_enter_any(client, NULL), 0);
+    ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
     hf__hold_part(ask.hold, HF_RELEASED);
     (void)hf__gate_release(ticket, &waiter);
-    hf__client_leave(client);
+    hf__monitor_leave(client);
     core_unknown(ticket);
     core_advance_ms(after_ms);
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
@@ -322,7 +322,7 @@ TEST(reaper, closing_does_not_open_a_lost_lock_in_its_lock_delay)
     core_close();
     ASSERT_EQ(core_now_ns(), closed_ns); /* nothing to wait for */
     ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
-    ASSERT_EQ(core_count(CORE_FAREWELL), 0);
+    ASSERT_EQ(core_count(CORE_FINISH), 0);
 }
 
 TEST(query, a_commit_without_an_answer_is_unknown)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* url_test.c - URLs taken apart, and what is said about bad ones. */
-#include "url.h"
+#include "config/url.h"
 
 #include "lib/test.h"
 

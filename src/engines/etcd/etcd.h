@@ -17,7 +17,7 @@
 #ifndef HF_ETCD_ETCD_H
 #define HF_ETCD_ETCD_H
 
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/etcd/grpc.h"
 #include "engines/etcd/messages.h"
 
@@ -172,8 +172,8 @@ struct hf__etcd {
 
     /* lease.c */
     struct hf__etcd_lease leases[HF__ETCD_LEASES];
-    struct hf__query *farewell; /* while leases are revoked */
-    uint32_t revoking;          /* how many are not yet */
+    struct hf__query *finish; /* while leases are revoked */
+    uint32_t revoking;        /* how many are not yet */
 
     /* tickets.c, wait.c */
     struct hf__ticket *tickets[HF__ETCD_BUCKETS];
@@ -337,7 +337,7 @@ void hf__etcd_lease_hold(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 /* The timer: start what is planned; when is the next? */
 int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns);
 /* Before closing: revoke them all. */
-hf__engine_query_fn hf__etcd_lease_farewell;
+hf__engine_query_fn hf__etcd_lease_finish;
 
 /* ---- tickets.c, acquire.c, release.c ------------------------------------------------------------ */
 

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/name.h"
 #include "engines/etcd/etcd.h"
-#include "name.h"
 
 /* ---- reading queues ---------------------------------------------------- */
 

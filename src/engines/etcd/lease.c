@@ -319,7 +319,7 @@ int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns)
 static void revoked(struct hf__etcd *etcd)
 {
     if (--etcd->revoking == 0)
-        hf__up_answer(&etcd->base, HF_STEAL(etcd->farewell), 0,
+        hf__up_answer(&etcd->base, HF_STEAL(etcd->finish), 0,
                       /* err= */ NULL);
 }
 
@@ -344,13 +344,13 @@ static void revoke(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
     lease->id = 0;
 }
 
-int hf__etcd_lease_farewell(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err)
+int hf__etcd_lease_finish(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err)
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
 
     (void)err;
-    etcd->farewell = query;
+    etcd->finish = query;
     etcd->revoking = 1; /* this call itself */
     for (size_t i = 0; i < HF__ETCD_LEASES; i++) {
         if (etcd->leases[i].id != 0)

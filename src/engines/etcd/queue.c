@@ -21,9 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/name.h"
+#include "engines/common/holder.h"
 #include "engines/etcd/etcd.h"
-#include "name.h"
-#include "who.h"
 
 /* ---- keys -------------------------------------------------------------- */
 
@@ -359,12 +359,12 @@ void hf__etcd_queue_read_record(const struct hf__etcd_entry *entry,
         info->note = "";
         return;
     }
-    if (sscanf(hf__who_line(&at), "hf1 %*c %*d %lld %lld", &ttl_ms,
+    if (sscanf(hf__holder_line(&at), "hf1 %*c %*d %lld %lld", &ttl_ms,
                &asked_ms) == 2) {
-        info->since_ms = hf__who_age_ms(asked_ms);
+        info->since_ms = hf__holder_age_ms(asked_ms);
         info->lease_ms = ttl_ms;
     }
-    hf__who_read(&at, info);
+    hf__holder_read(&at, info);
 }
 
 void hf__etcd_queue_read_holder(const struct hf__etcd_entry *entry, char *to,
@@ -377,5 +377,5 @@ void hf__etcd_queue_read_holder(const struct hf__etcd_entry *entry, char *to,
     if (info.pid == 0)
         (void)snprintf(to, size, "%s", info.owner);
     else
-        hf__who_name(&info, to, size);
+        hf__holder_name(&info, to, size);
 }

@@ -30,8 +30,8 @@
  * "Buried" (life.c): no thread of it can still be running. A private block must
  * not be written by two.
  */
+#include "base/error.h"
 #include "engines/local/store.h"
-#include "error.h"
 
 /* ---- the checksum ------------------------------------------------------ */
 

@@ -19,7 +19,7 @@
  */
 #include "engines/local/change.h"
 
-#include "error.h"
+#include "base/error.h"
 
 /* Wake whom the change concerns. The first in line last: he watches us, so if
  * we die on the way he wakes the others again. */

@@ -25,9 +25,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "config/name.h"
 #include "engines/local/directory.h"
-#include "error.h"
-#include "name.h"
 
 static const struct hf__place_roots machine = {
     .system = "/run/holdfast",

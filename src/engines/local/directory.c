@@ -26,7 +26,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define LOCK_WAIT_NS (100 * HF_MS)
 /* A hundred processes that come at once and look every millisecond leave the

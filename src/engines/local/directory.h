@@ -5,8 +5,8 @@
 
 #include <limits.h>
 
+#include "config/url.h"
 #include "engines/local/store.h"
-#include "url.h"
 
 enum hf__place_kind {
     HF__PLACE_NAMED,  /* by the URL */

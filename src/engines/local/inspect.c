@@ -15,9 +15,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "config/name.h"
 #include "engines/local/local.h"
-#include "error.h"
-#include "name.h"
 
 /* ---- list -------------------------------------------------------------- */
 

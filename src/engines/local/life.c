@@ -32,7 +32,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define BURIAL_NS (2 * HF_SECOND)
 /* dead_ns of a client that ended in order: no thread of it is left. */

@@ -31,8 +31,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "name.h"
+#include "base/error.h"
+#include "config/name.h"
 
 /* ---- open, connect, close ---------------------------------------------- */
 

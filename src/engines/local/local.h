@@ -3,7 +3,7 @@
 #ifndef HF_LOCAL_LOCAL_H
 #define HF_LOCAL_LOCAL_H
 
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/local/change.h"
 #include "engines/local/directory.h"
 #include "engines/local/life.h"

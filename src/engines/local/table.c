@@ -28,8 +28,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "engines/local/directory.h"
-#include "error.h"
 
 static const char magic[8] = {'h', 'o', 'l', 'd', 'f', 'a', 's', 't'};
 static const char file_name[] = "table";

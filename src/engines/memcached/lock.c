@@ -26,8 +26,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "config/name.h"
 #include "engines/memcached/memcached.h"
-#include "name.h"
 
 enum {
     KEY_MAX = 250,

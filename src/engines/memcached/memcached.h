@@ -10,7 +10,7 @@
 #ifndef HF_MEMCACHED_MEMCACHED_H
 #define HF_MEMCACHED_MEMCACHED_H
 
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/memcached/meta.h"
 #include "net/stream.h"
 

@@ -6,7 +6,7 @@
 #include <mysql.h>
 
 #include "base/dynlib.h"
-#include "error.h"
+#include "base/error.h"
 
 #define HF__FROM_MARIADB(X)                                                    \
     X(mysql_server_init)                                                       \

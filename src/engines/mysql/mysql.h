@@ -20,7 +20,7 @@
 #define HF_MYSQL_MYSQL_H
 
 #include "base/buf.h"
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/mysql/library.h"
 #include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"

@@ -20,7 +20,7 @@
 #define HF_POSTGRES_POSTGRES_H
 
 #include "base/buf.h"
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/postgres/answer.h"
 #include "engines/sql/dialect.h"
 #include "engines/sql/pool.h"

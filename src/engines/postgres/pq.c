@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "error.h"
+#include "base/error.h"
 
 HF__DYNLIB_NOTE(pq, "postgresql", "suggested", "\"" HF__PQ_FILE "\"");
 

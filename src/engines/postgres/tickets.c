@@ -7,8 +7,8 @@
  * names that share them (marks.c). Both are part of what the clients of one
  * database agree on.
  */
+#include "config/name.h"
 #include "engines/postgres/postgres.h"
-#include "name.h"
 
 void hf__postgres_tickets_init(struct hf__postgres *postgres)
 {

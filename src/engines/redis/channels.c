@@ -12,8 +12,8 @@
  * whoever looks again on a new one subscribes first. A message that was lost in
  * between is found by that look.
  */
+#include "config/name.h"
 #include "engines/redis/redis.h"
-#include "name.h"
 
 struct hf__redis_channel {
     struct hf__redis_channel *next;

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/name.h"
 #include "engines/redis/redis.h"
-#include "name.h"
 
 /* ---- answers ----------------------------------------------------------- */
 

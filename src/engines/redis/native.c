@@ -26,8 +26,8 @@
  */
 #include <stdlib.h>
 
+#include "config/name.h"
 #include "engines/redis/redis.h"
-#include "name.h"
 
 #define BASED_NS (300 * HF_SECOND)
 /* Nor by more than so many µs: the server's memory of the last token ends when

@@ -16,7 +16,7 @@
 #ifndef HF_REDIS_REDIS_H
 #define HF_REDIS_REDIS_H
 
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/redis/resp.h"
 #include "engines/redis/scripts.h"
 #include "engines/redis/slot.h"

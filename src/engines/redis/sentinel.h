@@ -3,9 +3,9 @@
 #ifndef HF_REDIS_SENTINEL_H
 #define HF_REDIS_SENTINEL_H
 
+#include "config/url.h"
 #include "engines/redis/resp.h"
 #include "net/stream.h"
-#include "url.h"
 
 struct hf__redis;
 struct hf__sentinels;

@@ -16,9 +16,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "config/name.h"
+#include "engines/common/holder.h"
 #include "engines/redis/redis.h"
-#include "name.h"
-#include "who.h"
 
 void hf__redis_put_digits(char *to, uint64_t number, size_t width)
 {
@@ -190,7 +190,7 @@ void hf__redis_record_read(const char *record, size_t len,
     if (texts > 0)
         memcpy(copy, record + HF__RECORD_TEXTS, texts);
     copy[texts] = '\0';
-    hf__who_read(&at, info);
+    hf__holder_read(&at, info);
     info->alive = 2;
     if (len < HF__RECORD_TEXTS)
         return;
@@ -208,7 +208,7 @@ void hf__redis_record_holder(const char *record, size_t len, char *to,
     hf_lock_info info = {0};
 
     hf__redis_record_read(record, len, copy, &info);
-    hf__who_name(&info, to, size);
+    hf__holder_name(&info, to, size);
 }
 
 /* ---- the table --------------------------------------------------------- */

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/retry.h"
 #include "engines/redlock/redlock.h"
-#include "retry.h"
 
 static struct hf__redlock_node *node_of(struct hf__redis *redis)
 {

@@ -14,7 +14,7 @@
 #ifndef HF_REDLOCK_REDLOCK_H
 #define HF_REDLOCK_REDLOCK_H
 
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/redis/redis.h"
 #include "engines/redlock/quorum.h"
 

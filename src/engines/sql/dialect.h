@@ -9,7 +9,7 @@
 #define HF_SQL_DIALECT_H
 
 #include "base/buf.h"
-#include "engine.h"
+#include "engines/engine.h"
 
 enum {
     HF__SQL_UUID = 37,        /* with its end, as all of these */

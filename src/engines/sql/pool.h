@@ -16,9 +16,9 @@
 #ifndef HF_SQL_POOL_H
 #define HF_SQL_POOL_H
 
+#include "base/error.h"
 #include "base/list.h"
-#include "config.h"
-#include "error.h"
+#include "config/config.h"
 
 struct hf__sql_pool;
 struct hf__sql_want;

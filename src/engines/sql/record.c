@@ -7,7 +7,7 @@
  */
 #include "engines/sql/record.h"
 
-#include "who.h"
+#include "engines/common/holder.h"
 
 void hf__sql_record_put(struct hf__buf *to, const struct hf__engine_host *host,
                         const struct hf__ticket *ticket)
@@ -31,7 +31,7 @@ void hf__sql_record_read(const char *record, size_t len,
     if (len > 0)
         memcpy(copy, record, len);
     copy[len] = '\0';
-    hf__who_read(&at, info);
+    hf__holder_read(&at, info);
     info->alive = 2;
 }
 
@@ -42,5 +42,5 @@ void hf__sql_record_holder(const char *record, size_t len, char *to,
     hf_lock_info info = {0};
 
     hf__sql_record_read(record, len, copy, &info);
-    hf__who_name(&info, to, size);
+    hf__holder_name(&info, to, size);
 }

@@ -7,7 +7,7 @@
 #define HF_SQL_RECORD_H
 
 #include "base/buf.h"
-#include "engine.h"
+#include "engines/engine.h"
 
 enum { HF__SQL_TEXTS = 1024 };
 

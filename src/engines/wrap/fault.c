@@ -22,7 +22,7 @@
  * Failure: a taking whose withdrawal fails is tried again every 100 ms. One
  * timer serves all delays; without memory for it, open() fails.
  */
-#include "client.h"
+#include "core/client.h"
 #include "engines/wrap/fault_script.h"
 #include "engines/wrap/wrap.h"
 
@@ -114,8 +114,8 @@ static void arm(struct fault *self)
     if (due_ns == HF_NEVER)
         hf__timer_stop(self->wrap.base.host->loop, &self->timer);
     else
-        hf__client_timer(hf__wrap_client(&self->wrap.base), &self->timer,
-                         due_ns);
+        hf__monitor_timer(hf__wrap_client(&self->wrap.base), &self->timer,
+                          due_ns);
 }
 
 static struct fault_ticket *first_due(struct fault *self, int64_t now_ns)
@@ -453,7 +453,7 @@ static int fault_open(struct hf__engine *engine, hf_error *err)
         return rc;
     if (!self->script.seeded)
         self->script.random = hf__random_below(UINT64_MAX);
-    rc = hf__client_timer_user(hf__wrap_client(engine));
+    rc = hf__monitor_timer_user(hf__wrap_client(engine));
     if (rc != 0)
         return hf__fail(err, rc, "fault: out of memory");
     self->timer_reserved = true;
@@ -466,7 +466,7 @@ static void fault_close(struct hf__engine *engine, bool forked)
 
     if (self->timer_reserved) {
         hf__timer_stop(engine->host->loop, &self->timer);
-        hf__client_timer_user_gone(hf__wrap_client(engine));
+        hf__monitor_timer_user_gone(hf__wrap_client(engine));
     }
     hf__wrap_close(engine, forked);
 }
@@ -679,7 +679,7 @@ const struct hf__engine_ops hf__engine_fault = {
     .version_commit = fault_version_commit,
     .doctor = fault_doctor,
     .connection = fault_connection,
-    .farewell = hf__wrap_farewell,
+    .finish = hf__wrap_finish,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

@@ -31,8 +31,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "config.h"
-#include "error.h"
+#include "base/error.h"
+#include "config/config.h"
 
 #define BIT(call) (UINT32_C(1) << (call))
 

@@ -21,7 +21,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "client.h"
+#include "core/client.h"
 #include "engines/wrap/wrap.h"
 
 struct trace {
@@ -183,7 +183,7 @@ TRACE_QUERY(version_read, "version_read")
 TRACE_QUERY(version_commit, "version_commit")
 TRACE_QUERY(doctor, "doctor")
 TRACE_QUERY(connection, "connection")
-TRACE_QUERY(farewell, "farewell")
+TRACE_QUERY(finish, "finish")
 
 /* ---- reports up --------------------------------------------------------- */
 
@@ -334,7 +334,7 @@ const struct hf__engine_ops hf__engine_trace = {
     .version_commit = trace_version_commit,
     .doctor = trace_doctor,
     .connection = trace_connection,
-    .farewell = trace_farewell,
+    .finish = trace_finish,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

@@ -27,7 +27,7 @@ static void narrow(struct hf__engine_ops *ops,
     NARROW(version_commit);
     NARROW(doctor);
     NARROW(connection);
-    NARROW(farewell);
+    NARROW(finish);
     NARROW(wait);
     NARROW(attend);
     NARROW(kick);
@@ -124,10 +124,10 @@ int hf__wrap_connection(struct hf__engine *engine, struct hf__query *query,
     return engine->inner->ops->connection(engine->inner, query, err);
 }
 
-int hf__wrap_farewell(struct hf__engine *engine, struct hf__query *query,
-                      hf_error *err)
+int hf__wrap_finish(struct hf__engine *engine, struct hf__query *query,
+                    hf_error *err)
 {
-    return engine->inner->ops->farewell(engine->inner, query, err);
+    return engine->inner->ops->finish(engine->inner, query, err);
 }
 
 void hf__wrap_wait(struct hf__engine *engine, int64_t until_ns)

@@ -10,7 +10,7 @@
 #ifndef HF_WRAP_WRAP_H
 #define HF_WRAP_WRAP_H
 
-#include "engine.h"
+#include "engines/engine.h"
 
 extern const struct hf__engine_up hf__trace_up;
 extern const struct hf__engine_up hf__fault_up;
@@ -48,8 +48,8 @@ int hf__wrap_doctor(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err);
 int hf__wrap_connection(struct hf__engine *engine, struct hf__query *query,
                         hf_error *err);
-int hf__wrap_farewell(struct hf__engine *engine, struct hf__query *query,
-                      hf_error *err);
+int hf__wrap_finish(struct hf__engine *engine, struct hf__query *query,
+                    hf_error *err);
 void hf__wrap_wait(struct hf__engine *engine, int64_t until_ns);
 void hf__wrap_attend(struct hf__engine *engine);
 void hf__wrap_kick(struct hf__engine *engine);

@@ -15,9 +15,9 @@
  */
 #include <stdlib.h>
 
+#include "config/name.h"
+#include "engines/common/holder.h"
 #include "engines/zookeeper/zookeeper.h"
-#include "name.h"
-#include "who.h"
 
 enum what { LIST, CHECK, BREAK };
 
@@ -183,7 +183,7 @@ static void add_row(struct hf__query *query, uint32_t place,
             ? HF_HOLDER
             : HF_WAITER;
     row.slots = row.mode == HF_SLOT && row.slots != INT32_MAX ? row.slots : 0;
-    row.since_ms = hf__who_age_ms(stat->ctime_ms);
+    row.since_ms = hf__holder_age_ms(stat->ctime_ms);
     if (row.role == HF_WAITER) {
         row.place = ++job->waiters;
         row.token = 0;

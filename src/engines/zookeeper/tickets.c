@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/name.h"
+#include "engines/common/holder.h"
 #include "engines/zookeeper/zookeeper.h"
-#include "name.h"
-#include "who.h"
 
 /* Room behind the ID for a line of a semaphore, the longest marker, a sign, ten
  * digits. */
@@ -261,12 +261,12 @@ bool hf__zk_record_read(struct hf__jute_text data, char copy[HF__ZK_TEXTS],
             row->host = copy;
         return false;
     }
-    (void)hf__who_line(&at);
-    hf__who_read(&at, row);
-    row->slots = (int32_t)strtol(hf__who_line(&at), NULL, 10);
-    row->lease_ms = strtoll(hf__who_line(&at), NULL, 10);
-    token = strtoull(hf__who_line(&at), NULL, 10);
+    (void)hf__holder_line(&at);
+    hf__holder_read(&at, row);
+    row->slots = (int32_t)strtol(hf__holder_line(&at), NULL, 10);
+    row->lease_ms = strtoll(hf__holder_line(&at), NULL, 10);
+    token = strtoull(hf__holder_line(&at), NULL, 10);
     if (token != 0)
         row->token = token;
-    return strcmp(hf__who_line(&at), "held") == 0;
+    return strcmp(hf__holder_line(&at), "held") == 0;
 }

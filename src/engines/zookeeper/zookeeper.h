@@ -18,7 +18,7 @@
 #ifndef HF_ZOOKEEPER_ZOOKEEPER_H
 #define HF_ZOOKEEPER_ZOOKEEPER_H
 
-#include "engine.h"
+#include "engines/engine.h"
 #include "engines/zookeeper/contend.h"
 #include "engines/zookeeper/jute.h"
 #include "engines/zookeeper/proof.h"

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* multi.h - several names as one hold. */
+#ifndef HF_MULTI_H
+#define HF_MULTI_H
+
+#include "core/hold.h"
+
+/* hf_release() of one hold, with the monitor; the reference stays. */
+int hf__hold_release(hf_hold *hold);
+/* The same of a multi-lock, all of it: HF_ELOST if a member was lost. */
+int hf__multi_release(hf_hold *hold);
+/* With the monitor: the last reference goes; let go of every member. */
+void hf__multi_let_go(hf_hold *hold);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * callbacks.c - run the host's callbacks, on nobody else's time.
+ *
+ * A callback never runs with the monitor held, and never on a thread that is
+ * inside a blocking call of ours: that caller may hold a mutex the callback
+ * wants. Nor on the background thread, whose renewals a slow callback would
+ * stop. So there is one more thread, the callbacks, made when the first callback
+ * is registered; or the host's own, in hf_dispatch(), once it has asked for
+ * hf_event_fd().
+ *
+ * A callback is what is to be told about one hold or request. It is listed with
+ * the monitor held, prepared (what is to be said is taken) with the monitor
+ * held, and told without. Whoever ends a hold or a request hushes its callback
+ * first: after that nothing is told about it any more, and a running under way
+ * has returned, unless it is the running itself that ends it.
+ */
+#include "core/callbacks.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/client.h"
+#include "core/monitor.h"
+
+void hf__callbacks_init(struct hf__callbacks *callbacks)
+{
+    hf__list_init(&callbacks->pending);
+    hf__list_init(&callbacks->cancelling);
+    callbacks->announce_fd = -1;
+}
+
+static void announce(hf_client *client)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+
+    if (callbacks->dispatcher != 0)
+        return; /* it looks again before it ends */
+    if (client->settings.drive == HF__DRIVE_APP) {
+        hf__loop_kick(&client->loop);
+    } else if (callbacks->dispatched) {
+        hf__fd_signal(callbacks->announce_fd);
+    } else {
+        atomic_store_explicit(&callbacks->word, 1, memory_order_release);
+        hf__monitor_wake_word(client, &callbacks->word);
+    }
+}
+
+void hf__callbacks_add(hf_client *client, struct hf__callback *callback)
+{
+    if (callback->listed)
+        return;
+    callback->listed = true;
+    if (hf__list_empty(&client->callbacks.pending))
+        announce(client);
+    hf__list_append(&client->callbacks.pending, &callback->link);
+}
+
+void hf__callbacks_cancel(hf_client *client, struct hf__callback *callback)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+
+    if (HF_LIKELY(!callback->listed && callbacks->running != callback))
+        return;
+    if (callback->listed) {
+        hf__list_remove(&callback->link);
+        callback->listed = false;
+    }
+    while (callbacks->running == callback &&
+           callbacks->running_thread != hf__world->self()) {
+        struct hf__waiter waiter;
+
+        hf__waiter_init(&waiter);
+        hf__list_append(&callbacks->cancelling, &waiter.watch);
+        hf__monitor_sleep(client, &waiter);
+    }
+}
+
+static void tell_one(hf_client *client, struct hf__callback *callback)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+
+    hf__list_remove(&callback->link);
+    callback->listed = false;
+    callback->prepare(callback);
+    callbacks->running = callback;
+    callbacks->running_thread = hf__world->self();
+    hf__monitor_unlock(client);
+    callback->tell(callback); /* which may free what it is about */
+    hf__monitor_lock(client);
+    callbacks->running = NULL;
+    HF_LIST_EACH(&callbacks->cancelling, link) {
+        hf__waiter_done(client, HF_CONTAINER_OF(link, struct hf__waiter, watch),
+                        0);
+    }
+}
+
+/* Tell what there is, not what comes of it: a callback that asks again, and
+ * gets it at once, would keep us here for ever. */
+static int run(hf_client *client)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+    struct hf__list pending;
+    int told = 0;
+
+    hf__list_take(&pending, &callbacks->pending);
+    while (!hf__list_empty(&pending)) {
+        tell_one(client, HF_CONTAINER_OF(hf__list_first(&pending),
+                                         struct hf__callback, link));
+        told++;
+    }
+    return told;
+}
+
+int hf__callbacks_dispatch(hf_client *client)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+    bool first = callbacks->dispatcher == 0;
+    int told = 0;
+
+    if (first)
+        callbacks->dispatcher = hf__world->self();
+    if (client->settings.drive == HF__DRIVE_APP)
+        hf__monitor_look(client);
+    if (callbacks->announce_fd >= 0)
+        hf__fd_drain(callbacks->announce_fd);
+    /* Of two threads one tells, and the other finds nothing to do. */
+    if (first && !callbacks->running)
+        told = run(client);
+    if (first) {
+        callbacks->dispatcher = 0;
+        if (!hf__list_empty(&callbacks->pending))
+            announce(client);
+    }
+    return told;
+}
+
+static void teller_main(void *arg)
+{
+    hf_client *client = arg;
+    struct hf__callbacks *callbacks = &client->callbacks;
+
+    hf__monitor_lock(client);
+    for (;;) {
+        while (!callbacks->dispatched && !hf__list_empty(&callbacks->pending))
+            (void)run(client); /* also what the close has ended */
+        if (callbacks->stop)
+            break;
+        atomic_store_explicit(&callbacks->word, 0, memory_order_relaxed);
+        hf__monitor_unlock(client);
+        hf__world->park(&callbacks->word, 0, HF_ANYBODY, HF_NEVER);
+        hf__monitor_lock(client);
+    }
+    hf__monitor_unlock(client);
+}
+
+int hf__callbacks_need(hf_client *client, hf_error *err)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+    int rc;
+
+    if (callbacks->thread || callbacks->dispatched ||
+        client->settings.drive == HF__DRIVE_APP)
+        return 0;
+    rc = hf__world->thread_start(&callbacks->thread, "holdfast-tell",
+                                 teller_main, client);
+    if (rc != 0)
+        return hf__fail(err, rc, "cannot start the thread for callbacks");
+    return 0;
+}
+
+int hf__callbacks_dispatch_fd(hf_client *client, hf_error *err)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+
+    if (callbacks->announce_fd < 0)
+        callbacks->announce_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (callbacks->announce_fd < 0)
+        return hf__fail_engine(err, HF_ENOMEM, errno,
+                               "no descriptor left: raise the limit "
+                               "(ulimit -n)");
+    callbacks->dispatched = true;
+    if (!hf__list_empty(&callbacks->pending))
+        announce(client);
+    return callbacks->announce_fd;
+}
+
+void hf__callbacks_stop(hf_client *client)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+
+    if (!callbacks->thread)
+        return;
+    hf__monitor_lock(client);
+    callbacks->stop = true;
+    atomic_store_explicit(&callbacks->word, 1, memory_order_release);
+    hf__monitor_unlock(client);
+    hf__world->unpark(&callbacks->word, HF_ANYBODY);
+    hf__world->thread_join(callbacks->thread);
+    callbacks->thread = NULL;
+}
+
+void hf__callbacks_release(struct hf__callbacks *callbacks)
+{
+    if (callbacks->announce_fd >= 0)
+        (void)close(callbacks->announce_fd);
+    callbacks->announce_fd = -1;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.c - lines for the host's log hook.
+ *
+ * The library itself never prints. A host that wants to hear sets a hook
+ * before the first client is opened; until then the level is "nothing", and a
+ * line costs one relaxed load.
+ *
+ * Failure: a line too long is cut between two characters. Newlines and other
+ * control characters inside (a server's message) become spaces, so one call is
+ * one line in whatever log the host keeps.
+ */
+#include "core/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { SILENT = -1, LINE = 512, SCRATCH = 2 * LINE };
+
+static _Atomic int log_level = SILENT;
+static hf_log_cb *_Atomic log_hook;
+static void *_Atomic log_ctx;
+
+void hf_set_log(hf_log_cb *log, int level, void *ctx)
+{
+    atomic_store_explicit(&log_level, SILENT, memory_order_relaxed);
+    atomic_store_explicit(&log_ctx, ctx, memory_order_release);
+    atomic_store_explicit(&log_hook, log, memory_order_release);
+    atomic_store_explicit(&log_level, log ? level : SILENT,
+                          memory_order_release);
+}
+
+bool hf__log_on(int level)
+{
+    return level <= atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+static void make_one_line(char *text)
+{
+    for (char *c = text; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+    }
+}
+
+void hf__log(int level, const char *format, ...)
+{
+    char text[SCRATCH];
+    char line[LINE];
+    hf_log_cb *hook;
+    va_list args;
+
+    if (!hf__log_on(level))
+        return;
+    hook = atomic_load_explicit(&log_hook, memory_order_acquire);
+    if (!hook)
+        return;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    hf__text_copy(line, sizeof(line), text);
+    make_one_line(line);
+    hook(level, line, atomic_load_explicit(&log_ctx, memory_order_acquire));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Who holds a lock, from the lines that engines keep. */
+#include "engines/common/holder.h"
+
+#include "base/world.h"
+#include "test.h"
+
+static hf_lock_info read_who(const char *text)
+{
+    static char copy[128];
+    hf_lock_info info = {0};
+    char *at = copy;
+
+    hf__text_copy(copy, sizeof(copy), text);
+    hf__holder_read(&at, &info);
+    return info;
+}
+
+TEST(who, has_host_process_owner_and_note)
+{
+    hf_lock_info info = read_who("db1\n4211\nworker\nvacuum");
+    char name[64];
+
+    ASSERT_STREQ(info.host, "db1");
+    ASSERT_EQ(info.pid, 4211);
+    ASSERT_STREQ(info.owner, "worker");
+    ASSERT_STREQ(info.note, "vacuum");
+    hf__holder_name(&info, name, sizeof(name));
+    ASSERT_STREQ(name, "db1:4211 (worker), \"vacuum\"");
+}
+
+TEST(who, without_a_note_has_no_quotes)
+{
+    hf_lock_info info = read_who("db1\n4211\nworker\n");
+    char name[64];
+
+    hf__holder_name(&info, name, sizeof(name));
+    ASSERT_STREQ(name, "db1:4211 (worker)");
+}
+
+TEST(who, an_age_is_never_below_zero_whatever_a_record_says)
+{
+    int64_t now_ms = hf__world->wall_us() / 1000;
+
+    ASSERT_GE(hf__holder_age_ms(now_ms - 5), 5);
+    ASSERT_EQ(hf__holder_age_ms(now_ms + 60000), 0);
+    ASSERT_EQ(hf__holder_age_ms(INT64_MAX), 0);
+    ASSERT_EQ(hf__holder_age_ms(INT64_MIN), -1);
+    ASSERT_GT(hf__holder_age_ms(0), 0);
+}
+
+TEST(who, that_ends_early_or_is_none_is_empty_from_there)
+{
+    hf_lock_info info = read_who("db1\nnobody");
+    char name[8];
+
+    ASSERT_STREQ(info.host, "db1");
+    ASSERT_EQ(info.pid, 0);
+    ASSERT_STREQ(info.owner, "");
+    ASSERT_STREQ(info.note, "");
+    hf__holder_name(&info, name, sizeof(name));
+    ASSERT_STREQ(name, "db1:0 (");
+    ASSERT_STREQ(read_who("").host, "");
+}
