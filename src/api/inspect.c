@@ -3,300 +3,22 @@
  * inspect.c - questions about locks in general: who holds what, is this token
  * current, take it away, what is the server's configuration.
  *
- * A question is a query: allocated, handed to the engine, waited for up to
- * io_timeout. The rows of its answer are collected with the monitor held and
- * given to the caller's callback after it is left, so the callback may call
- * anything. A query whose caller has given up stays in the client's list until
- * the engine answers, and is freed then.
+ * The rows of an answer go to the caller's callback after the monitor is left,
+ * so the callback may call anything.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/inspect.h"
-#include "config/name.h"
 #include "core/client.h"
-
-/* One row, with its texts behind it. */
-struct row {
-    union {
-        hf_lock_info lock;
-        hf_finding finding;
-    } is;
-    size_t number; /* in the order in which the engine gave them */
-    char texts[];
-};
-
-struct rows {
-    struct row **at;
-    size_t n;
-    size_t size;
-    size_t bytes; /* of all rows together */
-};
-
-/* No honest store has more: a server that goes on is cut off. */
-#define ROWS_MAX ((size_t)1000000)
-#define BYTES_MAX ((size_t)256 << 20)
-
-/* ---- rows --------------------------------------------------------------- */
-
-/* A row with @room bytes of texts; NULL with *ret_rc set. */
-static struct row *new_row(struct hf__query *query, size_t room, int *ret_rc)
-{
-    struct rows *rows = query->rows;
-    struct row *row = NULL;
-
-    *ret_rc = HF_ENOSPACE;
-    rows->bytes += sizeof(*row) + room;
-    if (rows->n < ROWS_MAX && rows->bytes <= BYTES_MAX) {
-        row = hf__malloc(sizeof(*row) + room);
-        *ret_rc = HF_ENOMEM;
-    }
-    return row;
-}
-
-static int keep_row(struct hf__query *query, struct row *row)
-{
-    struct rows *rows = query->rows;
-
-    if (rows->n == rows->size) {
-        size_t size = rows->size ? rows->size * 2 : 32;
-        struct row **at = hf__realloc(rows->at, size * sizeof(struct row *));
-
-        if (!at) {
-            hf__free(row);
-            return HF_ENOMEM;
-        }
-        rows->at = at;
-        rows->size = size;
-    }
-    row->number = rows->n;
-    rows->at[rows->n++] = row;
-    return 0;
-}
-
-static const char *put_text(char **to, const char *text)
-{
-    size_t len = strlen(text ? text : "") + 1;
-    char *at = *to;
-
-    memcpy(at, text ? text : "", len);
-    *to += len;
-    return at;
-}
-
-static size_t room_for(const char *text)
-{
-    return strlen(text ? text : "") + 1;
-}
-
-int hf__query_add_lock(struct hf__query *query, const hf_lock_info *info)
-{
-    int rc;
-    struct row *row = new_row(query,
-                              room_for(info->name) + room_for(info->owner) +
-                                  room_for(info->host) + room_for(info->note),
-                              &rc);
-    char *to;
-
-    if (!row)
-        return rc;
-    row->is.lock = *info;
-    row->is.lock.size = (uint32_t)sizeof(*info);
-    to = row->texts;
-    row->is.lock.name = put_text(&to, info->name);
-    row->is.lock.owner = put_text(&to, info->owner);
-    row->is.lock.host = put_text(&to, info->host);
-    row->is.lock.note = put_text(&to, info->note);
-    return keep_row(query, row);
-}
-
-int hf__query_add_finding(struct hf__query *query, int status,
-                          const char *check, const char *fix,
-                          const char *detail_format, ...)
-{
-    char detail[512];
-    struct row *row;
-    va_list args;
-    char *to;
-    int rc;
-
-    va_start(args, detail_format);
-    (void)vsnprintf(detail, sizeof(detail), detail_format, args);
-    va_end(args);
-    row =
-        new_row(query, room_for(check) + room_for(fix) + room_for(detail), &rc);
-    if (!row)
-        return rc;
-    to = row->texts;
-    row->is.finding.size = (uint32_t)sizeof(hf_finding);
-    row->is.finding.status = status;
-    row->is.finding.check = put_text(&to, check);
-    row->is.finding.fix = put_text(&to, fix);
-    row->is.finding.detail = put_text(&to, detail);
-    return keep_row(query, row);
-}
-
-/* ---- queries ------------------------------------------------------------ */
-
-struct hf__query *hf__query_new(hf_error *err)
-{
-    struct hf__query *query =
-        hf__calloc(1, sizeof(*query) + sizeof(struct rows));
-
-    if (!query) {
-        (void)hf__fail(err, HF_ENOMEM, "out of memory");
-        return NULL;
-    }
-    query->rows = query + 1;
-    hf__list_init(&query->link);
-    return query;
-}
-
-void hf__query_free(struct hf__query *query)
-{
-    struct rows *rows;
-
-    if (!query)
-        return;
-    rows = query->rows;
-    for (size_t i = 0; i < rows->n; i++)
-        hf__free(rows->at[i]);
-    hf__free(rows->at);
-    hf__free((char *)(uintptr_t)query->name);
-    hf__free((char *)(uintptr_t)query->prefix);
-    hf__free((char *)(uintptr_t)query->owner);
-    hf__free(query);
-}
-
-void hf__query_answered(hf_client *client, struct hf__query *query, int rc,
-                        const hf_error *err)
-{
-    hf__list_remove(&query->link);
-    if (!query->waiter) {
-        hf__query_free(query);
-        return;
-    }
-    query->rc = rc;
-    if (rc != 0 && err)
-        query->err = *err;
-    else if (rc != 0)
-        (void)hf__fail(&query->err, rc, "%s", hf_strerror(rc));
-    hf__waiter_done(client, query->waiter, rc);
-}
-
-void hf__query_abandon(hf_client *client)
-{
-    struct hf__list *link;
-
-    while ((link = hf__list_first(&client->queries)) != NULL) {
-        hf__list_remove(link);
-        hf__query_free(HF_CONTAINER_OF(link, struct hf__query, link));
-    }
-}
-
-/* With the monitor. The query is gone if this fails with the answer open. */
-static int ask(hf_client *client, hf__engine_query_fn *slot,
-               struct hf__query **query, hf_error *err)
-{
-    struct hf__waiter waiter;
-    int rc;
-
-    hf__waiter_init(&waiter);
-    (*query)->waiter = &waiter;
-    hf__list_append(&client->queries, &(*query)->link);
-    rc = slot(client->engine, *query, err);
-    if (rc != 0) {
-        hf__list_remove(&(*query)->link);
-        return rc;
-    }
-    if (!waiter.done &&
-        !hf__monitor_wait(
-            client, &waiter,
-            hf__instant_add(client->now_ns,
-                            hf__ms_to_ns(client->settings.io_timeout_ms)))) {
-        rc = (*query)->changes ? HF_EUNKNOWN : HF_EUNAVAILABLE;
-        (*query)->waiter = NULL;
-        *query = NULL;
-        return hf__fail(err, rc, "%s does not answer within %lld ms",
-                        client->url->redacted,
-                        (long long)client->settings.io_timeout_ms);
-    }
-    return (*query)->rc == 0 ? 0 : hf__fail_pass(err, &(*query)->err);
-}
-
-/* What somebody wants who asks for this slot. */
-static const char *wish(size_t slot_offset)
-{
-    switch (slot_offset) {
-    case offsetof(struct hf__engine_ops, list):
-        return "tell who holds or waits";
-    case offsetof(struct hf__engine_ops, check_token):
-        return "tell whether a token is current";
-    case offsetof(struct hf__engine_ops, break_lock):
-        return "take a lock away from its holder";
-    case offsetof(struct hf__engine_ops, version_read):
-    case offsetof(struct hf__engine_ops, version_commit):
-        return "keep versions";
-    default:
-        return "do that";
-    }
-}
-
-int hf__query_ask(hf_client *client, size_t slot_offset,
-                  struct hf__query **query, hf_error *err)
-{
-    hf__engine_query_fn *slot;
-    int rc;
-
-    rc = hf__monitor_enter(client, err);
-    if (rc != 0)
-        return rc;
-    memcpy(&slot, (const char *)client->engine->ops + slot_offset,
-           sizeof(slot));
-    if (!slot)
-        rc = hf__fail(err, HF_EUNSUPPORTED, "%s cannot %s", client->engine_name,
-                      wish(slot_offset));
-    else if (!client->up && client->down_err.code != 0)
-        rc = hf__fail_pass(err, &client->down_err);
-    else
-        rc = ask(client, slot, query, err);
-    hf__monitor_leave(client);
-    return rc;
-}
-
-void hf__query_finish(hf_client *client)
-{
-    hf__engine_query_fn *finish = client->engine->ops->finish;
-    struct hf__query *query;
-
-    if (!finish || !client->up)
-        return;
-    query = hf__query_new(/* err= */ NULL);
-    if (query)
-        (void)ask(client, finish, &query, /* err= */ NULL);
-    hf__query_free(query);
-}
-
-int hf__query_set(const char **to, const char *text, hf_error *err)
-{
-    *to = hf__strdup(text);
-    return *to ? 0 : hf__fail(err, HF_ENOMEM, "out of memory");
-}
-
-int hf__query_name(struct hf__query *query, const char *name, hf_error *err)
-{
-    int rc = hf_name_check(name, name ? strlen(name) : 0, err);
-
-    return rc != 0 ? rc : hf__query_set(&query->name, name, err);
-}
+#include "core/query.h"
 
 /* ---- who holds what ------------------------------------------------------ */
 
 static int by_name_then_number(const void *a, const void *b)
 {
-    const struct row *left = *(struct row *const *)a;
-    const struct row *right = *(struct row *const *)b;
+    const struct hf__row *left = *(struct hf__row *const *)a;
+    const struct hf__row *right = *(struct hf__row *const *)b;
     int order = strcmp(left->is.lock.name, right->is.lock.name);
 
     if (order != 0)
@@ -307,7 +29,7 @@ static int by_name_then_number(const void *a, const void *b)
 static int list(hf_client *client, struct hf__query **query, hf_list_cb *each,
                 void *ctx, hf_error *err)
 {
-    struct rows *rows;
+    struct hf__rows *rows;
     int rc;
 
     rc = hf__query_ask(client, offsetof(struct hf__engine_ops, list), query,
@@ -316,7 +38,7 @@ static int list(hf_client *client, struct hf__query **query, hf_list_cb *each,
         return rc;
     rows = (*query)->rows;
     if (rows->n > 1)
-        qsort(rows->at, rows->n, sizeof(struct row *), by_name_then_number);
+        qsort(rows->at, rows->n, sizeof(struct hf__row *), by_name_then_number);
     for (size_t i = 0; i < rows->n && rc == 0; i++)
         rc = each(&rows->at[i]->is.lock, ctx);
     return rc;
@@ -427,7 +149,7 @@ static int examine_settings(const hf_client *client, hf_finding_cb *each,
 int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx, hf_error *err)
 {
     struct hf__query *query;
-    struct rows *rows;
+    struct hf__rows *rows;
     int rc;
 
     if (!client || !each)

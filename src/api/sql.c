@@ -9,8 +9,8 @@
  * Failure: if the connection breaks the hold is LOST and nothing of what was
  * written through it remains.
  */
-#include "api/inspect.h"
 #include "core/client.h"
+#include "core/query.h"
 
 /* The number of the hold's ticket; numbers are never used twice, so it may be
  * passed on without the monitor. */

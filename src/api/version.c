@@ -6,7 +6,7 @@
  * commits; the others get HF_ECONFLICT and read again. A version never
  * returns, not even after the store was lost, so an old one cannot match.
  */
-#include "api/inspect.h"
+#include "core/query.h"
 
 static int ask_version(hf_client *client, size_t slot_offset, const char *name,
                        uint64_t expected, uint64_t *ret_version, hf_error *err)

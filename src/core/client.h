@@ -160,15 +160,11 @@ void hf__monitor_timer_user_gone(hf_client *client);
 /* The background thread must be there before anything is owed. */
 int hf__monitor_need_background(hf_client *client, hf_error *err);
 
+/* A client with nothing in it; NULL without memory. */
+hf_client *hf__client_new(void);
 /* Reports of the engine that are not about a ticket. */
 void hf__client_connected(hf_client *client);
 void hf__client_down(hf_client *client, const hf_error *err);
-void hf__query_answered(hf_client *client, struct hf__query *query, int rc,
-                        const hf_error *err);
-/* With the monitor, by who closes: ask the engine to leave nothing behind. */
-void hf__query_finish(hf_client *client);
-/* The client goes: nobody will answer what is still asked. */
-void hf__query_abandon(hf_client *client);
 /* Connect if that is not under way; for asks that find the engine down. */
 void hf__client_connect(hf_client *client);
 /* A handle keeps the memory of the client. */

@@ -217,7 +217,7 @@ static void depart(hf_client *client, bool send)
     (void)pthread_mutex_unlock(&client->monitor);
 
     if (last)
-        hf__monitor_free_client(client);
+        hf__client_free(client);
     if (called != 0)
         hf__world->unpark(bell, called);
     for (uint32_t i = 0; i < n; i++)

@@ -18,6 +18,6 @@ void hf__monitor_lock(hf_client *client);
 /* Without the monitor: end the background thread. */
 void hf__monitor_stop_background(hf_client *client);
 /* The last one out of a closed client. */
-void hf__monitor_free_client(hf_client *client);
+void hf__client_free(hf_client *client);
 
 #endif

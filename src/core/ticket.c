@@ -27,6 +27,7 @@
 #include "core/client.h"
 #include "core/keeper.h"
 #include "core/leaving.h"
+#include "core/query.h"
 #include "core/retry.h"
 
 #define MAY(state) (1u << HF__TICKET_##state)

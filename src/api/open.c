@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * open.c - hf_open() and hf_close().
+ *
+ * Opening takes the configuration and the URL apart, makes the engine and its
+ * wrappers, and waits for the first connection; the caller drives it as it
+ * would drive any other wait. Threads are made when they are first needed.
+ *
+ * Closing refuses new calls, ends every wait, releases what is held, waits
+ * until the engine has confirmed, and until no other thread is inside. The
+ * memory of the client stays until the last hold or request handle is given
+ * back.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/client.h"
+#include "core/leaving.h"
+#include "core/monitor.h"
+#include "core/query.h"
+
+/* ---- opening ------------------------------------------------------------- */
+
+static const char *choose_url(const char *url, const hf_config *config)
+{
+    if (!url)
+        url = secure_getenv("HOLDFAST_URL");
+    if (!url)
+        url = hf__config_url(config);
+    return url ? url : "local:";
+}
+
+/* What the query of the URL says; some of it may be the engine's alone. */
+static int configure_by_url(hf_client *client, hf_error *err)
+{
+    const struct hf__url_pair *pair = client->url->query;
+    int rc = 0;
+
+    for (; pair && rc == 0; pair = pair->next) {
+        if (!hf__engine_takes(client->url->scheme, pair->key))
+            rc = hf__config_set_layer(client->config, HF__LAYER_URL, pair->key,
+                                      pair->value, err);
+    }
+    return rc;
+}
+
+/* All layers of the configuration, with what the URL says. */
+static int configure(hf_client *client, const char *url,
+                     const hf_config *config, hf_error *err)
+{
+    int rc;
+
+    client->config = config ? hf__config_copy(config) : hf_config_new();
+    if (!client->config)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    rc = hf__url_parse(choose_url(url, client->config), &client->url, err);
+    if (rc == 0)
+        rc = hf__config_load_environment(client->config, err);
+    if (rc == 0)
+        rc = configure_by_url(client, err);
+    if (rc == 0)
+        rc = hf__config_resolve(client->config, &client->settings, err);
+    if (rc == 0)
+        hf__config_yield(client->config);
+    return rc;
+}
+
+static void host_timer(const struct hf__engine_host *host,
+                       struct hf__timer *timer, int64_t due_ns)
+{
+    /* The host is part of its client, which is nobody's constant. */
+    hf__monitor_timer(HF_CONTAINER_OF((uintptr_t)host, hf_client, host), timer,
+                      due_ns);
+}
+
+static void host_log(void *client, int level, const char *text)
+{
+    hf__client_log(client, level, "%s", text);
+}
+
+static void introduce(hf_client *client)
+{
+    static const char hex[] = "0123456789abcdef";
+    struct hf__engine_host *host = &client->host;
+
+    for (size_t i = 0; i < sizeof(host->identity); i++) {
+        client->identity_hex[2 * i] = hex[host->identity[i] >> 4];
+        client->identity_hex[2 * i + 1] = hex[host->identity[i] & 15];
+    }
+    if (gethostname(client->host_name, sizeof(client->host_name) - 1) != 0)
+        hf__text_copy(client->host_name, sizeof(client->host_name), "?");
+    host->loop = &client->loop;
+    host->settings = &client->settings;
+    host->url = client->url;
+    host->identity_hex = client->identity_hex;
+    host->host = client->host_name;
+    host->pid = getpid();
+    host->timer = host_timer;
+    host->log = host_log;
+    host->log_owner = client;
+}
+
+static int require(const hf_client *client, hf_error *err)
+{
+    uint64_t missing = client->settings.require & ~client->engine->caps;
+
+    if (missing == 0)
+        return 0;
+    return hf__fail(err, HF_EUNSUPPORTED,
+                    "%s cannot promise '%s', which require= asks for",
+                    client->engine->ops->name,
+                    hf_capability_name(missing & (~missing + 1)));
+}
+
+/* What the program only prefers is given up, what somebody asked for not. */
+static int allow_lock_delay(hf_client *client, hf_error *err)
+{
+    if (client->settings.lock_delay_ms == 0 ||
+        client->engine->caps & HF_CAP_LOCK_DELAY)
+        return 0;
+    if (!hf__config_is_asked_for(client->config, "lock_delay")) {
+        client->settings.lock_delay_ms = 0;
+        return 0;
+    }
+    return hf__fail(err, HF_EUNSUPPORTED,
+                    "%s cannot keep a lock closed after its holder vanished: "
+                    "leave out lock_delay",
+                    client->engine->ops->name);
+}
+
+static int first_connection(hf_client *client, hf_error *err)
+{
+    struct hf__waiter opener;
+    int64_t until_ns;
+
+    hf__waiter_init(&opener);
+    client->opener = &opener;
+    hf__client_connect(client);
+    if (!client->up) {
+        /* Somebody has to try again when the pause is over. */
+        int rc = hf__monitor_need_background(client, err);
+
+        if (rc != 0) {
+            client->opener = NULL;
+            return rc;
+        }
+    }
+    if (client->settings.connect == HF__CONNECT_WAIT) {
+        until_ns = hf__instant_add(
+            client->now_ns, hf__ms_to_ns(client->settings.connect_timeout_ms));
+        (void)hf__monitor_wait(client, &opener, until_ns);
+    }
+    client->opener = NULL;
+    if (client->up || client->settings.connect == HF__CONNECT_LAZY)
+        return 0;
+    if (client->down_err.code != 0)
+        return hf__fail_pass(err, &client->down_err);
+    return hf__fail(err, HF_EUNAVAILABLE, "%s does not answer within %lld ms",
+                    client->url->redacted,
+                    (long long)client->settings.connect_timeout_ms);
+}
+
+/* For the timers of engines that have several. */
+static int make_room(hf_client *client, hf_error *err)
+{
+    const struct hf__engine *engine = client->engine;
+
+    for (; engine; engine = engine->inner) {
+        for (uint32_t i = 1; i < engine->ops->timers; i++) {
+            if (hf__monitor_timer_user(client) != 0)
+                return hf__fail(err, HF_ENOMEM, "out of memory");
+        }
+    }
+    return 0;
+}
+
+static int client_init(hf_client *client, const char *url,
+                       const hf_config *config, hf_error *err)
+{
+    int rc;
+
+    rc = configure(client, url, config, err);
+    if (rc != 0)
+        return rc;
+    if (!client->settings.spin || hf__processors() == 1)
+        client->spin.from_ns = HF_NEVER; /* no answer while it is looked for */
+    if (hf__loop_init(&client->loop) != 0)
+        return hf__fail(err, HF_ENOMEM,
+                        "no descriptors left: raise the limit (ulimit -n)");
+    if (client->settings.drive == HF__DRIVE_APP &&
+        hf__loop_timer_fd(&client->loop) != 0)
+        return hf__fail(err, HF_ENOMEM,
+                        "no descriptors left: raise the limit (ulimit -n)");
+    /* Two timers that are always there: the core's for connecting, and the
+     * engine's. */
+    if (hf__gate_init(client) != 0 || hf__monitor_timer_user(client) != 0 ||
+        hf__monitor_timer_user(client) != 0 || hf__fork_watch(client) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    rc =
+        hf__world->random(client->host.identity, sizeof(client->host.identity));
+    if (rc != 0)
+        return hf__fail(err, rc, "the kernel gives no random numbers");
+    introduce(client);
+    rc = hf__engine_new(&client->host, &hf__ticket_reports, client,
+                        &client->ticket_size, &client->engine, err);
+    if (rc == 0)
+        rc = make_room(client, err);
+    return rc != 0 ? rc : require(client, err);
+}
+
+static void tear_down(hf_client *client);
+
+int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
+            hf_error *err)
+{
+    hf_client *client;
+    int rc;
+
+    if (!ret_client)
+        return hf__fail(err, HF_EINVAL, "ret_client is NULL");
+    client = hf__client_new();
+    if (!client)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+
+    rc = client_init(client, url, config, err);
+    if (rc != 0) {
+        tear_down(client);
+        hf__client_free(client);
+        return rc;
+    }
+    (void)hf__monitor_enter(client, err); /* nobody else knows it yet */
+    if (!client->settings.tls_verify)
+        hf__client_log(client, HF_LOG_WARNING,
+                       "%s: tls.verify=off: anybody on the way can pose as "
+                       "the server",
+                       client->url->redacted);
+    rc = first_connection(client, err);
+    if (rc == 0)
+        rc = require(client, err); /* the server may offer less */
+    if (rc == 0)
+        rc = allow_lock_delay(client, err);
+    client->caps = client->engine->caps;
+    client->engine_name = client->engine->ops->name;
+    hf__monitor_leave(client);
+    if (rc != 0) {
+        hf_close(client);
+        return rc;
+    }
+    *ret_client = client;
+    return 0;
+}
+
+/* ---- closing ------------------------------------------------------------- */
+
+static void cancel_gate(struct hf__gate *gate)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, HF_ECLOSED, "the client was closed while waiting");
+    hf__timer_stop(&gate->client->loop, &gate->timer); /* no idle place */
+    hf__gate_fail_all(gate, &err);
+}
+
+static void release_seats(struct hf__gate *gate)
+{
+    hf__gate_pin(gate);
+    HF_LIST_EACH(&gate->seats, link) {
+        struct hf__ticket *seat =
+            HF_CONTAINER_OF(link, struct hf__ticket, link);
+
+        HF_LIST_EACH(&seat->holds, held) {
+            hf__hold_part(HF_CONTAINER_OF(held, hf_hold, link), HF_RELEASED);
+        }
+        hf__leaving_take(seat, /* releasing= */ true);
+    }
+    hf__gate_unpin(gate);
+}
+
+/* One that can be gone by @until_ns. A lost ticket whose lock_delay is longer
+ * ends with its lease. */
+static struct hf__ticket *first_leaving(const hf_client *client,
+                                        int64_t until_ns)
+{
+    HF_LIST_EACH(&client->leaving, link) {
+        struct hf__ticket *ticket =
+            HF_CONTAINER_OF(link, struct hf__ticket, link);
+
+        if (ticket->closed_until_ns < until_ns)
+            return ticket;
+    }
+    return NULL;
+}
+
+/* Everything that was asked has to be confirmed gone. */
+static bool await_leaving(hf_client *client, int64_t until_ns)
+{
+    while (client->owed > 0 && client->now_ns < until_ns) {
+        struct hf__waiter waiter;
+        struct hf__ticket *ticket = first_leaving(client, until_ns);
+
+        if (!ticket)
+            break; /* a renewal under way is nobody's leftover */
+        hf__waiter_init(&waiter);
+        hf__list_append(&ticket->waiters, &waiter.watch);
+        (void)hf__monitor_wait(client, &waiter, until_ns);
+    }
+    return hf__list_empty(&client->leaving);
+}
+
+static int shut(hf_client *client, int64_t wait_ms, hf_error *err)
+{
+    int64_t until_ns = hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms));
+
+    client->closing = true;
+    hf__gate_each(client, cancel_gate);
+    hf__gate_each(client, release_seats);
+    if (await_leaving(client, until_ns))
+        return 0;
+    return hf__fail(err, HF_ETIMEOUT,
+                    "the engine has not confirmed every release; what is left "
+                    "ends with its lease");
+}
+
+int hf_shutdown(hf_client *client, int64_t wait_ms, hf_error *err)
+{
+    int rc;
+
+    if (!client || wait_ms < HF_FOREVER)
+        return hf__fail(err, HF_EINVAL, "no client, or a negative wait");
+    rc = hf__monitor_enter_any(client, err);
+    if (rc != 0)
+        return rc;
+    rc = shut(client, wait_ms, err);
+    hf__monitor_leave(client);
+    return rc;
+}
+
+/* A lost lock whose lock_delay is not over must outlive the client. */
+static void keep_lost_closed(const hf_client *client)
+{
+    struct hf__engine *engine = client->engine;
+    bool any = false;
+
+    HF_LIST_EACH(&client->leaving, link) {
+        any |= HF_CONTAINER_OF(link, struct hf__ticket, link)->closed_until_ns >
+               client->now_ns;
+    }
+    for (; engine; engine = engine->inner)
+        engine->keeps_lost_closed = any;
+}
+
+/* Nobody else is inside: give back what the threads and the engine need. */
+static void tear_down(hf_client *client)
+{
+    struct hf__list *link;
+
+    hf__fork_unwatch(client);
+    keep_lost_closed(client);
+    hf__engine_free(client->engine, /* forked= */ false);
+    client->engine = NULL;
+    while ((link = hf__list_first(&client->leaving)) != NULL) {
+        struct hf__ticket *ticket =
+            HF_CONTAINER_OF(link, struct hf__ticket, link);
+
+        hf__list_remove(link);
+        hf__free(ticket->texts);
+        hf__free(ticket);
+    }
+    hf__query_abandon(client);
+    hf__gate_release_all(client);
+    while ((link = hf__list_first(&client->spare_tickets)) != NULL) {
+        hf__list_remove(link);
+        hf__free(HF_CONTAINER_OF(link, struct hf__ticket, link));
+    }
+    while ((link = hf__list_first(&client->spare_holds)) != NULL) {
+        hf__list_remove(link);
+        hf__free(HF_CONTAINER_OF(link, hf_hold, link));
+    }
+    hf__callbacks_release(&client->callbacks);
+    hf__loop_release(&client->loop);
+}
+
+static void await_users(hf_client *client)
+{
+    struct hf__waiter closer;
+
+    if (client->users == 1)
+        return;
+    hf__waiter_init(&closer);
+    client->closer = &closer;
+    /* They may wait for what only the engine can answer: drive. */
+    (void)hf__monitor_wait(client, &closer, HF_NEVER);
+    client->closer = NULL;
+}
+
+void hf_close(hf_client *client)
+{
+    int rc;
+
+    if (!client)
+        return;
+    if (hf__monitor_enter_any(client, /* err= */ NULL) != 0)
+        return; /* the descriptors are closed; the rest is the parent's */
+    rc = shut(client, client->settings.io_timeout_ms, /* err= */ NULL);
+    await_users(client);
+    if (rc == 0) /* who does not answer is not waited for once more */
+        hf__query_finish(client);
+    hf__monitor_unlock(client);
+
+    hf__monitor_stop_background(client);
+    hf__callbacks_stop(client);
+
+    (void)pthread_mutex_lock(&client->monitor);
+    tear_down(client);
+    client->closed = true;
+    hf__monitor_leave(client);
+}
+
+/* ---- questions about a client --------------------------------------------- */
+
+uint64_t hf_capabilities(const hf_client *client)
+{
+    return client ? client->caps : 0;
+}
+
+const char *hf_engine_name(const hf_client *client)
+{
+    return client ? client->engine_name : "";
+}
+
+const char *hf_client_url(const hf_client *client)
+{
+    return client ? client->url->redacted : "";
+}
+
+const char *hf_client_id(const hf_client *client)
+{
+    return client ? client->identity_hex : "";
+}

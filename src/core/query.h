@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* query.h - one question to the engine, and the rows of its answer. */
+#ifndef HF_QUERY_H
+#define HF_QUERY_H
+
+#include "engines/engine.h"
+
+/* One row, with its texts behind it. */
+struct hf__row {
+    union {
+        hf_lock_info lock;
+        hf_finding finding;
+    } is;
+    size_t number; /* in the order in which the engine gave them */
+    char texts[];
+};
+
+struct hf__rows {
+    struct hf__row **at;
+    size_t n;
+    size_t size;
+    size_t bytes; /* of all rows together */
+};
+
+struct hf__query *hf__query_new(hf_error *err);
+/* NULL is ignored. */
+void hf__query_free(struct hf__query *query);
+/* Copy a text into a field of a query. */
+int hf__query_set(const char **to, const char *text, hf_error *err);
+/* The name, checked. */
+int hf__query_name(struct hf__query *query, const char *name, hf_error *err);
+/* Ask by the slot of struct hf__engine_ops at @slot_offset, and wait. *query is
+ * NULL afterwards if the answer is still to come. */
+int hf__query_ask(hf_client *client, size_t slot_offset,
+                  struct hf__query **query, hf_error *err);
+
+/* The engine has answered. */
+void hf__query_answered(hf_client *client, struct hf__query *query, int rc,
+                        const hf_error *err);
+/* With the monitor, by who closes: ask the engine to leave nothing behind. */
+void hf__query_finish(hf_client *client);
+/* The client goes: nobody will answer what is still asked. */
+void hf__query_abandon(hf_client *client);
+
+#endif
