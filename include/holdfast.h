@@ -198,7 +198,7 @@ typedef struct hf_opts {
     int64_t ttl_ms;      /* 0: the client's, 30 000 unless configured */
     int64_t max_hold_ms; /* 0: the client's; then the keeper stops renewing */
     const char *owner;   /* NULL: the calling thread; re-entry is per owner */
-    const char *note;    /* shown to whoever asks who holds it; may be NULL */
+    const char *note;    /* shown beside it in listings; may be NULL */
     void (*on_event)(hf_hold *hold, int state, void *ctx); /* may be NULL */
     void *ctx; /* passed to @on_event */
 } hf_opts;

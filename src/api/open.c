@@ -183,7 +183,7 @@ static int client_init(hf_client *client, const char *url,
     if (rc != 0)
         return rc;
     if (!client->settings.spin || hf__processors() == 1)
-        client->spin.from_ns = HF_NEVER; /* no answer while it is looked for */
+        client->spin.from_ns = HF_NEVER; /* spinning never pays */
     if (hf__loop_init(&client->loop) != 0)
         return hf__fail(err, HF_ENOMEM,
                         "no descriptors left: raise the limit (ulimit -n)");

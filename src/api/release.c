@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holdfast.c - the public calls on a hold: check, release, renew, downgrade.
+ * release.c - the public calls on a hold: check, release, renew, downgrade.
  *
  * Each enters the monitor, does or starts its work, waits if it must, and
  * leaves. hf_check() and its kin do not even enter.
@@ -9,7 +9,7 @@
  * known at that moment: 0 only if the lock was ours until the engine freed it
  * (or it was passed on inside this process), HF_ELOST if our claim had ended,
  * HF_EUNKNOWN if the engine has not answered within io_timeout; then the
- * reaper goes on.
+ * ticket goes on leaving.
  */
 #include "api/multi.h"
 #include "api/request.h"

@@ -8,7 +8,7 @@
  * hf_request_wait(). There is no second path.
  *
  * CANCEL. hf_cancel() may be called from a signal handler: it pushes the
- * request on a list without a lock and rings. Whoever is inside next takes the
+ * request on a list without a lock and rings. The next thread inside takes the
  * list and finishes what is not finished. When it meets the grant, whichever
  * was first inside the monitor wins, and the other finds the request finished.
  */

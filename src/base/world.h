@@ -35,11 +35,11 @@ struct hf__world {
     int64_t (*wall_us)(void);
     /* Fill with unpredictable bytes; 0, or HF_EINTERNAL. */
     int (*random)(void *bytes, size_t len);
-    /* Sleep while *word == value, until @until_ns, as the one (or ones) whom
-     * the bits of @who mean; may return early. */
+    /* Sleep while *word == value, until @until_ns, under the bits of @who; may
+     * return early. */
     void (*park)(_Atomic uint32_t *word, uint32_t value, uint32_t who,
                  int64_t until_ns);
-    /* Wake those parked on @word of whom @who has a bit, all before any of
+    /* Wake the threads parked on @word under a bit of @who, all before any of
      * them runs. Never reads the word: it may be gone. */
     void (*unpark)(_Atomic uint32_t *word, uint32_t who);
     /* Wait for descriptors of @loop until @until_ns (base/loop.h). */

@@ -42,7 +42,7 @@ const struct hf__key hf__keys[] = {
     ROW("require", CAPS, require, "",
         .help = "Capabilities without which opening fails, as in fenced,fifo."),
     ROW("note", TEXT, note, "", .max = HF_NOTE_MAX, .flags = HF__VALUE_NAME,
-        .help = "Shown to whoever asks who holds a lock."),
+        .help = "Shown beside the lock in listings."),
     ROW("prefix", TEXT, prefix, "", .max = 128, .flags = HF__VALUE_NAME,
         .help = "Put before every name on the engine."),
     ROW("dialect", TEXT, dialect, "", .max = 32, .flags = HF__VALUE_NAME,

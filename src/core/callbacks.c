@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * callbacks.c - run the host's callbacks, on nobody else's time.
+ * callbacks.c - run the callbacks of the application.
  *
  * A callback never runs with the monitor held, and never on a thread that is
- * inside a blocking call of ours: that caller may hold a mutex the callback
- * wants. Nor on the background thread, whose renewals a slow callback would
- * stop. So there is one more thread, the callbacks, made when the first callback
- * is registered; or the host's own, in hf_dispatch(), once it has asked for
- * hf_event_fd().
+ * inside a blocking call of ours: that caller may hold a mutex that the
+ * callback wants. Nor does it run on the background thread, whose renewals a
+ * slow callback would stop. So there is one more thread, the callback thread,
+ * made when the first callback is registered; or the application's own, in
+ * hf_dispatch(), once it has called hf_event_fd().
  *
- * A callback is what is to be told about one hold or request. It is listed with
- * the monitor held, prepared (what is to be said is taken) with the monitor
- * held, and told without. Whoever ends a hold or a request hushes its callback
- * first: after that nothing is told about it any more, and a running under way
- * has returned, unless it is the running itself that ends it.
+ * The core adds a callback to the list with the monitor held. The callback
+ * thread prepares it (takes the state to report) with the monitor held, and
+ * runs it without. A call that ends a hold or a request cancels its callback
+ * first: afterwards the callback does not run any more, and one that was
+ * running has returned, unless it is the callback itself that calls.
  */
 #include "core/callbacks.h"
 
@@ -102,22 +102,22 @@ static int run(hf_client *client)
 {
     struct hf__callbacks *callbacks = &client->callbacks;
     struct hf__list pending;
-    int told = 0;
+    int ran = 0;
 
     hf__list_take(&pending, &callbacks->pending);
     while (!hf__list_empty(&pending)) {
         tell_one(client, HF_CONTAINER_OF(hf__list_first(&pending),
                                          struct hf__callback, link));
-        told++;
+        ran++;
     }
-    return told;
+    return ran;
 }
 
 int hf__callbacks_dispatch(hf_client *client)
 {
     struct hf__callbacks *callbacks = &client->callbacks;
     bool first = callbacks->dispatcher == 0;
-    int told = 0;
+    int ran = 0;
 
     if (first)
         callbacks->dispatcher = hf__world->self();
@@ -127,16 +127,16 @@ int hf__callbacks_dispatch(hf_client *client)
         hf__fd_drain(callbacks->announce_fd);
     /* Of two threads one tells, and the other finds nothing to do. */
     if (first && !callbacks->running)
-        told = run(client);
+        ran = run(client);
     if (first) {
         callbacks->dispatcher = 0;
         if (!hf__list_empty(&callbacks->pending))
             announce(client);
     }
-    return told;
+    return ran;
 }
 
-static void teller_main(void *arg)
+static void callbacks_main(void *arg)
 {
     hf_client *client = arg;
     struct hf__callbacks *callbacks = &client->callbacks;
@@ -164,7 +164,7 @@ int hf__callbacks_need(hf_client *client, hf_error *err)
         client->settings.drive == HF__DRIVE_APP)
         return 0;
     rc = hf__world->thread_start(&callbacks->thread, "holdfast-tell",
-                                 teller_main, client);
+                                 callbacks_main, client);
     if (rc != 0)
         return hf__fail(err, rc, "cannot start the thread for callbacks");
     return 0;

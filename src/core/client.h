@@ -34,10 +34,10 @@ struct hf__waiter {
 
 enum { HF__CLIENT_WAKES = 16, HF__CLIENT_SPARES = 64, HF__CLIENT_BATCH = 256 };
 
-/* Something that may not be worth its price here and now. */
+/* Backoff for an optimisation that may not pay. */
 struct hf__trial {
-    int64_t from_ns;  /* when it is tried again */
-    int64_t pause_ns; /* if that fails, it is not for this long */
+    int64_t from_ns;  /* suspended until here */
+    int64_t pause_ns; /* after the next failure, suspended for this long */
 };
 
 struct hf_client {
@@ -76,10 +76,10 @@ struct hf_client {
     struct hf__waiter *driver; /* NULL: nobody, or the background thread */
     bool polling;              /* the driver is outside, waiting */
     uint32_t served;           /* waiters that are done, on their way out */
-    uint32_t expected;         /* of those who were, to ask again */
+    uint32_t expected;         /* served waiters that have not asked again */
     uint32_t yields;           /* that a driver may make for them */
     struct hf__trial gather;   /* yielding before a poll */
-    struct hf__trial spin;     /* looking before a sleep */
+    struct hf__trial spin;     /* polling before a sleep */
     int64_t listened_ns;       /* when a driver last came back */
     uint32_t asked;            /* tickets ASKING or QUEUED */
     uint32_t owed;             /* tickets LEAVING or renewing */
@@ -101,7 +101,7 @@ struct hf_client {
     uint32_t gates_count;
     uint64_t gate_key[2];
     uint64_t next_ticket;
-    struct hf__list leaving;  /* tickets that the reaper takes back */
+    struct hf__list leaving;  /* tickets that leaving.c takes back */
     struct hf__list requests; /* asynchronous ones, unfinished */
     struct hf__list queries;  /* questions under way */
     _Atomic(struct hf_request *) cancels;       /* pushed by hf_cancel() */
@@ -122,7 +122,7 @@ struct hf_client {
     uint32_t handles;          /* holds, requests: they keep the memory */
     _Atomic uint32_t bell;     /* how often it rang; the word of 32 waiters */
     uint32_t calls;            /* the bits that they have */
-    uint32_t called;           /* and those of who is to be woken */
+    uint32_t called;           /* the bits of waiters to be woken */
     uint32_t wakes_n;
     _Atomic uint32_t *wakes[HF__CLIENT_WAKES];
     struct hf__log_line *log_first;
@@ -137,7 +137,7 @@ struct hf_client {
 int hf__monitor_enter(hf_client *client, hf_error *err);
 /* The same for calls that work on a closed client: never HF_ECLOSED. */
 int hf__monitor_enter_any(hf_client *client, hf_error *err);
-/* Sends what was gathered, leaves, wakes whom it must, logs. */
+/* Send what was gathered, leave, wake served waiters, log. */
 void hf__monitor_leave(hf_client *client);
 
 /* Drive or sleep until @waiter is done, or @until_ns. Returns waiter->done;
@@ -169,7 +169,7 @@ void hf__client_down(hf_client *client, const hf_error *err);
 void hf__client_connect(hf_client *client);
 /* A handle keeps the memory of the client. */
 void hf__monitor_handle_gone(hf_client *client);
-/* A line for the log hook, told after the monitor is left. */
+/* A line for the log hook, which gets it after the monitor is left. */
 void hf__client_log(hf_client *client, int level, const char *format, ...)
     HF_PRINTF(3, 4);
 

@@ -20,14 +20,14 @@
  * token: the engine writes it into the seat's record (pass), or granted a range
  * of them with the seat. The place that stood
  * for the receiver now stands for the next one; with nobody left it stays in
- * line for a moment, because whoever released is likely to ask again.
+ * line for a moment, because the caller that released often asks again.
  *
  * RE-ENTRY. An owner that has a seat gets another hold on it, at once, in the
  * same mode or shared inside exclusive. Exclusive inside shared would wait for
  * itself: HF_EDEADLK.
  *
  * Failure: a gate cannot fail; a request can, and is told. Every path that
- * finishes a request leaves its place to the next or to the reaper.
+ * finishes a request leaves its place to the next request or to leaving.c.
  *
  * With the monitor held.
  */
@@ -350,7 +350,7 @@ void hf__gate_pin(struct hf__gate *gate)
     gate->pins++;
 }
 
-/* Everybody who waits is owed something: an answer of the engine, a place in
+/* Every waiting request is owed something: an answer of the engine, a place in
  * line, a timer, or a connection, which asks for all that rest. */
 __attribute__((unused)) static bool owed(const struct hf__gate *gate)
 {

@@ -40,8 +40,8 @@ void hf__gate_forget(struct hf_request *request, int rc);
  * done. */
 bool hf__gate_release(struct hf__ticket *ticket, struct hf__waiter *waiter);
 
-/* Around everything that may change a gate: the last unpin asks for whoever is
- * first now, and frees a gate that nobody needs. */
+/* Around everything that may change a gate: the last unpin asks for the
+ * first request, and frees a gate that nobody needs. */
 void hf__gate_pin(struct hf__gate *gate);
 void hf__gate_unpin(struct hf__gate *gate);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.c - what the caller has in his hand.
+ * hold.c - the caller's handle of a lock.
  *
  * A hold is proof of a granted ticket. It carries its own state, deadline and
  * token, so that hf_check() needs two loads and the clock, on any thread, also
@@ -18,7 +18,7 @@ static void prepare_event(struct hf__callback *callback)
 {
     hf_hold *hold = HF_CONTAINER_OF(callback, hf_hold, callback);
 
-    /* What it is now: a HELD that a LOST has overtaken is not told. */
+    /* The state at this moment: LOST replaces a HELD that is still pending. */
     hold->told = atomic_load_explicit(&hold->state, memory_order_relaxed);
 }
 
@@ -112,7 +112,7 @@ void hf__hold_move(hf_hold *hold, int state)
     int before = atomic_load_explicit(&hold->state, memory_order_acquire);
     bool tell = hold->on_event && state != HF_RELEASED;
 
-    /* Whoever was told LOST by a check stays told. */
+    /* LOST is final once hf_check() has returned it. */
     while (before != HF_LOST &&
            !atomic_compare_exchange_weak(&hold->state, &before, state))
         continue;
@@ -134,7 +134,7 @@ void hf__hold_part(hf_hold *hold, int state)
 }
 
 /* LOST is for ever, also if a renewal that was sent in time is confirmed an
- * instant later: so the first who sees it writes it down. */
+ * instant later: the first check that sees it writes it down. */
 static int own_check(const hf_hold *hold, int64_t now_ns)
 {
     hf_hold *self = (hf_hold *)(uintptr_t)hold;

@@ -23,11 +23,11 @@ struct hf_hold {
     _Atomic uint32_t beat; /* hf_beat() was called */
     uint32_t fork_generation;
     int32_t moved; /* the state the core has given it last */
-    int32_t told;  /* the state that is being told */
+    int32_t told;  /* the state that on_event gets */
     hf_client *client;
     struct hf__ticket *ticket;    /* NULL once released or lost */
     struct hf__list link;         /* ticket->holds, or the spare list */
-    struct hf__callback callback; /* events to be told */
+    struct hf__callback callback; /* for on_event */
     hf_event_cb *on_event;
     void *ctx;
     const char *name;         /* small_name, or its own memory */
@@ -44,7 +44,7 @@ hf_hold *hf__hold_new(hf_client *client, const char *name, size_t name_len);
 void hf__hold_free(hf_hold *hold);
 /* With the monitor: make @hold a hold of the granted @ticket. */
 void hf__hold_bind(hf_hold *hold, struct hf__ticket *ticket);
-/* With the monitor: a new state, told to the owner if he asked for it. */
+/* With the monitor: a new state, reported to the owner if it has a callback. */
 void hf__hold_move(hf_hold *hold, int state);
 /* Has a check seen it LOST, though the core has not moved it yet? */
 bool hf__hold_seen_lost(const hf_hold *hold);

@@ -166,9 +166,9 @@ static void keeper_fire(struct hf__timer *timer)
     hf__monitor_timer(client, timer, next_ns);
 }
 
-/* A third of the lease after the last confirmation. Who holds many locks renews
- * them on a common grid, so that those taken at about the same time travel
- * together; they are renewed a little earlier, never later. */
+/* A third of the lease after the last confirmation. A client with
+ * many locks renews them on a common grid, so that renewals of locks taken at
+ * about the same time travel together; a little earlier, never later. */
 static int64_t renewal_due(const struct hf__ticket *ticket)
 {
     int64_t due_ns = share_of_lease(ticket, 1, 3);

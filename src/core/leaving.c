@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reaper.c - take back every request whose outcome we never learnt.
+ * leaving.c - take back every request whose outcome we never learnt.
  *
  * A ticket comes here when it is released, when its caller gave up, and when
  * it was lost. The first call may be a release; once that is unknown, or for

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* reaper.h - leftovers taken back. */
+/* leaving.h - tickets on their way out. */
 #ifndef HF_LEAVING_H
 #define HF_LEAVING_H
 
 #include "core/ticket.h"
 
-/* From now on the ticket is the reaper's: release it (@releasing: it is held)
+/* The ticket leaves: release it (@releasing: it is held)
  * or withdraw it, until the engine has confirmed. May be gone on return. */
 void hf__leaving_take(struct hf__ticket *ticket, bool releasing);
 /* The same for one that was lost: withdraw it when its lock_delay is over. */

@@ -3,8 +3,8 @@
  * metrics.h - what a client counts, and how it is written down.
  *
  * Plain numbers, touched with the monitor held: a count is one addition, an
- * observation two and an index, and none of them reads a clock. Whoever
- * observes passes the duration it has at hand.
+ * observation two and an index, and none of them reads a clock. The
+ * caller passes the duration it has at hand.
  *
  * hf__metrics_render() works on a copy, so that text is made without the
  * monitor:  enter; copy = client->metrics; leave; render(&copy).
@@ -161,7 +161,7 @@ static inline void hf__metrics_renewal_failed(struct hf__metrics *metrics,
 const char *hf__lost_word(int reason);
 
 /* Prometheus text (version 0.0.4) with the label engine=@engine on every
- * series. Whoever calls asks hf__buf_failed(). */
+ * series. The caller checks hf__buf_failed(). */
 void hf__metrics_render(const struct hf__metrics *metrics, const char *engine,
                         struct hf__buf *buf);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * monitor.c - who is inside a client, and who does the work.
+ * monitor.c - which thread is inside a client, and which thread does the work.
  *
  * One mutex guards everything in a client. A caller that has to wait becomes
  * the driver if there is none: it leaves the monitor, waits for the engine,
- * comes back, handles what came, and looks whether its own matter is done. The
- * others are parked. Those who are served together are woken by one system
- * call, all before the first of them runs: he would ask for the next thing
- * alone. So an uncontended call costs its own system calls and no thread
+ * comes back, handles what came, and checks whether its own request is done.
+ * Other callers are parked. One system call wakes all callers that one answer
+ * serves, before the first of them runs; otherwise the first would send its
+ * next request alone. So an uncontended call costs its own system calls and no thread
  * switch, and a contended one its share of a few.
  *
  *   role:    nobody ──a caller waits──▶ a caller ──leaves──▶ the next waiter
@@ -22,11 +22,11 @@
  * what comes later, or is called off, changes nothing, so that a program that
  * acquires and releases all day never wakes it.
  *
- * Requests are gathered. While a driver is named but not yet polling, others
- * leave their bytes to it, and without a driver to who was served and is on
- * its way out; and a driver lets others run before it polls, as long as some
- * are served, or were and have not asked again. Eight commands then travel in
- * one send. A lone caller never yields.
+ * Requests are gathered. While a driver has its role but does not poll yet,
+ * other callers leave their bytes to it; without a driver they leave them to a
+ * caller that was served and is about to leave. A driver yields before it
+ * polls as long as served callers have not asked again. Eight commands then
+ * travel in one send. A lone caller never yields.
  *
  * Wakes are collected inside and delivered after unlocking. The word may be
  * gone by then, with its client or its stack: unpark never reads it.
@@ -51,19 +51,18 @@
  * it was not worth it. */
 #define YIELD_NS (300 * HF_MS / 1000)
 
-/* To sleep and be woken takes longer than what many servers need for an answer,
- * so it is first looked for so long, or so often. */
+/* To sleep and be woken takes longer than many servers need for an answer, so a
+ * driver polls without sleeping first: this long, and this often at most. */
 #define SPIN_NS (100 * HF_MS / 1000)
 #define SPIN_LOOKS 256
 
-/* What was not worth it is left for a while: the longer the more often it
- * happens, so that a processor that is only disturbed now and then loses
- * little. */
+/* An optimisation that did not pay is suspended. The pause doubles with each
+ * failure in a row, so that a rare disturbance costs little. */
 #define PAUSE_MIN_NS (2 * HF_MS)
 #define PAUSE_MAX_NS (100 * HF_MS)
 
-/* Who wakes others may be put off the processor by them, and is the last to
- * come back: one yield is for them, one for him. */
+/* Woken threads may preempt the waker, so it yields once for them and once for
+ * itself. */
 #define YIELDS_MAX 3
 
 struct hf__log_line {
@@ -136,7 +135,7 @@ static bool is_under_way(const hf_client *client)
     return engine != NULL;
 }
 
-/* Is there something to come that somebody has to hear? */
+/* Does an answer or an event have to be read by somebody? */
 static bool expects(const hf_client *client)
 {
     return client->asked + client->owed > 0 || client->connecting ||
@@ -174,7 +173,7 @@ static void tell_log(struct hf__log_line *line)
     }
 }
 
-/* Somebody is on its way to the engine, or out, and will send what it finds. */
+/* Another thread is about to poll or to leave, and sends what it finds. */
 static bool gathers(const hf_client *client)
 {
     if (client->now_ns < client->gather.from_ns)
@@ -252,7 +251,7 @@ void hf__client_log(hf_client *client, int level, const char *format, ...)
     va_end(args);
     line = len < 0 ? NULL : hf__malloc(sizeof(*line) + (size_t)len + 1);
     if (!line)
-        return; /* a line less: nobody could be told of it */
+        return; /* without memory there is one line less in the log */
     va_start(args, format);
     (void)vsnprintf(line->text, (size_t)len + 1, format, args);
     va_end(args);
@@ -355,14 +354,15 @@ static void judge(struct hf__trial *trial, int64_t now_ns, bool worth)
     trial->pause_ns = 2 * pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : PAUSE_MAX_NS;
 }
 
-/* Since somebody was served, once for him; and again for who is missing. */
+/* Yield once after callers were served, and again while one of them has not
+ * asked for its next lock. */
 static bool may_yield(const hf_client *client)
 {
     return client->yields == YIELDS_MAX ||
            (client->yields > 0 && client->expected > 0);
 }
 
-/* Let those who were just served come back with what they want next. */
+/* Let the callers that were just served send their next request. */
 static void gather(hf_client *client)
 {
     int64_t before_ns = client->now_ns;
@@ -380,8 +380,7 @@ static void gather(hf_client *client)
           client->now_ns - before_ns <= YIELD_NS);
 }
 
-/* An answer is looked for by who is alone: others would rather have the
- * processor. */
+/* Spin only when no other thread waits: others can use the processor. */
 static bool may_spin(const hf_client *client)
 {
     return client->now_ns >= client->spin.from_ns && is_under_way(client) &&
@@ -480,8 +479,8 @@ static void come_in(hf_client *client, struct hf__waiter *waiter)
         client->expected--;
 }
 
-/* What others left to be sent by who is served goes with its next depart();
- * inside hf_dispatch() that does not send. */
+/* A served caller sends what others left to it with its next depart(). Inside
+ * hf_dispatch() depart() does not send, so it is sent here. */
 static void served_goes(hf_client *client, const struct hf__waiter *waiter)
 {
     if (!waiter->served)
@@ -533,7 +532,7 @@ bool hf__monitor_wait(hf_client *client, struct hf__waiter *waiter,
     return waiter->done;
 }
 
-/* Sleep until done, without driving: for what another thread of ours does. */
+/* Sleep until done, without driving: another thread of ours does the work. */
 void hf__monitor_sleep(hf_client *client, struct hf__waiter *waiter)
 {
     int cancel_state;
@@ -590,8 +589,8 @@ void hf__monitor_timer(hf_client *client, struct hf__timer *timer,
         hf__world->ring(&client->alarm);
 }
 
-/* Who calls often listens often enough: the background thread beside it would
- * wake for each of its answers, in vain. */
+/* A thread that calls often reads answers often enough: the background thread
+ * would wake for each of them in vain. */
 static int64_t background_listens_from(const hf_client *client)
 {
     if (client->driver || !expects(client))
@@ -669,7 +668,7 @@ void hf__monitor_stop_background(hf_client *client)
     (void)pthread_mutex_unlock(&client->monitor);
     hf__world->ring(&client->alarm);
     hf__world->thread_join(client->background);
-    /* The callbacks's thread may still be running, and would ring it. */
+    /* The callback thread may still run, and would ring the alarm. */
     (void)pthread_mutex_lock(&client->monitor);
     client->background = NULL;
     hf__alarm_release(&client->alarm);

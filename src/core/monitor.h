@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* monitor.h - the parts of the monitor that only client.c and callbacks.c use;
- * everybody else finds what he needs in client.h. */
+ * the others need only client.h. */
 #ifndef HF_MONITOR_H
 #define HF_MONITOR_H
 

@@ -9,7 +9,7 @@
 int64_t hf__retry_pause_ns(const struct hf__settings *settings,
                            uint32_t attempt);
 /* The same for a lock that was taken, where nobody is woken. It does not grow as
- * far: the server answers, and who asks rarely meets no free moment. */
+ * far: the server answers, and a client that asks rarely misses the free moments. */
 int64_t hf__retry_poll_ns(const struct hf__settings *settings,
                           uint32_t attempt);
 /* Has the policy given up after @attempts tries since @since_ns? */

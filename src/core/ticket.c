@@ -3,20 +3,20 @@
  * ticket.c - the life of one request at the engine.
  *
  * This file turns reports of the engine into moves of a ticket, and tells the
- * gate, the keeper or the reaper. The diagram is in ticket.h; the moves that
+ * gate, the keeper or leaving.c. The diagram is in ticket.h; the moves that
  * are allowed are the table below, and every move is checked against it.
  *
  * The happy path: ask() → ASKING → granted() → HELD. In line: ASKING → QUEUED
  * → granted(), pushed by the engine. Engines that cannot push say busy(), and
  * the ticket is RESTING until it asks again. An unknown outcome is asked again
  * too: acquire is idempotent for one ticket, so the answer is the one that was
- * lost. If the caller does not want it any more, the reaper withdraws it.
+ * lost. If the caller does not want it any more, leaving.c withdraws it.
  *
  * A grant whose claim has ended before it was read (we were stopped, the
  * answer was slow) is withdrawn, and another ticket asks.
  *
- * Reports may be made from inside the call that asks; whoever asks must not
- * touch the ticket afterwards without looking.
+ * Engines may report from inside the call that asks; after that call the
+ * caller must not touch the ticket without checking.
  *
  * With the monitor held.
  */
@@ -413,7 +413,7 @@ static void on_renewed(void *owner, struct hf__ticket *ticket,
     if (ticket->state == HF__TICKET_LEAVING)
         return;
     ticket->attempts = 0;
-    /* First, so that a renewal that came too late is not told as one. */
+    /* First, so that a renewal that came too late does not count as one. */
     if (ticket->state == HF__TICKET_HELD &&
         ticket->gate->client->now_ns < ticket->deadline_ns)
         tell_renewed(ticket);

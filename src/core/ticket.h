@@ -2,16 +2,23 @@
 /*
  * ticket.h - one request at the engine, from asking to being gone.
  *
- *            ┌─────────── busy, unavailable ──────────┐
- *            ▼                                        │
- *   NEW ─▶ ASKING ──▶ QUEUED ──▶ HELD ──▶ LEAVING ──▶ GONE
- *            │  ▲        │         │ ▲        ▲
- *            │  └RESTING◀┘(gone)   └─┘renewed │
- *            └── unknown, not wanted ─────────┘
+ *   NEW ──▶ ASKING ──▶ QUEUED ──▶ HELD ──▶ LEAVING ──▶ GONE
+ *            │  ▲         │
+ *            ▼  │         │ lost its place
+ *           RESTING ◀─────┘
+ *
+ * All moves, which ticket.c asserts:
+ *
+ *   NEW      -> ASKING GONE
+ *   ASKING   -> QUEUED RESTING HELD LEAVING GONE
+ *   RESTING  -> ASKING HELD LEAVING GONE
+ *   QUEUED   -> RESTING HELD LEAVING GONE
+ *   HELD     -> LEAVING GONE
+ *   LEAVING  -> GONE
  *
  * A ticket belongs to a gate: it is the gate's place in line or one of its
  * seats. Requests of callers come and go behind it. LEAVING tickets belong to
- * the reaper until the engine has confirmed that they are gone.
+ * leaving.c until the engine has confirmed that they are gone.
  */
 #ifndef HF_TICKET_H
 #define HF_TICKET_H
@@ -78,7 +85,7 @@ struct hf__ticket {
     struct hf__gate *gate;
     struct hf__list link;   /* gate->seats, or client->leaving */
     struct hf__list holds;  /* of callers: one, or more by re-entry */
-    struct hf__timer timer; /* HELD: keeper; RESTING: retry; LEAVING: reaper */
+    struct hf__timer timer; /* HELD: keeper; RESTING: retry; LEAVING: retry */
     uint64_t token;
     uint64_t token_end;    /* tokens up to here, exclusive, are ours */
     uint64_t owner_serial; /* 0: owner is the caller's text */
@@ -106,7 +113,7 @@ void hf__ticket_free(struct hf__ticket *ticket);
 void hf__ticket_move(struct hf__ticket *ticket, int state);
 /* Ask the engine, now; the outcome may be there when this returns. */
 void hf__ticket_ask(struct hf__ticket *ticket);
-/* Nobody stands behind the ticket any more: it goes, through the reaper if the
+/* Nobody stands behind the ticket any more: it leaves, by leaving.c if the
  * engine may know of it. */
 void hf__ticket_drop(struct hf__ticket *ticket);
 /* Could @ticket serve @request as well: the same mode, lease and note? */

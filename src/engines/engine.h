@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * engine.h - what an engine is to the core. Whoever writes one reads this file.
+ * engine.h - what an engine is to the core. Read this file to write one.
  *
- * An engine stores locks. The core (gate, ticket, keeper, reaper) decides what
+ * An engine stores locks. The core (gate, ticket, keeper, leaving) decides what
  * is asked and when; an engine only asks and reports. All calls of both
  * directions happen with the client's monitor held, except wait() and kick().
  * Engines never block, retry, sleep or print, and never call user code; what an
@@ -63,8 +63,8 @@ struct hf__engine {
     struct hf__engine *inner;       /* wrappers: the engine inside; else NULL */
     uint64_t caps;                  /* may be narrowed by open() or connect() */
     size_t ticket_offset;           /* hf__engine_ticket() */
-    uint32_t under_way;             /* answers that are still to come by the
-                                       loop, whoever asked: somebody listens */
+    uint32_t under_way;             /* answers that the loop still has to
+                                       read: some thread must poll */
     bool keeps_lost_closed;         /* for close(): a lost lock is in its
                                        lock_delay, which must not end with the
                                        client: leave its session alone */

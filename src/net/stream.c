@@ -264,9 +264,8 @@ static void set_option(const struct hf__stream *stream, int option, int value)
     (void)setsockopt(stream->io.fd, IPPROTO_TCP, option, &value, sizeof(value));
 }
 
-/* A peer that has gone without a word is noticed by the kernel, within about
- * @patience_ms and without a message of ours: whoever waits to be pushed a
- * grant sends nothing meanwhile. */
+/* The kernel notices a peer that has vanished within about @patience_ms, without
+ * a message of ours: a client that waits for a pushed grant sends nothing. */
 static void watch_peer(const struct hf__stream *stream, int64_t patience_ms)
 {
     int64_t third_s = (patience_ms + 2999) / 3000;

@@ -320,7 +320,7 @@ void hf__tls_context_free(struct hf__tls_context *context)
 
 /* ---- connections ------------------------------------------------------- */
 
-/* Whom the certificate must name. */
+/* The name that the certificate must have. */
 static bool set_peer(SSL *ssl, const char *host)
 {
     unsigned char address[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * who.c - who holds or waits, as engines keep it.
+ * holder.c - the record of a holder or waiter, as engines store it.
  *
  * A record may have been written by anybody: whatever is missing is empty.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * who.h - who holds or waits, as engines keep it: host, process, owner and
+ * holder.h - the record of a holder or waiter, as engines store it: host, process, owner and
  * note, each a line. None of them can contain a newline.
  */
 #ifndef HF_WHO_H
