@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ticket_table.h - the tickets that a server may know of, by number.
+ *
+ * A call that is under way remembers its ticket by number, never by pointer:
+ * the ticket may be gone when the answer comes. The entry is part of the
+ * engine's bytes of a ticket, so nothing is allocated.
+ */
+#ifndef HF_ENGINES_TICKET_TABLE_H
+#define HF_ENGINES_TICKET_TABLE_H
+
+#include "base/list.h"
+#include "core/ticket.h"
+
+enum { HF__TICKET_BUCKETS = 256 };
+
+struct hf__ticket_table {
+    struct hf__list buckets[HF__TICKET_BUCKETS];
+    uint32_t n;
+};
+
+/* In the engine's bytes of a ticket; zeroed: not in a table. */
+struct hf__ticket_entry {
+    struct hf__list link;
+    struct hf__ticket *ticket;
+};
+
+void hf__ticket_table_init(struct hf__ticket_table *table);
+/* True if it was not there before. */
+bool hf__ticket_table_add(struct hf__ticket_table *table,
+                          struct hf__ticket_entry *entry,
+                          struct hf__ticket *ticket);
+/* True if it was there. */
+bool hf__ticket_table_remove(struct hf__ticket_table *table,
+                             struct hf__ticket_entry *entry);
+/* NULL: the ticket is gone. */
+struct hf__ticket *hf__ticket_table_find(const struct hf__ticket_table *table,
+                                         uint64_t id);
+/* Call @each for every ticket; it may remove the one it is called for. */
+void hf__ticket_table_each(struct hf__ticket_table *table,
+                           void (*each)(struct hf__ticket *ticket, void *ctx),
+                           void *ctx);
+
+#endif

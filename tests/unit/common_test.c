@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts that engines share: calls under way, and tickets by number. */
+#include "engines/common/calls.h"
+#include "engines/common/ticket_table.h"
+#include "test.h"
+
+struct call {
+    uint64_t number;
+    char padding[20];
+};
+
+static void release_calls(void *calls)
+{
+    hf__calls_release(calls);
+}
+
+TEST(calls, come_out_in_the_order_in_which_they_went_in)
+{
+    static struct hf__calls calls;
+    struct call call = {0};
+    uint64_t in = 0;
+    uint64_t out = 0;
+
+    hf__calls_init(&calls, sizeof(struct call));
+    test_defer(release_calls, &calls);
+    ASSERT_FALSE(hf__calls_take(&calls, &call));
+    /* The ring wraps around several times while it grows. */
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < 40; i++) {
+            call.number = in++;
+            ASSERT_NOT_NULL(hf__calls_add(&calls, &call));
+        }
+        ASSERT_EQ(((struct call *)hf__calls_at(&calls, 0))->number, out);
+        ASSERT_EQ(((struct call *)hf__calls_at(&calls, calls.n - 1))->number,
+                  in - 1);
+        for (int i = 0; i < 30; i++) {
+            ASSERT_TRUE(hf__calls_take(&calls, &call));
+            ASSERT_EQ(call.number, out++);
+        }
+    }
+    ASSERT_EQ(calls.n, in - out);
+    hf__calls_clear(&calls);
+    ASSERT_FALSE(hf__calls_take(&calls, &call));
+}
+
+static void count(struct hf__ticket *ticket, void *ctx)
+{
+    *(uint64_t *)ctx += ticket->id;
+}
+
+TEST(ticket_table, finds_tickets_by_number_until_they_are_removed)
+{
+    enum { N = 600 };
+    static struct hf__ticket_table table;
+    static struct hf__ticket tickets[N];
+    static struct hf__ticket_entry entries[N];
+    uint64_t sum = 0;
+
+    hf__ticket_table_init(&table);
+    for (uint64_t i = 0; i < N; i++) {
+        tickets[i].id = i + 1;
+        ASSERT_TRUE(hf__ticket_table_add(&table, &entries[i], &tickets[i]));
+        ASSERT_FALSE(hf__ticket_table_add(&table, &entries[i], &tickets[i]));
+    }
+    ASSERT_EQ(hf__ticket_table_find(&table, 257), &tickets[256]);
+    ASSERT_NULL(hf__ticket_table_find(&table, N + 1));
+    hf__ticket_table_each(&table, count, &sum);
+    ASSERT_EQ(sum, (uint64_t)N * (N + 1) / 2);
+    ASSERT_TRUE(hf__ticket_table_remove(&table, &entries[256]));
+    ASSERT_FALSE(hf__ticket_table_remove(&table, &entries[256]));
+    ASSERT_NULL(hf__ticket_table_find(&table, 257));
+    ASSERT_EQ(hf__ticket_table_find(&table, 513), &tickets[512]);
+    ASSERT_EQ(table.n, N - 1);
+}
