@@ -12,6 +12,7 @@
  *   table.c       mode=table
  *   dialect.c     dialect=shedlock, dialect=spring
  *   session.c     mode=get_lock, mode=for_update
+ *   lease.c       how long such a session may be silent
  *   pooled.c      the connections that these need beside the main one
  *   listen.c      the end of a session that holds is heard
  *   inspect.c     list, check, break, versions        doctor.c
@@ -357,6 +358,16 @@ bool hf__mysql_is_collision(const struct hf__mysql_reply *reply);
 bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply);
 /* A prepared statement that takes what is free found that it is not. */
 bool hf__mysql_is_refused(const struct hf__mysql_reply *reply);
+
+/* ---- lease.c ----------------------------------------------------------- */
+
+/* A session that will hold @ticket is ended if it is silent for its lease. */
+int hf__mysql_need_lease(struct hf__mysql_connection *connection,
+                         const struct hf__ticket *ticket, hf_error *err);
+/* It holds nothing any more. */
+void hf__mysql_rest(struct hf__mysql_connection *connection);
+/* What the timer does about it; when to come again. */
+int64_t hf__mysql_relax(struct hf__mysql *mysql, int64_t now_ns);
 
 /* ---- listen.c ---------------------------------------------------------- */
 

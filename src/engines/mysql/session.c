@@ -28,97 +28,6 @@ static bool is_get_lock(const struct hf__mysql *mysql)
     return mysql->mode == &hf__mysql_get_lock;
 }
 
-/* ---- wait_timeout ------------------------------------------------------ */
-
-/* A session without its lease, or with a transaction of before, is of no use. */
-static void on_nothing(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                       struct hf__mysql_reply *reply)
-{
-    (void)mysql;
-    if (reply && reply->code != 0)
-        hf__mysql_connection_break(call->connection);
-}
-
-static int set_lease(struct hf__mysql_connection *connection, int64_t lease_s,
-                     hf_error *err)
-{
-    struct hf__mysql_call *call = hf__mysql_call_new(on_nothing, err);
-    int rc;
-
-    if (!call)
-        return HF_ENOMEM;
-    hf__buf_printf(&call->sql, "SET wait_timeout=%lld",
-                   (long long)(lease_s > 0 ? lease_s : HF__MYSQL_IDLE_S));
-    rc = hf__mysql_call_send(connection, call, err);
-    if (rc == 0)
-        connection->lease_s = lease_s;
-    return rc;
-}
-
-/* A session that will hold @ticket is ended if it is silent for its lease. */
-static int need_lease(struct hf__mysql_connection *connection,
-                      const struct hf__ticket *ticket, hf_error *err)
-{
-    int64_t ttl_s = (ticket->ttl_ms + 999) / 1000;
-    bool alone = connection != &connection->mysql->main ||
-                 connection->mysql->main_users <= 1;
-
-    connection->free_ns = hf__now();
-    if (ttl_s == connection->lease_s || (ttl_s < connection->lease_s && !alone))
-        return 0;
-    return set_lease(connection, ttl_s, err);
-}
-
-/* One that holds nothing may be silent for long, if it is not about to hold
- * again. When that will be certain. */
-static int64_t relaxes_at(const struct hf__mysql_connection *connection)
-{
-    const struct hf__mysql *mysql = connection->mysql;
-    bool holds = connection == &mysql->main ? mysql->main_users > 0
-                                            : connection->ticket != 0;
-
-    return connection->lease_s == 0 || holds ||
-                   connection->step < HF__MYSQL_IDLE
-               ? HF_NEVER
-               : connection->free_ns + connection->lease_s * HF_SECOND / 3;
-}
-
-static void rest(struct hf__mysql_connection *connection)
-{
-    connection->free_ns = hf__now();
-    if (connection->lease_s > 0)
-        hf__mysql_wake(connection->mysql,
-                       connection->free_ns +
-                           connection->lease_s * HF_SECOND / 3);
-}
-
-static int64_t relax_one(struct hf__mysql_connection *connection,
-                         int64_t now_ns)
-{
-    int64_t due_ns = relaxes_at(connection);
-
-    if (now_ns < due_ns)
-        return due_ns;
-    (void)set_lease(connection, 0, NULL); /* or the server will end it */
-    return HF_NEVER;
-}
-
-static int64_t relax(struct hf__mysql *mysql, int64_t now_ns)
-{
-    int64_t due_ns = relax_one(&mysql->main, now_ns);
-    int64_t listen_ns = hf__mysql_listen(mysql, now_ns);
-
-    due_ns = listen_ns < due_ns ? listen_ns : due_ns;
-    HF_LIST_EACH(&mysql->pool.idle, link) {
-        int64_t next_ns = relax_one(hf__mysql_connection_of(HF_CONTAINER_OF(
-                                        link, struct hf__sql_link, idle)),
-                                    now_ns);
-
-        due_ns = next_ns < due_ns ? next_ns : due_ns;
-    }
-    return due_ns;
-}
-
 /* ---- whose session ----------------------------------------------------- */
 
 static void bind_session(struct hf__mysql_ticket *mine,
@@ -147,7 +56,7 @@ static void unbind(struct hf__mysql *mysql, struct hf__mysql_ticket *mine)
         connection->ticket = 0;
         connection->lent = false;
     }
-    rest(connection);
+    hf__mysql_rest(connection);
 }
 
 static void on_cleaned(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -412,7 +321,7 @@ static void got_session(struct hf__sql_want *want, struct hf__sql_link *link,
     }
     mysql = hf__mysql_connection_of(link)->mysql;
     bind_session(mine, hf__mysql_connection_of(link));
-    if (need_lease(mine->on, ticket, NULL) != 0)
+    if (hf__mysql_need_lease(mine->on, ticket, NULL) != 0)
         hf__mysql_connection_break(mine->on);
     else if (is_get_lock(mysql) || (mysql->proven && !ticket->nowait))
         stand_in_line(mysql, ticket);
@@ -598,7 +507,7 @@ static int ask(struct hf__mysql *mysql, struct hf__ticket *ticket,
         return 0;
     }
     mine->trying = true;
-    rc = need_lease(&mysql->main, ticket, err);
+    rc = hf__mysql_need_lease(&mysql->main, ticket, err);
     if (rc != 0)
         return rc;
     return hf__mysql_ask_prepared(&mysql->main, ticket, mine->texts->try,
@@ -809,7 +718,7 @@ const struct hf__mysql_mode hf__mysql_get_lock = {
     .leave = leave,
     .renew = renew,
     .downgrade = NULL,
-    .attend = relax,
+    .attend = hf__mysql_relax,
     .lost = lost,
     .regained = end_ghosts,
 };
@@ -822,7 +731,7 @@ const struct hf__mysql_mode hf__mysql_for_update = {
     .leave = leave,
     .renew = renew,
     .downgrade = NULL,
-    .attend = relax,
+    .attend = hf__mysql_relax,
     .lost = lost,
     .regained = end_ghosts,
 };
