@@ -207,7 +207,7 @@ typedef struct hf_opts {
  *  configuration says (for ever, if it says nothing). Valid in C99 and C++98. */
 #define HF_OPTS_INIT                                                           \
     {                                                                          \
-        (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_CONFIGURED, 0, 0, 0, 0, 0, 0       \
+        (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_CONFIGURED, 0, 0, 0, 0, 0, 0    \
     }
 
 /** The same for bindings; @size is their sizeof(hf_opts). */

@@ -2,7 +2,7 @@
 /*
  * metrics.c - a client's counters as Prometheus text.
  *
- * Counting is inline in metrics.h; here is only the writing. Each family has a
+ * Successes are counted inline, in metrics.h. Each family of the text has a
  * HELP and a TYPE line, then its series. Histograms are kept by powers of two
  * and written cumulatively, in seconds, up to the last bucket that has
  * anything in it; what follows would repeat the total.
@@ -36,6 +36,26 @@ static const char *const lost_words[HF__LOST_REASONS] = {
     [HF__LOST_SESSION] = "session",   [HF__LOST_BROKEN] = "broken",
     [HF__LOST_MAX_HOLD] = "max_hold", [HF__LOST_NO_BEAT] = "no_beat",
 };
+
+enum hf__acquire_result hf__metrics_failure(int rc)
+{
+    switch (rc) {
+    case HF_EBUSY:
+        return HF__ACQUIRE_BUSY;
+    case HF_ETIMEOUT:
+        return HF__ACQUIRE_TIMEOUT;
+    case HF_ECANCELED:
+        return HF__ACQUIRE_CANCELED;
+    case HF_EUNAVAILABLE:
+        return HF__ACQUIRE_UNAVAILABLE;
+    case HF_EUNKNOWN:
+        return HF__ACQUIRE_UNKNOWN;
+    case HF_EDEADLK:
+        return HF__ACQUIRE_DEADLOCK;
+    default:
+        return HF__ACQUIRE_ERROR;
+    }
+}
 
 const char *hf__lost_word(int reason)
 {

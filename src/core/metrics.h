@@ -53,18 +53,18 @@ struct hf__metrics {
     uint64_t acquires[HF__ACQUIRE_RESULTS];
     uint64_t renewals[HF__RENEWAL_RESULTS];
     uint64_t lost[HF__LOST_REASONS];
-    uint64_t releases;        /* of holds that were ours until then */
-    uint64_t handovers_local; /* passed on inside this process */
-    uint64_t reconnects;      /* connections after the first */
-    uint64_t reaped;          /* requests taken back after unknown, timeout or
+    uint64_t releases;         /* of holds that were ours until then */
+    uint64_t handovers_local;  /* passed on inside this process */
+    uint64_t reconnects;       /* connections after the first */
+    uint64_t reaped;           /* requests taken back after unknown, timeout or
                                  cancel, and confirmed */
-    uint64_t held;            /* gauge: holds of callers */
-    uint64_t waiting;         /* gauge: callers and requests that wait */
-    uint64_t reaping;         /* gauge: tickets not yet confirmed gone; counted
+    uint64_t held;             /* gauge: holds of callers */
+    uint64_t waiting;          /* gauge: callers and requests that wait */
+    uint64_t reaping;          /* gauge: tickets not yet confirmed gone; counted
                                  when it is asked for */
-    bool engine_up;           /* gauge */
-    struct hf__histogram wait;   /* from entry to held */
-    struct hf__histogram hold;   /* from held to released or lost */
+    bool engine_up;            /* gauge */
+    struct hf__histogram wait; /* from entry to held */
+    struct hf__histogram hold; /* from held to released or lost */
     struct hf__histogram margin; /* what was left of the claim when a renewal
                                     was confirmed */
 };
@@ -90,35 +90,24 @@ static inline void hf__histogram_observe(struct hf__histogram *histogram,
 /* The end of bucket @place in ns; the last has none: UINT64_MAX. */
 static inline uint64_t hf__histogram_end(unsigned place)
 {
-    return place + 1 < HF__BUCKETS
-               ? UINT64_C(1) << (place + HF__BUCKET_SHIFT)
-               : UINT64_MAX;
+    return place + 1 < HF__BUCKETS ? UINT64_C(1) << (place + HF__BUCKET_SHIFT)
+                                   : UINT64_MAX;
 }
+
+/* What an acquire that returned @rc, an error, counts as. */
+enum hf__acquire_result hf__metrics_failure(int rc);
 
 /* An acquire is over for its caller; @rc as it is returned. A re-entry is
  * counted by hf__metrics_reentered() instead. */
 static inline void hf__metrics_acquired(struct hf__metrics *metrics, int rc,
                                         int64_t waited_ns)
 {
-    static const uint8_t results[] = {
-        [-HF_EBUSY] = HF__ACQUIRE_BUSY,
-        [-HF_ETIMEOUT] = HF__ACQUIRE_TIMEOUT,
-        [-HF_ECANCELED] = HF__ACQUIRE_CANCELED,
-        [-HF_EUNKNOWN] = HF__ACQUIRE_UNKNOWN,
-        [-HF_EUNAVAILABLE] = HF__ACQUIRE_UNAVAILABLE,
-        [-HF_EDEADLK] = HF__ACQUIRE_DEADLOCK,
-    };
-    unsigned place = (unsigned)-rc;
-
     if (HF_LIKELY(rc == 0)) {
         metrics->acquires[HF__ACQUIRE_HELD]++;
         hf__histogram_observe(&metrics->wait, waited_ns);
         return;
     }
-    if (place >= HF_COUNT_OF(results) || results[place] == 0)
-        metrics->acquires[HF__ACQUIRE_ERROR]++;
-    else
-        metrics->acquires[results[place]]++;
+    metrics->acquires[hf__metrics_failure(rc)]++;
 }
 
 static inline void hf__metrics_reentered(struct hf__metrics *metrics)
