@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "core/log.h"
 
 #define HINT(package) "apt install " package ", and build holdfast again"
 
@@ -118,22 +117,6 @@ bool hf__engine_takes(const char *scheme, const char *key)
     const struct hf__engine_ops *ops = find(engines, scheme);
 
     return ops && ops->takes && ops->takes(key);
-}
-
-void hf__engine_log(const struct hf__engine *engine, int level,
-                    const char *format, ...)
-{
-    const struct hf__engine_host *host = engine->host;
-    struct hf__buf text = {0};
-    va_list args;
-
-    if (!host->log || !hf__log_on(level))
-        return;
-    va_start(args, format);
-    hf__buf_vprintf(&text, format, args);
-    va_end(args);
-    host->log(host->log_owner, level, hf__buf_text(&text));
-    hf__buf_release(&text);
 }
 
 static void unknown(hf_error *err, const char *what, const char *word,

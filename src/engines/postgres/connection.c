@@ -16,10 +16,16 @@
  * An answer that is not of the shape that its statement has (schema.c), or does
  * not end, ends the connection as well.
  */
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engines/postgres/postgres.h"
+
+/* What libpq has room for at first. */
+enum { SMALL_READ = 16 * 1024 };
 
 /* ---- errors -------------------------------------------------------------- */
 
@@ -476,7 +482,7 @@ static bool finish_call(struct hf__session *session)
         session->calls[session->calls_first].steps_n)
         return false;
     (void)take_call(session, &call);
-    session->received = 0;
+    session->received_from = 0;
     call.done(session, &call, &session->answer);
     hf__pg_answer_clear(&session->answer);
     return true;
@@ -560,24 +566,44 @@ static void take_notifications(struct hf__session *session)
 
     while (session->state == HF__SESSION_UP && !session->closing &&
            (notify = hf__pq.PQnotifies(session->conn)) != NULL) {
-        session->received = 0;
+        session->received_from = 0;
         if (mode->notified)
             mode->notified(session->engine, notify->extra);
         hf__pq.PQfreemem(notify);
     }
 }
 
-/* How much the socket has; that is counted until something comes whole. */
-static int count_bytes(struct hf__session *session)
+/* What came on its socket so far; a Unix socket does not tell, and there each
+ * read counts as a small one. */
+static int64_t count_bytes(const struct hf__session *session)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    if (getsockopt(session->io.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+        info.tcpi_bytes_received > 0)
+        return (int64_t)info.tcpi_bytes_received;
+    return session->received + SMALL_READ;
+}
+
+/* Bytes are counted from the first time that an answer came in part, until it
+ * is whole. */
+static void limit_bytes(struct hf__session *session)
+{
+    int64_t now = count_bytes(session);
+
+    if (session->received_from == 0)
+        session->received_from = now;
+    session->received = now;
+    if (now - session->received_from > HF__PG_BYTES_MAX)
+        hf__session_refuse(session, HF_EUNAVAILABLE, "its answer does not end");
+}
+
+static bool has_more(const struct hf__session *session)
 {
     int n = 0;
 
-    if (ioctl(session->io.fd, FIONREAD, &n) != 0)
-        return 0;
-    session->received += n;
-    if (session->received > HF__PG_BYTES_MAX)
-        hf__session_refuse(session, HF_EUNAVAILABLE, "its answer does not end");
-    return n;
+    return ioctl(session->io.fd, FIONREAD, &n) == 0 && n > 0;
 }
 
 /* TLS may have more than libpq has room for, and the socket nothing: once it is
@@ -591,7 +617,8 @@ static bool read_all(struct hf__session *session)
             return false;
         if (!more || !is_owed(session))
             return true;
-        more = count_bytes(session) > 0;
+        limit_bytes(session);
+        more = has_more(session);
         if (!more && !hf__pq.PQsslInUse(session->conn))
             return true;
     }
@@ -604,7 +631,7 @@ static void on_ready(struct hf__io *io, uint32_t events)
 
     session->reading = true;
     if (session->calls_n == 0)
-        (void)count_bytes(session);
+        limit_bytes(session);
     if (!read_all(session)) {
         keep_message(session);
         session->closing = true;
@@ -637,7 +664,7 @@ static void on_notice(void *arg, const PGresult *result)
 void hf__session_made(struct hf__session *session)
 {
     session->io.ready = on_ready;
-    session->received = 0;
+    session->received_from = 0;
     session->state = HF__SESSION_GREETING;
     (void)hf__pq.PQsetnonblocking(session->conn, 1);
 }

@@ -179,7 +179,8 @@ struct hf__session {
     uint32_t calls_n;
     struct hf__session_call next; /* being put together */
     struct hf__pg_answer answer;
-    int64_t received; /* bytes since the last answer, about */
+    int64_t received;      /* bytes, about */
+    int64_t received_from; /* … when an answer began; 0: none has */
     uint64_t prepared;
     int64_t timeout_ms; /* how long it may be silent; 0: for ever */
     int64_t mark;       /* advisory: of the name that it used last */
