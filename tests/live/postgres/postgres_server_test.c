@@ -186,7 +186,10 @@ TEST(tls, a_key_with_a_password_is_an_error_and_no_question)
 {
     struct server *server = start_with_certificate("IP:127.0.0.1");
     char text[1024];
+    char word[256];
     char byte;
+    hf_error err;
+    size_t len;
     int status;
     int terminal;
     pid_t child;
@@ -210,6 +213,12 @@ TEST(tls, a_key_with_a_password_is_an_error_and_no_question)
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_EQ(status, 0);
     (void)close(terminal);
+    (void)snprintf(word, sizeof(word), "umask 077; echo sesame >%s/word", dir);
+    ASSERT_EQ(system(word), 0); /* NOLINT: our own words */
+    len = strlen(text);
+    (void)snprintf(text + len, sizeof(text) - len,
+                   "&tls.key_password_file=%s/word", dir);
+    ASSERT_OK(client_try(client_open(text), "jobs", &err), &err);
 }
 
 TEST(tls, writes_nothing_on_a_terminal_and_opens_an_encrypted_key)
