@@ -38,8 +38,8 @@ static void play(struct hf__zk *zk, const uint8_t *data, size_t size)
     while (size >= 2 && zk->stream.state == HF__STREAM_OPEN) {
         int32_t error = errors[(data[0] >> 2) % HF_COUNT_OF(errors)];
         size_t len = data[1] < size - 2 ? data[1] : size - 2;
-        bool first = zk->calls_n > 0;
-        int32_t xid = first ? zk->calls[zk->calls_first].xid : 99;
+        bool first = zk->calls.n > 0;
+        int32_t xid = first ? hf__zk_oldest(zk)->xid : 99;
 
         if ((data[0] & 3) == 3)
             fuzz_core_feed(&zk->stream, data + 2, len);

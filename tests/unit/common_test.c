@@ -56,6 +56,8 @@ TEST(ticket_table, finds_tickets_by_number_until_they_are_removed)
     static struct hf__ticket_entry entries[N];
     uint64_t sum = 0;
 
+    hf__ticket_table_each(&table, count, &sum);
+    ASSERT_EQ(sum, 0);
     hf__ticket_table_init(&table);
     for (uint64_t i = 0; i < N; i++) {
         tickets[i].id = i + 1;
@@ -71,4 +73,35 @@ TEST(ticket_table, finds_tickets_by_number_until_they_are_removed)
     ASSERT_NULL(hf__ticket_table_find(&table, 257));
     ASSERT_EQ(hf__ticket_table_find(&table, 513), &tickets[512]);
     ASSERT_EQ(table.n, N - 1);
+}
+
+static bool is_multiple(struct hf__ticket_entry *entry, const void *divisor)
+{
+    return entry->ticket->id % *(const uint64_t *)divisor == 0;
+}
+
+TEST(ticket_table, walks_over_the_wanted_tickets_while_they_are_removed)
+{
+    enum { N = 600 };
+    static struct hf__ticket_table table;
+    static struct hf__ticket tickets[N];
+    static struct hf__ticket_entry entries[N];
+    const uint64_t seven = 7;
+    const struct hf__ticket *ticket;
+    size_t bucket = 0;
+    uint32_t n = 0;
+
+    hf__ticket_table_init(&table);
+    for (uint64_t i = 0; i < N; i++) {
+        tickets[i].id = i + 1;
+        (void)hf__ticket_table_add(&table, &entries[i], &tickets[i]);
+    }
+    while ((ticket = hf__ticket_table_next(&table, &bucket, is_multiple,
+                                           &seven)) != NULL) {
+        ASSERT_EQ(ticket->id % seven, 0);
+        ASSERT_TRUE(hf__ticket_table_remove(&table, &entries[ticket->id - 1]));
+        n++;
+    }
+    ASSERT_EQ(n, N / seven);
+    ASSERT_EQ(table.n, N - n);
 }

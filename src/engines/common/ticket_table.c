@@ -56,10 +56,29 @@ struct hf__ticket *hf__ticket_table_find(const struct hf__ticket_table *table,
     return NULL;
 }
 
+struct hf__ticket *hf__ticket_table_next(const struct hf__ticket_table *table,
+                                         size_t *bucket,
+                                         hf__ticket_wanted_fn *wanted,
+                                         const void *what)
+{
+    for (; *bucket < HF__TICKET_BUCKETS; ++*bucket) {
+        HF_LIST_EACH(&table->buckets[*bucket], link) {
+            struct hf__ticket_entry *entry =
+                HF_CONTAINER_OF(link, struct hf__ticket_entry, link);
+
+            if (wanted(entry, what))
+                return entry->ticket;
+        }
+    }
+    return NULL;
+}
+
 void hf__ticket_table_each(struct hf__ticket_table *table,
                            void (*each)(struct hf__ticket *ticket, void *ctx),
                            void *ctx)
 {
+    if (table->n == 0)
+        return; /* it may not even be initialised */
     for (size_t i = 0; i < HF__TICKET_BUCKETS; i++) {
         HF_LIST_EACH(&table->buckets[i], link) {
             each(HF_CONTAINER_OF(link, struct hf__ticket_entry, link)->ticket,

@@ -36,7 +36,17 @@ bool hf__ticket_table_remove(struct hf__ticket_table *table,
 /* NULL: the ticket is gone. */
 struct hf__ticket *hf__ticket_table_find(const struct hf__ticket_table *table,
                                          uint64_t id);
-/* Call @each for every ticket; it may remove the one it is called for. */
+/* The first ticket for which @wanted is true, in bucket *@bucket or a later
+ * one; NULL: there is none. Begin with *@bucket = 0. The next call finds the
+ * same ticket again unless it was removed or @wanted refuses it by then. */
+typedef bool hf__ticket_wanted_fn(struct hf__ticket_entry *entry,
+                                  const void *what);
+struct hf__ticket *hf__ticket_table_next(const struct hf__ticket_table *table,
+                                         size_t *bucket,
+                                         hf__ticket_wanted_fn *wanted,
+                                         const void *what);
+/* Call @each for every ticket; it may remove the one it is called for. A table
+ * of zeroes has none: an engine may be closed before it was opened. */
 void hf__ticket_table_each(struct hf__ticket_table *table,
                            void (*each)(struct hf__ticket *ticket, void *ctx),
                            void *ctx);

@@ -274,7 +274,7 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!etcd->up)
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
-    hf__etcd_ticket_know(etcd, ticket);
+    (void)hf__ticket_table_add(&etcd->tickets, &mine->entry, ticket);
     hf__etcd_ticket_let_go(etcd,
                            mine); /* the core may not have heard of the grant */
     hf__etcd_ticket_move(mine, HF__ETCD_ASKING);
@@ -292,14 +292,18 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
 /* ---- the lease has news ------------------------------------------------ */
 
-static bool is_parked(struct hf__etcd_ticket *mine, const void *lease)
+static bool is_parked(struct hf__ticket_entry *entry, const void *lease)
 {
+    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+
     return mine->state == HF__ETCD_PARKED && mine->lease == lease;
 }
 
 /* Before the lease, and not on the way out. */
-static bool has_key(struct hf__etcd_ticket *mine, const void *id)
+static bool has_key(struct hf__ticket_entry *entry, const void *id)
 {
+    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+
     return mine->lease_id == *(const int64_t *)id && mine->lease_id != 0 &&
            (hf__etcd_ticket_asks(mine) || mine->state == HF__ETCD_WAITING ||
             mine->state == HF__ETCD_HELD);

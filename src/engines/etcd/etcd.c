@@ -99,6 +99,7 @@ static int etcd_open(struct hf__engine *engine, hf_error *err)
     int rc = read_hosts(etcd, err);
 
     etcd->timer.fire = timer_fire;
+    hf__ticket_table_init(&etcd->tickets);
     if (rc == 0)
         rc = hf__grpc_load(err);
     if (rc == 0)
@@ -132,7 +133,7 @@ static void etcd_close(struct hf__engine *engine, bool forked)
         return;
     engine->under_way = 0;
     hf__timer_stop(engine->host->loop, &etcd->timer);
-    hf__etcd_ticket_forget_all(etcd);
+    hf__ticket_table_init(&etcd->tickets);
     hf__free(HF_STEAL(etcd->endpoints));
     hf__free(HF_STEAL(etcd->prefix));
     hf__buf_release(&etcd->key);

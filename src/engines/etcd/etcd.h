@@ -17,6 +17,7 @@
 #ifndef HF_ETCD_ETCD_H
 #define HF_ETCD_ETCD_H
 
+#include "engines/common/ticket_table.h"
 #include "engines/engine.h"
 #include "engines/etcd/grpc.h"
 #include "engines/etcd/messages.h"
@@ -115,7 +116,7 @@ enum hf__etcd_look {
 
 /* Our bytes of every ticket. */
 struct hf__etcd_ticket {
-    struct hf__ticket *next; /* in etcd->tickets */
+    struct hf__ticket_entry entry; /* in etcd->tickets */
     struct hf__etcd_lease *lease;
     int64_t lease_id;  /* of the key: the lease may be another by now */
     uint64_t revision; /* our key's create revision; 0: not known */
@@ -129,7 +130,6 @@ struct hf__etcd_ticket {
 };
 
 enum {
-    HF__ETCD_BUCKETS = 256,
     HF__ETCD_LEASES = 8,
     HF__ETCD_STREAMS = 128, /* more waiters look again from time to time */
     HF__ETCD_BEATS = 100,   /* keys looked at in one transaction */
@@ -176,7 +176,7 @@ struct hf__etcd {
     uint32_t revoking;        /* how many are not yet */
 
     /* tickets.c, wait.c */
-    struct hf__ticket *tickets[HF__ETCD_BUCKETS];
+    struct hf__ticket_table tickets;
     uint32_t streams;
 
     /* queue.c */
@@ -354,32 +354,29 @@ static inline bool hf__etcd_ticket_asks(const struct hf__etcd_ticket *mine)
 /* Checked against the table of moves. */
 void hf__etcd_ticket_move(struct hf__etcd_ticket *mine,
                           enum hf__etcd_state state);
-/* The ticket with @id; NULL if it is not known (any more). */
-struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
-                                        uint64_t id);
 /* @call is about the key that @ticket has now, or asks for. */
 void hf__etcd_call_about(struct hf__etcd_call *call, struct hf__ticket *ticket);
 /* The ticket of @call; NULL also if its lease has ended since, and with it the
  * key that the answer is about: it may have been asked for again. */
 struct hf__ticket *hf__etcd_ticket_of(const struct hf__etcd_call *call);
 /* The first known ticket for which @wanted; NULL: none. */
-typedef bool hf__etcd_wanted_fn(struct hf__etcd_ticket *mine, const void *what);
-struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
-                                        hf__etcd_wanted_fn *wanted,
-                                        const void *what);
-/* The same for all of them: begin with *at = 0, and make each unwanted before
- * the next is asked for. */
-struct hf__ticket *hf__etcd_ticket_next(struct hf__etcd *etcd, size_t *at,
-                                        hf__etcd_wanted_fn *wanted,
-                                        const void *what);
-/* Know it from now on; its state says that it was not. */
-void hf__etcd_ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket);
+static inline struct hf__ticket *hf__etcd_ticket_seek(
+    const struct hf__etcd *etcd, hf__ticket_wanted_fn *wanted, const void *what)
+{
+    size_t bucket = 0;
+
+    return hf__ticket_table_next(&etcd->tickets, &bucket, wanted, what);
+}
+static inline const struct hf__etcd_ticket *hf__etcd_ticket_at(
+    struct hf__ticket_entry *entry)
+{
+    return HF_CONTAINER_OF(entry, struct hf__etcd_ticket, entry);
+}
 /* Its hold, if it is one, does not keep the lease busy any more. */
 void hf__etcd_ticket_let_go(struct hf__etcd *etcd,
                             struct hf__etcd_ticket *mine);
 /* Before the report that ends it. */
 void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket);
-void hf__etcd_ticket_forget_all(struct hf__etcd *etcd);
 int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
                      hf_error *err);
 int hf__etcd_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,

@@ -14,8 +14,10 @@
 
 /* ---- renew ------------------------------------------------------------- */
 
-static bool is_beating(struct hf__etcd_ticket *mine, const void *lease)
+static bool is_renewing(struct hf__ticket_entry *entry, const void *lease)
 {
+    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+
     return mine->renewing && mine->lease == lease;
 }
 
@@ -45,7 +47,8 @@ static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
     for (size_t i = 0; i < call->n; i++) {
         struct hf__pb range = hf__pb_inside(
             hf__pb_next(reply->root, HF__TXN_RESPONSES, &at), HF__OP_RANGE);
-        struct hf__ticket *ticket = hf__etcd_ticket_find(etcd, ids[i]);
+        struct hf__ticket *ticket =
+            hf__ticket_table_find(&etcd->tickets, ids[i]);
 
         if (hf__pb_there(range) && ticket &&
             hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_HELD &&
@@ -77,8 +80,9 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     struct hf__ticket *ticket;
     size_t n = 0;
 
-    while (n < HF__ETCD_BEATS && (ticket = hf__etcd_ticket_next(
-                                      etcd, at, is_beating, lease)) != NULL) {
+    while (n < HF__ETCD_BEATS &&
+           (ticket = hf__ticket_table_next(&etcd->tickets, at, is_renewing,
+                                           lease)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->renewing = false;
         if (hf__etcd_ticket(etcd, ticket)->state != HF__ETCD_HELD) {
             if (hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_WAITING)
@@ -117,8 +121,8 @@ void hf__etcd_renew_confirmed(struct hf__etcd *etcd,
             continue;
         return;
     }
-    while ((ticket = hf__etcd_ticket_next(etcd, &at, is_beating, lease)) !=
-           NULL)
+    while ((ticket = hf__ticket_table_next(&etcd->tickets, &at, is_renewing,
+                                           lease)) != NULL)
         hf__etcd_ticket(etcd, ticket)->renewing = false;
 }
 

@@ -27,16 +27,6 @@ void hf__etcd_ticket_move(struct hf__etcd_ticket *mine,
     mine->state = (uint8_t)state;
 }
 
-struct hf__ticket *hf__etcd_ticket_find(const struct hf__etcd *etcd,
-                                        uint64_t id)
-{
-    struct hf__ticket *ticket = etcd->tickets[id % HF__ETCD_BUCKETS];
-
-    while (ticket && ticket->id != id)
-        ticket = hf__etcd_ticket(etcd, ticket)->next;
-    return ticket;
-}
-
 void hf__etcd_call_about(struct hf__etcd_call *call, struct hf__ticket *ticket)
 {
     call->ticket = ticket->id;
@@ -45,47 +35,13 @@ void hf__etcd_call_about(struct hf__etcd_call *call, struct hf__ticket *ticket)
 
 struct hf__ticket *hf__etcd_ticket_of(const struct hf__etcd_call *call)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_find(call->etcd, call->ticket);
+    struct hf__ticket *ticket =
+        hf__ticket_table_find(&call->etcd->tickets, call->ticket);
 
     return ticket && hf__etcd_ticket(call->etcd, ticket)->lease_id ==
                          call->lease_id
                ? ticket
                : NULL;
-}
-
-struct hf__ticket *hf__etcd_ticket_next(struct hf__etcd *etcd, size_t *at,
-                                        hf__etcd_wanted_fn *wanted,
-                                        const void *what)
-{
-    for (; *at < HF__ETCD_BUCKETS; ++*at) {
-        struct hf__ticket *ticket = etcd->tickets[*at];
-
-        for (; ticket; ticket = hf__etcd_ticket(etcd, ticket)->next) {
-            if (wanted(hf__etcd_ticket(etcd, ticket), what))
-                return ticket;
-        }
-    }
-    return NULL;
-}
-
-struct hf__ticket *hf__etcd_ticket_seek(struct hf__etcd *etcd,
-                                        hf__etcd_wanted_fn *wanted,
-                                        const void *what)
-{
-    size_t at = 0;
-
-    return hf__etcd_ticket_next(etcd, &at, wanted, what);
-}
-
-void hf__etcd_ticket_know(struct hf__etcd *etcd, struct hf__ticket *ticket)
-{
-    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__ticket **bucket = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
-
-    if (mine->state != HF__ETCD_IDLE)
-        return;
-    mine->next = *bucket;
-    *bucket = ticket;
 }
 
 void hf__etcd_ticket_let_go(struct hf__etcd *etcd, struct hf__etcd_ticket *mine)
@@ -97,20 +53,12 @@ void hf__etcd_ticket_let_go(struct hf__etcd *etcd, struct hf__etcd_ticket *mine)
 void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__ticket **at = &etcd->tickets[ticket->id % HF__ETCD_BUCKETS];
 
     if (mine->state == HF__ETCD_IDLE)
         return;
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_ticket_let_go(etcd, mine);
-    while (*at != ticket)
-        at = &hf__etcd_ticket(etcd, *at)->next;
-    *at = mine->next;
+    (void)hf__ticket_table_remove(&etcd->tickets, &mine->entry);
     hf__etcd_ticket_move(mine, HF__ETCD_IDLE);
     memset(mine, 0, sizeof(*mine));
-}
-
-void hf__etcd_ticket_forget_all(struct hf__etcd *etcd)
-{
-    memset(etcd->tickets, 0, sizeof(etcd->tickets));
 }

@@ -318,14 +318,30 @@ void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
 /* ---- the timer --------------------------------------------------------- */
 
-static bool is_due(struct hf__etcd_ticket *mine, const void *now_ns)
+static bool is_due(struct hf__ticket_entry *entry, const void *now_ns)
 {
+    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+
     return mine->look_ns != 0 && mine->look_ns <= *(const int64_t *)now_ns;
+}
+
+struct schedule {
+    const struct hf__etcd *etcd;
+    int64_t next_ns;
+};
+
+static void find_next(struct hf__ticket *ticket, void *ctx)
+{
+    struct schedule *schedule = ctx;
+    int64_t look_ns = hf__etcd_ticket(schedule->etcd, ticket)->look_ns;
+
+    if (look_ns != 0 && look_ns < schedule->next_ns)
+        schedule->next_ns = look_ns;
 }
 
 int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns)
 {
-    int64_t next_ns = HF_NEVER;
+    struct schedule schedule = {etcd, HF_NEVER};
     struct hf__ticket *ticket;
 
     while ((ticket = hf__etcd_ticket_seek(etcd, is_due, &now_ns)) != NULL) {
@@ -333,14 +349,6 @@ int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns)
         if (etcd->up)
             look_again(etcd, ticket);
     }
-    for (size_t i = 0; i < HF__ETCD_BUCKETS; i++) {
-        for (ticket = etcd->tickets[i]; ticket;
-             ticket = hf__etcd_ticket(etcd, ticket)->next) {
-            int64_t look_ns = hf__etcd_ticket(etcd, ticket)->look_ns;
-
-            if (look_ns != 0 && look_ns < next_ns)
-                next_ns = look_ns;
-        }
-    }
-    return next_ns;
+    hf__ticket_table_each(&etcd->tickets, find_next, &schedule);
+    return schedule.next_ns;
 }

@@ -2,8 +2,7 @@
 /*
  * connection.c - one connection to the server, and the calls under way on it.
  *
- * Answers come in the order of the commands, so the calls are a ring. The
- * greeting asks for the version and the settings: a server before 1.6 has no
+ * Answers come in the order of the commands. The greeting asks for the version and the settings: a server before 1.6 has no
  * meta commands, and one that was started without item numbers (-C) cannot
  * delete what is ours and nothing else.
  *
@@ -17,36 +16,14 @@
 
 #include "engines/memcached/memcached.h"
 
-/* ---- the ring of calls -------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------- */
 
-static struct hf__memcached_call *call_at(const struct hf__memcached *memcached,
-                                          uint32_t i)
+/* The oldest one gets no more answers. */
+static void take_call(struct hf__memcached *memcached,
+                      struct hf__memcached_call *ret_call)
 {
-    return &memcached->calls[(memcached->calls_first + i) &
-                             (memcached->calls_size - 1)];
-}
-
-static int grow_calls(struct hf__memcached *memcached)
-{
-    uint32_t size = memcached->calls_size ? memcached->calls_size * 2 : 64;
-    struct hf__memcached_call *calls = hf__malloc(size * sizeof(*calls));
-
-    if (!calls)
-        return HF_ENOMEM;
-    for (uint32_t i = 0; i < memcached->calls_n; i++)
-        calls[i] = *call_at(memcached, i);
-    hf__free(memcached->calls);
-    memcached->calls = calls;
-    memcached->calls_size = size;
-    memcached->calls_first = 0;
-    return 0;
-}
-
-static void take_call(struct hf__memcached *memcached)
-{
-    memcached->calls_first =
-        (memcached->calls_first + 1) & (memcached->calls_size - 1);
-    memcached->base.under_way = --memcached->calls_n;
+    (void)hf__calls_take(&memcached->calls, ret_call);
+    memcached->base.under_way = memcached->calls.n;
 }
 
 int hf__memcached_sent(struct hf__memcached *memcached, size_t mark,
@@ -54,28 +31,26 @@ int hf__memcached_sent(struct hf__memcached *memcached, size_t mark,
 {
     struct hf__buf *out = &memcached->stream.out;
     int64_t io_ms = memcached->base.host->settings->io_timeout_ms;
-    struct hf__memcached_call *place;
+    struct hf__memcached_call *added =
+        hf__buf_failed(out) ? NULL : hf__calls_add(&memcached->calls, call);
 
-    if (hf__buf_failed(out) || (memcached->calls_n == memcached->calls_size &&
-                                grow_calls(memcached) != 0)) {
+    if (!added) {
         out->failed = false;
         out->len = mark;
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    place = call_at(memcached, memcached->calls_n++);
-    *place = *call;
-    place->sent_ns = hf__now();
-    memcached->base.under_way = memcached->calls_n;
-    if (memcached->calls_n == 1)
-        hf__memcached_wake(memcached, place->sent_ns + hf__ms_to_ns(io_ms));
+    added->sent_ns = hf__now();
+    memcached->base.under_way = memcached->calls.n;
+    if (memcached->calls.n == 1)
+        hf__memcached_wake(memcached, added->sent_ns + hf__ms_to_ns(io_ms));
     return 0;
 }
 
 void hf__memcached_forget(struct hf__memcached *memcached,
                           const struct hf__ticket *ticket)
 {
-    for (uint32_t i = 0; i < memcached->calls_n; i++) {
-        struct hf__memcached_call *call = call_at(memcached, i);
+    for (uint32_t i = 0; i < memcached->calls.n; i++) {
+        struct hf__memcached_call *call = hf__calls_at(&memcached->calls, i);
 
         if (call->ticket == ticket)
             call->ticket = NULL;
@@ -103,10 +78,10 @@ static void down(struct hf__memcached *memcached, const hf_error *err)
 
     hf__memcached_disconnect(memcached, /* forked= */ false);
     memcached->epoch++;
-    while (memcached->calls_n > 0) {
-        struct hf__memcached_call call = *call_at(memcached, 0);
+    while (memcached->calls.n > 0) {
+        struct hf__memcached_call call;
 
-        take_call(memcached);
+        take_call(memcached, &call);
         call.done(memcached, &call, /* meta= */ NULL);
     }
     if (strncmp(told.text, memcached->peer, strlen(memcached->peer)) != 0)
@@ -147,9 +122,9 @@ static bool is_answer(struct hf__memcached *memcached,
 {
     struct hf__memcached_call *first;
 
-    if (memcached->calls_n == 0)
+    if (memcached->calls.n == 0)
         return false;
-    first = call_at(memcached, 0);
+    first = hf__memcached_oldest(memcached);
     if (((unsigned)first->answers & 1u << meta->kind) == 0)
         return false;
     return meta->kind != HF__META_STAT ||
@@ -172,9 +147,10 @@ static bool take_answer(struct hf__memcached *memcached)
     if (rc != HF__META_WHOLE || memcached->may_close)
         return false;
     stream->in_at += used;
-    call = *call_at(memcached, 0);
-    if (meta.kind != HF__META_STAT)
-        take_call(memcached);
+    if (meta.kind == HF__META_STAT) /* more lines of this answer follow */
+        call = *hf__memcached_oldest(memcached);
+    else
+        take_call(memcached, &call);
     call.done(memcached, &call, &meta);
     return !memcached->may_close && stream->in_at < stream->in.len;
 }

@@ -46,10 +46,10 @@ static void timer_fire(struct hf__timer *timer)
     hf_error err;
 
     if (memcached->stream.state == HF__STREAM_IDLE ||
-        (up && memcached->calls_n == 0))
+        (up && memcached->calls.n == 0))
         return;
     if (up)
-        since_ns = memcached->calls[memcached->calls_first].sent_ns;
+        since_ns = hf__memcached_oldest(memcached)->sent_ns;
     due_ns = since_ns + hf__ms_to_ns(most_ms);
     if (hf__now() < due_ns) {
         hf__memcached_wake(memcached, due_ns);
@@ -112,6 +112,7 @@ static int memcached_open(struct hf__engine *engine, hf_error *err)
     memcached->stream.loop = engine->host->loop;
     memcached->stream.io.fd = -1;
     memcached->epoch = 1;
+    hf__calls_init(&memcached->calls, sizeof(struct hf__memcached_call));
     if (rc != 0)
         return rc;
     memcached->tooz = strcmp(engine->host->settings->dialect, "tooz") == 0;
@@ -141,9 +142,7 @@ static void memcached_close(struct hf__engine *engine, bool forked)
     if (forked)
         return;
     hf__timer_stop(engine->host->loop, &memcached->timer);
-    hf__free(memcached->calls);
-    memcached->calls = NULL;
-    memcached->calls_n = 0;
+    hf__calls_release(&memcached->calls);
     engine->under_way = 0;
     hf__tls_context_free(memcached->tls);
     memcached->tls = NULL;

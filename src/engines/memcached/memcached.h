@@ -10,6 +10,7 @@
 #ifndef HF_MEMCACHED_MEMCACHED_H
 #define HF_MEMCACHED_MEMCACHED_H
 
+#include "engines/common/calls.h"
 #include "engines/engine.h"
 #include "engines/memcached/meta.h"
 #include "net/stream.h"
@@ -69,10 +70,7 @@ struct hf__memcached {
     bool tooz; /* dialect=tooz */
     struct hf__stream stream;
     struct hf__tls_context *tls;
-    struct hf__memcached_call *calls; /* a ring */
-    uint32_t calls_size;
-    uint32_t calls_first;
-    uint32_t calls_n;
+    struct hf__calls calls; /* struct hf__memcached_call */
     bool up;
     bool in_received; /* the stream is being read */
     bool may_close;   /* … and a failure waits for the end of it */
@@ -99,6 +97,12 @@ void hf__memcached_fail(struct hf__memcached *memcached, const hf_error *err);
  * HF_ENOMEM takes it back. */
 int hf__memcached_sent(struct hf__memcached *memcached, size_t mark,
                        const struct hf__memcached_call *call, hf_error *err);
+/* The oldest call under way; there is one. */
+static inline struct hf__memcached_call *hf__memcached_oldest(
+    const struct hf__memcached *memcached)
+{
+    return hf__calls_at(&memcached->calls, 0);
+}
 /* @ticket is told nothing any more. */
 void hf__memcached_forget(struct hf__memcached *memcached,
                           const struct hf__ticket *ticket);

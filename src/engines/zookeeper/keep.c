@@ -212,51 +212,61 @@ int64_t hf__zk_listen(struct hf__zk *zk, int64_t now_ns)
 
 /* ---- what happens to us ------------------------------------------------ */
 
+struct event {
+    struct hf__zk *zk;
+    uint64_t hash; /* of the path */
+};
+
+static void look_at_event(struct hf__ticket *ticket, void *ctx)
+{
+    const struct event *event = ctx;
+    struct hf__zk_ticket *mine = hf__zk_ticket(event->zk, ticket);
+
+    if (mine->watched != event->hash)
+        return;
+    mine->watched = 0;
+    if (mine->waiting)
+        hf__zk_look_again(event->zk, ticket, /* watch= */ false);
+    else
+        (void)ask_node(event->zk, ticket, /* flags= */ 0, /* err= */ NULL);
+}
+
 void hf__zk_watched(struct hf__zk *zk, struct hf__jute_text path)
 {
-    uint64_t hash = hf__zk_hash(zk, path.text, path.len);
+    struct event event = {zk, hf__zk_hash(zk, path.text, path.len)};
 
-    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
-        struct hf__ticket *ticket = zk->tickets[i];
+    hf__ticket_table_each(&zk->tickets, look_at_event, &event);
+}
 
-        while (ticket) {
-            struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-            struct hf__ticket *next = mine->next;
+/* The session has deleted its nodes. */
+static void forget_nodes(struct hf__ticket *ticket, void *ctx)
+{
+    struct hf__zk *zk = ctx;
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-            if (mine->watched == hash) {
-                mine->watched = 0;
-                if (mine->waiting)
-                    hf__zk_look_again(zk, ticket, /* watch= */ false);
-                else
-                    (void)ask_node(zk, ticket, /* flags= */ 0, /* err= */ NULL);
-            }
-            ticket = next;
-        }
-    }
+    mine->path_len = 0;
+    mine->czxid = 0;
+    mine->watched = 0;
+    mine->unsure = false;
+    mine->found = false;
+    hf__zk_semaphore_passed(mine);
+    if (zk->dialect->semaphore)
+        hf__zk_semaphore_line(mine, /* entering= */ true);
+}
+
+static bool is_held(struct hf__ticket_entry *entry, const void *what)
+{
+    (void)what;
+    return HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry)->held;
 }
 
 void hf__zk_session_gone(struct hf__zk *zk)
 {
-    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
-        struct hf__ticket *ticket = zk->tickets[i];
+    struct hf__ticket *ticket;
+    size_t bucket = 0;
 
-        while (ticket) {
-            struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-
-            mine->path_len = 0;
-            mine->czxid = 0;
-            mine->watched = 0;
-            mine->unsure = false;
-            mine->found = false;
-            hf__zk_semaphore_passed(mine);
-            if (zk->dialect->semaphore)
-                hf__zk_semaphore_line(mine, /* entering= */ true);
-            if (!mine->held) {
-                ticket = mine->next;
-                continue;
-            }
-            hf__zk_gone(zk, ticket, HF__LOST_SESSION);
-            ticket = zk->tickets[i]; /* more may have changed */
-        }
-    }
+    hf__ticket_table_each(&zk->tickets, forget_nodes, zk);
+    while ((ticket = hf__ticket_table_next(&zk->tickets, &bucket, is_held,
+                                           /* what= */ NULL)) != NULL)
+        hf__zk_gone(zk, ticket, HF__LOST_SESSION);
 }

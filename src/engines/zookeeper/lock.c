@@ -451,26 +451,34 @@ void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
         hf__zk_unknown(zk, ticket, &err);
 }
 
-/* Is @other a node of our own that is on its way out? */
+/* A node by the path of the lock's node, with the slash, and its own name. */
+struct node {
+    const char *dir;
+    size_t dir_len;
+    struct hf__jute_text name;
+};
+
+static bool deletes(struct hf__ticket_entry *entry, const void *what)
+{
+    const struct hf__zk_ticket *it =
+        HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry);
+    const struct node *node = what;
+
+    return it->leaving && it->path_len == node->dir_len + node->name.len &&
+           memcmp(it->path, node->dir, node->dir_len) == 0 &&
+           memcmp(it->path + node->dir_len, node->name.text, node->name.len) ==
+               0;
+}
+
+/* Is @other a node of our own that is being deleted? */
 static bool is_leaving(const struct hf__zk *zk,
                        const struct hf__zk_ticket *mine,
                        const struct hf__zk_contender *other)
 {
-    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
-        struct hf__ticket *ticket = zk->tickets[i];
+    struct node node = {mine->path, mine->dir_len + 1, other->name};
+    size_t bucket = 0;
 
-        for (; ticket; ticket = hf__zk_ticket(zk, ticket)->next) {
-            struct hf__zk_ticket *it = hf__zk_ticket(zk, ticket);
-
-            if (it->leaving &&
-                it->path_len == mine->dir_len + 1 + other->name.len &&
-                memcmp(it->path, mine->path, mine->dir_len + 1) == 0 &&
-                memcmp(it->path + mine->dir_len + 1, other->name.text,
-                       other->name.len) == 0)
-                return true;
-        }
-    }
-    return false;
+    return hf__ticket_table_next(&zk->tickets, &bucket, deletes, &node) != NULL;
 }
 
 /* List again, behind everything that is to be written now. */

@@ -8,9 +8,9 @@
  * was ephemeral in it is still there. Only the ensemble ends a session, when it
  * has not heard of it for the session's timeout; the next connection is told.
  *
- * Answers come in the order of the calls, so the calls are a ring. While a call
- * that goes through the leader is under way, nothing else is sent than the reads
- * that left together with it. What has to wait is kept here, in order.
+ * Answers come in the order of the calls. While a call that goes through the
+ * leader is under way, nothing else is sent than the reads that left together
+ * with it. What has to wait is kept here, in order.
  *
  * A SERVER THAT SLEEPS. A member of an ensemble of ZooKeeper 3.8 now and then
  * goes to sleep with a request in its queue, until any other one wakes it (its
@@ -104,33 +104,16 @@ int64_t hf__zk_patience_ns(const struct hf__zk *zk)
 
 /* ---- calls ------------------------------------------------------------- */
 
-static int grow_calls(struct hf__zk *zk)
-{
-    uint32_t size = zk->calls_size ? zk->calls_size * 2 : 64;
-    struct hf__zk_call *calls = hf__malloc(size * sizeof(*calls));
-
-    if (!calls)
-        return HF_ENOMEM;
-    for (uint32_t i = 0; i < zk->calls_n; i++)
-        calls[i] = zk->calls[(zk->calls_first + i) & (zk->calls_size - 1)];
-    hf__free(zk->calls);
-    zk->calls = calls;
-    zk->calls_size = size;
-    zk->calls_first = 0;
-    return 0;
-}
-
 static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
 {
-    if (zk->calls_n == zk->calls_size && grow_calls(zk) != 0)
-        return HF_ENOMEM;
     call->known_ns =
         hf__zk_proof_known(&zk->proof, session_ns(zk), call->sent_ns);
-    zk->calls[(zk->calls_first + zk->calls_n++) & (zk->calls_size - 1)] = *call;
+    if (!hf__calls_add(&zk->calls, call))
+        return HF_ENOMEM;
     zk->base.under_way++;
     zk->writes += call->flags & HF__ZK_WRITES;
     zk->sent_ns = call->sent_ns;
-    if (zk->calls_n == 1)
+    if (zk->calls.n == 1)
         zk->nudge_ns = call->sent_ns + NUDGE_NS;
     hf__zk_wake(zk, zk->nudge_ns);
     return 0;
@@ -138,11 +121,8 @@ static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
 
 static bool take_call(struct hf__zk *zk, struct hf__zk_call *call)
 {
-    if (zk->calls_n == 0)
+    if (!hf__calls_take(&zk->calls, call))
         return false;
-    *call = zk->calls[zk->calls_first];
-    zk->calls_first = (zk->calls_first + 1) & (zk->calls_size - 1);
-    zk->calls_n--;
     zk->base.under_way--;
     zk->writes -= call->flags & HF__ZK_WRITES;
     zk->nudge_ns = hf__now() + NUDGE_NS;
@@ -166,7 +146,7 @@ static void put_ping(struct hf__zk *zk, int64_t now_ns)
 
 int64_t hf__zk_nudge(struct hf__zk *zk, int64_t now_ns)
 {
-    int64_t pause_ns = now_ns - zk->calls[zk->calls_first].sent_ns;
+    int64_t pause_ns = now_ns - hf__zk_oldest(zk)->sent_ns;
 
     if (now_ns < zk->nudge_ns)
         return zk->nudge_ns;
@@ -608,7 +588,7 @@ static void answer(struct hf__zk *zk, int32_t xid, struct hf__zk_reply *reply)
 {
     struct hf__zk_call call;
 
-    if (zk->calls_n == 0 || zk->calls[zk->calls_first].xid != xid) {
+    if (zk->calls.n == 0 || hf__zk_oldest(zk)->xid != xid) {
         protocol_error(zk, "an answer to no question");
         return;
     }

@@ -148,7 +148,6 @@ int hf__zk_ticket_know(struct hf__zk *zk, struct hf__ticket *ticket,
                        hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__ticket **bucket = &zk->tickets[ticket->id % HF__ZK_BUCKETS];
 
     if (mine->path)
         return 0;
@@ -163,8 +162,7 @@ int hf__zk_ticket_know(struct hf__zk *zk, struct hf__ticket *ticket,
     mine->name_len = mine->dir_len;
     if (zk->dialect->semaphore)
         hf__zk_semaphore_line(mine, /* entering= */ true);
-    mine->next = *bucket;
-    *bucket = ticket;
+    (void)hf__ticket_table_add(&zk->tickets, &mine->entry, ticket);
     return 0;
 }
 
@@ -185,37 +183,27 @@ bool hf__zk_ticket_adopt(struct hf__zk_ticket *mine, const char *name,
 
 /* ---- the table --------------------------------------------------------- */
 
-struct hf__ticket *hf__zk_ticket_find(const struct hf__zk *zk, uint64_t id)
-{
-    struct hf__ticket *ticket = zk->tickets[id % HF__ZK_BUCKETS];
-
-    while (ticket && ticket->id != id)
-        ticket = hf__zk_ticket(zk, ticket)->next;
-    return ticket;
-}
-
 void hf__zk_ticket_forget(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__ticket **at = &zk->tickets[ticket->id % HF__ZK_BUCKETS];
 
     if (!mine->path)
         return;
-    while (*at != ticket)
-        at = &hf__zk_ticket(zk, *at)->next;
-    *at = mine->next;
+    (void)hf__ticket_table_remove(&zk->tickets, &mine->entry);
     hf__zk_hold(zk, mine, /* held= */ false);
     hf__free(mine->mutex);
     hf__free(mine->path);
     memset(mine, 0, sizeof(*mine));
 }
 
+static void forget(struct hf__ticket *ticket, void *zk)
+{
+    hf__zk_ticket_forget(zk, ticket);
+}
+
 void hf__zk_ticket_forget_all(struct hf__zk *zk)
 {
-    for (size_t i = 0; i < HF__ZK_BUCKETS; i++) {
-        while (zk->tickets[i])
-            hf__zk_ticket_forget(zk, zk->tickets[i]);
-    }
+    hf__ticket_table_each(&zk->tickets, forget, zk);
 }
 
 /* ---- what a node says -------------------------------------------------- */

@@ -68,7 +68,7 @@ static int64_t beat(struct hf__zk *zk, int64_t now_ns)
 
     if (now_ns < due_ns)
         return due_ns;
-    if (zk->calls_n == 0)
+    if (zk->calls.n == 0)
         (void)hf__zk_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
                          /* watch= */ false, &call, /* err= */ NULL);
     return now_ns + hf__zk_beat_ns(zk);
@@ -94,9 +94,8 @@ static void timer_fire(struct hf__timer *timer)
     due_ns = beat(zk, now_ns);
     listen_ns = hf__zk_listen(zk, now_ns);
     due_ns = listen_ns < due_ns ? listen_ns : due_ns;
-    if (zk->calls_n > 0) {
-        int64_t answer_ns =
-            zk->calls[zk->calls_first].sent_ns + hf__zk_patience_ns(zk);
+    if (zk->calls.n > 0) {
+        int64_t answer_ns = hf__zk_oldest(zk)->sent_ns + hf__zk_patience_ns(zk);
 
         if (now_ns >= answer_ns) {
             overdue(zk, "no answer", hf__zk_patience_ns(zk));
@@ -201,6 +200,8 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
     zk->stream.io.fd = -1;
     zk->words.stream.io.fd = -1;
     zk->pending_last = &zk->pending;
+    hf__calls_init(&zk->calls, sizeof(struct hf__zk_call));
+    hf__ticket_table_init(&zk->tickets);
     if (engine->host->url->n_hosts == 0)
         return hf__fail(err, HF_ECONFIG,
                         "zk:// needs a host, as in zk://h1,h2,h3/locks");
@@ -227,6 +228,8 @@ static int zk_connect(struct hf__engine *engine, hf_error *err)
 /* Calls that nobody will answer. */
 static void drop_calls(struct hf__zk *zk)
 {
+    struct hf__zk_call call;
+
     while (zk->pending) {
         struct hf__zk_pending *pending = zk->pending;
 
@@ -234,13 +237,10 @@ static void drop_calls(struct hf__zk *zk)
         hf__zk_query_drop(pending->call.query);
         hf__free(pending);
     }
-    for (uint32_t i = 0; i < zk->calls_n; i++)
-        hf__zk_query_drop(
-            zk->calls[(zk->calls_first + i) & (zk->calls_size - 1)].query);
+    while (hf__calls_take(&zk->calls, &call))
+        hf__zk_query_drop(call.query);
     zk->pending_last = &zk->pending;
-    hf__free(zk->calls);
-    zk->calls = NULL;
-    zk->calls_n = 0;
+    hf__calls_release(&zk->calls);
     zk->base.under_way = 0;
 }
 

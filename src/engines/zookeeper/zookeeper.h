@@ -18,6 +18,8 @@
 #ifndef HF_ZOOKEEPER_ZOOKEEPER_H
 #define HF_ZOOKEEPER_ZOOKEEPER_H
 
+#include "engines/common/calls.h"
+#include "engines/common/ticket_table.h"
 #include "engines/engine.h"
 #include "engines/zookeeper/contend.h"
 #include "engines/zookeeper/jute.h"
@@ -116,12 +118,12 @@ struct hf__zk_dialect {
 
 /* Our bytes of every ticket. */
 struct hf__zk_ticket {
-    struct hf__ticket *next; /* in zk->tickets */
-    char *path;              /* of our node; NULL: not known here */
-    uint32_t dir_len;        /* the part that is the lock's node */
-    uint32_t id_len;         /* the part that no other node begins with */
-    uint32_t base_len;       /* the part without the number */
-    uint32_t path_len;       /* 0: the number is not known */
+    struct hf__ticket_entry entry; /* in zk->tickets */
+    char *path;                    /* of our node; NULL: not known here */
+    uint32_t dir_len;              /* the part that is the lock's node */
+    uint32_t id_len;               /* the part that no other node begins with */
+    uint32_t base_len;             /* the part without the number */
+    uint32_t path_len;             /* 0: the number is not known */
     uint32_t path_size;
     uint32_t name_len; /* the part that is the name's node */
     char *mutex;       /* semaphore.c: our node in the first line */
@@ -147,7 +149,6 @@ struct hf__zk_ticket {
 };
 
 enum {
-    HF__ZK_BUCKETS = 1024,
     HF__ZK_ACLS = 16,
     HF__ZK_ROWS = 10000 /* nodes that are asked who they are, for one answer */
 };
@@ -179,12 +180,9 @@ struct hf__zk {
     /* session.c */
     struct hf__stream stream;
     struct hf__tls_context *tls;
-    size_t server;             /* of the URL, that we are at or try */
-    struct hf__zk_call *calls; /* a ring */
-    uint32_t calls_size;
-    uint32_t calls_first;
-    uint32_t calls_n;
-    uint32_t writes; /* under way: 0 or 1 */
+    size_t server;          /* of the URL, that we are at or try */
+    struct hf__calls calls; /* struct hf__zk_call */
+    uint32_t writes;        /* under way: 0 or 1 */
     struct hf__zk_pending *pending;
     struct hf__zk_pending **pending_last;
     bool up;
@@ -215,7 +213,7 @@ struct hf__zk {
     int64_t listen_ns; /* … from then on */
 
     /* tickets.c */
-    struct hf__ticket *tickets[HF__ZK_BUCKETS];
+    struct hf__ticket_table tickets;
     uint64_t hash_key[2];
     struct hf__buf scratch;
     char whoami[112];
@@ -248,6 +246,11 @@ int hf__zk_delete(struct hf__zk *zk, const char *path, size_t len,
 int hf__zk_create(struct hf__zk *zk, const char *path, size_t len,
                   const struct hf__buf *data, int32_t kind,
                   const struct hf__zk_call *call, hf_error *err);
+/* The oldest call under way; there is one. */
+static inline const struct hf__zk_call *hf__zk_oldest(const struct hf__zk *zk)
+{
+    return hf__calls_at(&zk->calls, 0);
+}
 /* Fill @err from an error of the server. */
 int hf__zk_explain(const struct hf__zk *zk, int32_t error, hf_error *err);
 int hf__zk_explain_lost(const struct hf__zk *zk, hf_error *err);
@@ -286,7 +289,12 @@ int hf__zk_ticket_know(struct hf__zk *zk, struct hf__ticket *ticket,
 /* Our node is called @name. False if it is not ours. */
 bool hf__zk_ticket_adopt(struct hf__zk_ticket *mine, const char *name,
                          size_t len);
-struct hf__ticket *hf__zk_ticket_find(const struct hf__zk *zk, uint64_t id);
+/* NULL: it is gone. */
+static inline struct hf__ticket *hf__zk_ticket_find(const struct hf__zk *zk,
+                                                    uint64_t id)
+{
+    return hf__ticket_table_find(&zk->tickets, id);
+}
 void hf__zk_ticket_forget(struct hf__zk *zk, struct hf__ticket *ticket);
 void hf__zk_ticket_forget_all(struct hf__zk *zk);
 /* The path of @name's node in zk->scratch; HF_ENOMEM. */
