@@ -21,6 +21,11 @@
 
 /* ---- renewing ---------------------------------------------------------- */
 
+static bool holds_or_waits(const struct hf__zk_ticket *mine)
+{
+    return mine->state == HF__ZK_HELD || mine->state == HF__ZK_WAITING;
+}
+
 /* The node of one that holds or waits. */
 static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
@@ -32,12 +37,12 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
     if (!ticket || !reply)
         return;
     mine = hf__zk_ticket(zk, ticket);
-    if ((!mine->held && !mine->waiting) || mine->renamed != call->number)
+    if (!holds_or_waits(mine) || mine->renamed != call->number)
         return; /* or it is about a node that we have replaced meanwhile */
     if (reply->error == HF__ZK_NO_NODE) {
         hf__zk_not_there(zk, ticket);
     } else if (reply->error == HF__ZK_OK) {
-        if (mine->held)
+        if (mine->state == HF__ZK_HELD)
             mine->watched = hf__zk_hash(zk, mine->path, mine->path_len);
         grant = hf__zk_grant(zk, ticket, mine->czxid);
         hf__up_renewed(&zk->base, ticket, &grant);
@@ -54,14 +59,14 @@ static int ask_node(struct hf__zk *zk, struct hf__ticket *ticket,
                                .number = mine->renamed,
                                .flags = flags};
 
-    if (!mine->path || (!mine->held && !mine->waiting))
+    if (!holds_or_waits(mine))
         return 0;
-    if (mine->path_len == 0)
+    if (mine->node != HF__ZK_NODE_KNOWN)
         return mine->under_way
                    ? 0
                    : hf__zk_look(zk, ticket, /* watch= */ false, flags, err);
     return hf__zk_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
-                      /* watch= */ mine->held, &call, err);
+                      /* watch= */ mine->state == HF__ZK_HELD, &call, err);
 }
 
 int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
@@ -111,13 +116,13 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
     hf_error err;
     int32_t type;
 
-    if (!ticket || !hf__zk_ticket(zk, ticket)->held)
+    if (!ticket || hf__zk_ticket(zk, ticket)->state != HF__ZK_HELD)
         return;
     mine = hf__zk_ticket(zk, ticket);
     mine->renamed++;
     if (!reply) {
-        mine->unsure = true; /* the old node or the new one is there */
-        mine->path_len = 0;
+        /* The old node or the new one is there. */
+        hf__zk_ticket_lose(mine, HF__ZK_NODE_UNSURE);
         (void)hf__zk_explain_lost(zk, &err);
         hf__up_unknown(&zk->base, ticket, &err);
         return;
@@ -131,8 +136,7 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
     if (reader_name(zk, mine) != 0 ||
         !hf__zk_ticket_adopt(mine, zk->scratch.text + mine->dir_len + 1,
                              zk->scratch.len - mine->dir_len - 1)) {
-        mine->unsure = true;
-        mine->path_len = 0;
+        hf__zk_ticket_lose(mine, HF__ZK_NODE_UNSURE);
     }
     ticket->mode = HF_SHARED;
     grant = hf__zk_grant(zk, ticket, mine->czxid);
@@ -154,7 +158,7 @@ int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
     if (!zk->dialect->marker[HF__ZK_READ])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
                         zk->dialect->name);
-    if (!mine->held || mine->path_len == 0)
+    if (mine->state != HF__ZK_HELD || mine->node != HF__ZK_NODE_KNOWN)
         return hf__zk_not_up(zk, err);
     if (reader_name(zk, mine) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
@@ -184,11 +188,8 @@ int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
 /* How long a lock is held before somebody listens for its sake. */
 #define LISTEN_AFTER_NS (300 * HF_MS)
 
-void hf__zk_hold(struct hf__zk *zk, struct hf__zk_ticket *mine, bool held)
+void hf__zk_hold(struct hf__zk *zk, bool held)
 {
-    if (mine->held == held)
-        return;
-    mine->held = held;
     zk->held += held ? 1 : -1;
     if (zk->held == 1 && held) {
         zk->listen_ns = hf__now() + LISTEN_AFTER_NS;
@@ -225,7 +226,7 @@ static void look_at_event(struct hf__ticket *ticket, void *ctx)
     if (mine->watched != event->hash)
         return;
     mine->watched = 0;
-    if (mine->waiting)
+    if (mine->state == HF__ZK_WAITING)
         hf__zk_look_again(event->zk, ticket, /* watch= */ false);
     else
         (void)ask_node(event->zk, ticket, /* flags= */ 0, /* err= */ NULL);
@@ -244,20 +245,19 @@ static void forget_nodes(struct hf__ticket *ticket, void *ctx)
     struct hf__zk *zk = ctx;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    mine->path_len = 0;
+    hf__zk_ticket_lose(mine, HF__ZK_NODE_NONE);
     mine->czxid = 0;
     mine->watched = 0;
-    mine->unsure = false;
-    mine->found = false;
     hf__zk_semaphore_passed(mine);
     if (zk->dialect->semaphore)
-        hf__zk_semaphore_line(mine, /* entering= */ true);
+        hf__zk_semaphore_line(mine, HF__ZK_LINE_MUTEX);
 }
 
 static bool is_held(struct hf__ticket_entry *entry, const void *what)
 {
     (void)what;
-    return HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry)->held;
+    return HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry)->state ==
+           HF__ZK_HELD;
 }
 
 void hf__zk_session_gone(struct hf__zk *zk)

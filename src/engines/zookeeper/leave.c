@@ -23,12 +23,11 @@ void hf__zk_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
                     const hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool asked = mine->asking || mine->leaving;
 
-    mine->asking = false;
-    mine->leaving = false;
-    if (asked)
-        hf__up_unknown(&zk->base, ticket, err);
+    if (mine->state != HF__ZK_ASKING && !hf__zk_ticket_leaves(mine))
+        return;
+    hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
+    hf__up_unknown(&zk->base, ticket, err);
 }
 
 void hf__zk_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket)
@@ -51,7 +50,7 @@ void hf__zk_failed(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err = *why;
-    bool leaving = mine->leaving;
+    bool leaving = hf__zk_ticket_leaves(mine);
 
     if (mine->mutex) {
         mine->refused = err;
@@ -86,8 +85,8 @@ static bool deleted(struct hf__zk *zk, struct hf__ticket *ticket, bool mutex,
         hf__zk_semaphore_passed(mine);
         return false;
     }
-    mine->path_len = 0;
-    mine->missing = error == HF__ZK_NO_NODE;
+    hf__zk_ticket_lose(mine, error == HF__ZK_NO_NODE ? HF__ZK_NODE_MISSING
+                                                     : HF__ZK_NODE_NONE);
     if (!mine->mutex)
         return false;
     if (leave_mutex(zk, ticket, &err) != 0)
@@ -113,9 +112,12 @@ static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__zk_unknown(zk, ticket, &err);
     } else if (deleted(zk, ticket, call->number != 0, reply->error)) {
         return;
-    } else if (mine->leaving) {
+    } else if (hf__zk_ticket_leaves(mine)) {
         report_left(zk, ticket,
-                    mine->releasing && mine->missing ? HF_ELOST : 0);
+                    mine->state == HF__ZK_RELEASING &&
+                            mine->node == HF__ZK_NODE_MISSING
+                        ? HF_ELOST
+                        : 0);
     } else if (mine->refused.code != 0) {
         hf__zk_failed(zk, ticket, &mine->refused);
     } else {
@@ -149,18 +151,24 @@ int hf__zk_delete_node(struct hf__zk *zk, struct hf__ticket *ticket,
     return rc;
 }
 
+/* There may be a node, or is one, and we do not know its name. */
+static bool is_unsure(const struct hf__zk_ticket *mine)
+{
+    return mine->node == HF__ZK_NODE_UNSURE || mine->node == HF__ZK_NODE_FOUND;
+}
+
 int hf__zk_begin_leave(struct hf__zk *zk, struct hf__ticket *ticket,
                        hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     int rc;
 
-    if (mine->path_len > 0)
+    if (mine->node == HF__ZK_NODE_KNOWN)
         return hf__zk_delete_node(zk, ticket, err);
-    if (!mine->unsure && mine->mutex)
+    if (!is_unsure(mine) && mine->mutex)
         return leave_mutex(zk, ticket, err);
-    if (!mine->unsure) {
-        report_left(zk, ticket, mine->releasing ? HF_ELOST : 0);
+    if (!is_unsure(mine)) {
+        report_left(zk, ticket, mine->state == HF__ZK_RELEASING ? HF_ELOST : 0);
         return 0;
     }
     rc = hf__zk_sync(zk, err);
@@ -182,17 +190,14 @@ int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
     }
     if (!zk->up)
         return hf__zk_not_up(zk, err);
-    mine->asking = false;
-    mine->waiting = false;
-    hf__zk_hold(zk, mine, /* held= */ false);
+    hf__zk_ticket_move(zk, mine,
+                       releasing ? HF__ZK_RELEASING : HF__ZK_WITHDRAWING);
     mine->watched = 0;
-    mine->leaving = true;
-    mine->releasing = releasing;
     mine->refused.code = 0;
     if (mine->under_way)
         return 0; /* its answer goes on from here */
     rc = hf__zk_begin_leave(zk, ticket, err);
     if (rc != 0)
-        mine->leaving = false;
+        hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
     return rc;
 }

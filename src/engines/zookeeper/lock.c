@@ -78,7 +78,7 @@ static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__zk_answer_lost(zk, ticket);
         return;
     }
-    if (mine->leaving) {
+    if (hf__zk_ticket_leaves(mine)) {
         if (hf__zk_begin_leave(zk, ticket, &err) != 0)
             hf__zk_unknown(zk, ticket, &err);
         return;
@@ -167,7 +167,7 @@ static void on_passed(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     hf__zk_semaphore_passed(mine);
-    if (!mine->leaving)
+    if (!hf__zk_ticket_leaves(mine))
         granted(zk, ticket);
     else if (hf__zk_begin_leave(zk, ticket, &err) != 0)
         hf__zk_unknown(zk, ticket, &err);
@@ -195,7 +195,7 @@ static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
         .done = on_passed, .ticket = ticket->id, .flags = HF__ZK_WRITES};
     hf_error err;
 
-    if (mine->entering) {
+    if (mine->line == HF__ZK_LINE_MUTEX) {
         enter(zk, ticket);
         return;
     }
@@ -206,10 +206,8 @@ static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
     }
     if (mine->waited && ticket->mode == HF_SLOT && !zk->dialect->semaphore)
         mark_slot(zk, ticket, mine);
-    mine->asking = false;
-    mine->waiting = false;
     mine->watched = 0;
-    hf__zk_hold(zk, mine, /* held= */ true);
+    hf__zk_ticket_move(zk, mine, HF__ZK_HELD);
     hf__up_granted(&zk->base, ticket, &grant);
 }
 
@@ -239,9 +237,9 @@ static void lost_place(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (!mine->waiting)
+    if (mine->state != HF__ZK_WAITING)
         return;
-    mine->waiting = false;
+    hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
     hf__up_lost(&zk->base, ticket, HF__LOST_BROKEN);
 }
 
@@ -261,7 +259,7 @@ static void on_watching(struct hf__zk *zk, const struct hf__zk_call *call,
     char copy[HF__ZK_TEXTS];
     hf_lock_info row = {0};
 
-    if (!ticket || !reply || !hf__zk_ticket(zk, ticket)->waiting)
+    if (!ticket || !reply || hf__zk_ticket(zk, ticket)->state != HF__ZK_WAITING)
         return;
     if (reply->error != HF__ZK_OK)
         hf__zk_look_again(zk, ticket, /* watch= */ false);
@@ -302,19 +300,18 @@ static void stand_in_line(struct hf__zk *zk, struct hf__ticket *ticket,
                           bool watched)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool asking = mine->asking;
+    bool asking = mine->state == HF__ZK_ASKING;
     hf_error err;
     int rc = 0;
 
-    mine->asking = false;
-    mine->waiting = true;
+    hf__zk_ticket_move(zk, mine, HF__ZK_WAITING);
     mine->waited = true;
     if (!watched)
         rc = first ? hf__zk_look(zk, ticket, /* watch= */ true, /* flags= */ 0,
                                  &err)
                    : watch(zk, ticket, before, &err);
     if (rc != 0 && asking) {
-        mine->waiting = false;
+        hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
         hf__up_unknown(&zk->base, ticket, &err);
     } else if (rc != 0) {
         lost_place(zk, ticket);
@@ -372,7 +369,7 @@ static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     mine = hf__zk_ticket(zk, ticket);
     if (!reply) {
-        mine->unsure = true;
+        hf__zk_ticket_lose(mine, HF__ZK_NODE_UNSURE);
         return;
     }
     if (reply->error == HF__ZK_NO_NODE) {
@@ -388,7 +385,7 @@ static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
     if (reply->in.bad || path.len <= mine->dir_len + 1 ||
         !hf__zk_ticket_adopt(mine, path.text + mine->dir_len + 1,
                              path.len - mine->dir_len - 1)) {
-        mine->unsure = true; /* the list tells what it is called */
+        mine->node = HF__ZK_NODE_UNSURE; /* the list tells its name */
         return;
     }
     mine->czxid = (uint64_t)stat.czxid;
@@ -435,17 +432,14 @@ void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err;
 
-    mine->path_len = 0;
+    hf__zk_ticket_lose(mine, HF__ZK_NODE_MISSING);
     mine->czxid = 0;
-    mine->unsure = false;
-    mine->found = false;
-    mine->missing = true;
-    if (mine->leaving) {
+    if (hf__zk_ticket_leaves(mine)) {
         if (hf__zk_begin_leave(zk, ticket, &err) != 0)
             hf__zk_unknown(zk, ticket, &err);
-    } else if (mine->held)
+    } else if (mine->state == HF__ZK_HELD)
         hf__zk_gone(zk, ticket, HF__LOST_BROKEN);
-    else if (mine->waiting)
+    else if (mine->state == HF__ZK_WAITING)
         lost_place(zk, ticket);
     else if (begin_ask(zk, ticket, &err) != 0)
         hf__zk_unknown(zk, ticket, &err);
@@ -464,7 +458,8 @@ static bool deletes(struct hf__ticket_entry *entry, const void *what)
         HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry);
     const struct node *node = what;
 
-    return it->leaving && it->path_len == node->dir_len + node->name.len &&
+    return hf__zk_ticket_leaves(it) &&
+           it->path_len == node->dir_len + node->name.len &&
            memcmp(it->path, node->dir, node->dir_len) == 0 &&
            memcmp(it->path + node->dir_len, node->name.text, node->name.len) ==
                0;
@@ -525,15 +520,14 @@ static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
         hf__zk_unknown(zk, ticket, &err);
         return;
     }
-    mine->unsure = false;
-    if (mine->leaving || mine->czxid == 0) {
-        rc = mine->leaving ? hf__zk_delete_node(zk, ticket, &err)
-                           : ask_token(zk, ticket, &err);
+    if (hf__zk_ticket_leaves(mine) || mine->czxid == 0) {
+        rc = hf__zk_ticket_leaves(mine) ? hf__zk_delete_node(zk, ticket, &err)
+                                        : ask_token(zk, ticket, &err);
         if (rc != 0)
             hf__zk_unknown(zk, ticket, &err);
         return;
     }
-    if (mine->held) {
+    if (mine->state == HF__ZK_HELD) {
         found_again(zk, ticket, own->kind);
         return;
     }
@@ -546,8 +540,7 @@ static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
         give_up(zk, ticket, &line->all[0]);
     else
         stand_in_line(zk, ticket, &line->all[blocker],
-                      first || (zk->dialect->semaphore && !mine->entering),
-                      watched);
+                      first || mine->line == HF__ZK_LINE_LEASES, watched);
 }
 
 /* We may not, or cannot, read the children. If we asked, our node goes first. */
@@ -559,7 +552,7 @@ static void cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
 
     (void)hf__zk_explain(zk, error, &err);
     mine->refused = err;
-    if (!mine->asking || mine->path_len == 0 ||
+    if (mine->state != HF__ZK_ASKING || mine->node != HF__ZK_NODE_KNOWN ||
         hf__zk_delete_node(zk, ticket, &err) != 0)
         hf__zk_unknown(zk, ticket, &err);
 }
@@ -574,10 +567,10 @@ static uint32_t find_own(const struct hf__zk *zk,
 
     if (!zk->dialect->bare)
         return hf__zk_line_find(line, name, mine->id_len - mine->dir_len - 1);
-    if (mine->path_len > 0)
+    if (mine->node == HF__ZK_NODE_KNOWN)
         return hf__zk_line_find(line, name, mine->path_len - mine->dir_len - 1);
-    while (i < line->n &&
-           !(mine->found && line->all[i].sequence == mine->number))
+    while (i < line->n && !(mine->node == HF__ZK_NODE_FOUND &&
+                            line->all[i].sequence == mine->number))
         i++;
     return i;
 }
@@ -585,8 +578,7 @@ static uint32_t find_own(const struct hf__zk *zk,
 /* It may be any of them, and only what they say tells. */
 static bool must_seek(const struct hf__zk *zk, const struct hf__zk_ticket *mine)
 {
-    return zk->dialect->bare && mine->unsure && mine->path_len == 0 &&
-           !mine->found;
+    return zk->dialect->bare && mine->node == HF__ZK_NODE_UNSURE;
 }
 
 /* The children of the lock's node: where are we, and what did we want? */
@@ -612,7 +604,7 @@ static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__zk_failed(zk, ticket, &mine->refused);
         return;
     }
-    if (mine->refused.code == HF_ENOTFOUND && !mine->leaving) {
+    if (mine->refused.code == HF_ENOTFOUND && !hf__zk_ticket_leaves(mine)) {
         mine->refused.code = 0;
         rc = make_parent(zk, ticket, mine->dir_len, &err);
         if (rc != 0)
@@ -663,14 +655,16 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
         return hf__fail(err, HF_EUNAVAILABLE,
                         "%s: our node vanishes again and again", zk->peer);
     mine->refused.code = 0;
-    if (mine->path_len == 0 && !mine->unsure)
+    if (mine->node == HF__ZK_NODE_NONE || mine->node == HF__ZK_NODE_MISSING)
         rc = send_create(zk, ticket, mine, err);
     else
         rc = hf__zk_sync(zk, err);
     if (rc != 0)
         return rc;
     rc = hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, err);
-    mine->unsure |= rc != 0; /* a create is under way, and nobody hears */
+    if (rc != 0 && mine->node != HF__ZK_NODE_KNOWN)
+        mine->node =
+            HF__ZK_NODE_UNSURE; /* nobody will look behind the create */
     return rc;
 }
 
@@ -686,10 +680,8 @@ int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
     rc = hf__zk_ticket_know(zk, ticket, err);
     if (rc != 0)
         return rc;
-    mine->asking = true;
-    mine->waiting = false;
-    /* The report of the grant may have been lost. */
-    hf__zk_hold(zk, mine, /* held= */ false);
+    /* It may be HELD: the report of the grant may have been lost. */
+    hf__zk_ticket_move(zk, mine, HF__ZK_ASKING);
     mine->watched = 0;
     mine->steps = 0;
     if (mine->under_way)
@@ -697,11 +689,11 @@ int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
     rc = begin_ask(zk, ticket, err);
     if (rc == 0)
         return 0;
-    mine->asking = false;
-    if (!known && !mine->unsure) {
+    if (!known && mine->node == HF__ZK_NODE_NONE) {
         hf__zk_ticket_forget(zk, ticket);
         return rc;
     }
+    hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
     hf__up_unknown(&zk->base, ticket, err);
     return 0;
 }

@@ -18,10 +18,10 @@ static void sought(struct hf__zk *zk, struct hf__ticket *ticket)
     hf_error err;
 
     mine->under_way = false;
-    if (!mine->found && mine->seek_error != HF__ZK_OK) {
+    if (mine->node != HF__ZK_NODE_FOUND && mine->seek_error != HF__ZK_OK) {
         (void)hf__zk_explain(zk, mine->seek_error, &err);
         hf__zk_unknown(zk, ticket, &err);
-    } else if (!mine->found) {
+    } else if (mine->node != HF__ZK_NODE_FOUND) {
         hf__zk_not_there(zk, ticket);
     } else if (hf__zk_look(zk, ticket, /* watch= */ false, /* flags= */ 0,
                            &err) != 0) {
@@ -42,7 +42,7 @@ static void on_said(struct hf__zk *zk, const struct hf__zk_call *call,
     mine->seeking--;
     if (reply && reply->error == HF__ZK_OK &&
         hf__zk_record_is_of(zk, ticket, hf__jute_text(&reply->in))) {
-        mine->found = true;
+        mine->node = HF__ZK_NODE_FOUND;
         mine->number = call->number;
     } else if (reply && reply->error != HF__ZK_OK &&
                reply->error != HF__ZK_NO_NODE) {
@@ -67,7 +67,7 @@ int hf__zk_seek(struct hf__zk *zk, struct hf__ticket *ticket,
     if (line->n > HF__ZK_ROWS)
         return hf__fail(err, HF_ENOSPACE, "%s: too many nodes to find ours",
                         zk->peer);
-    mine->found = false;
+    mine->node = HF__ZK_NODE_UNSURE;
     mine->seek_error = HF__ZK_OK;
     for (uint32_t i = 0; i < line->n && rc == 0; i++) {
         struct hf__zk_call call = {.done = on_said,

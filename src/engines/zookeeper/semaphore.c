@@ -15,8 +15,9 @@
 
 #include "engines/zookeeper/zookeeper.h"
 
-void hf__zk_semaphore_line(struct hf__zk_ticket *mine, bool entering)
+void hf__zk_semaphore_line(struct hf__zk_ticket *mine, enum hf__zk_line_of line)
 {
+    bool entering = line == HF__ZK_LINE_MUTEX;
     const char *dir = entering ? "/locks" : "/leases";
     const char *marker = entering ? "lock-" : "lease-";
     size_t id_len = mine->id_len - mine->dir_len;
@@ -29,9 +30,9 @@ void hf__zk_semaphore_line(struct hf__zk_ticket *mine, bool entering)
     mine->dir_len = mine->name_len + (uint32_t)strlen(dir);
     mine->id_len = mine->dir_len + (uint32_t)id_len;
     mine->base_len = mine->name_len + (uint32_t)n;
-    mine->path_len = 0;
+    hf__zk_ticket_lose(mine, HF__ZK_NODE_NONE);
     mine->czxid = 0;
-    mine->entering = entering;
+    mine->line = (uint8_t)line;
 }
 
 int hf__zk_semaphore_enter(struct hf__zk_ticket *mine)
@@ -39,7 +40,7 @@ int hf__zk_semaphore_enter(struct hf__zk_ticket *mine)
     mine->mutex = hf__strndup(mine->path, mine->path_len);
     if (!mine->mutex)
         return HF_ENOMEM;
-    hf__zk_semaphore_line(mine, /* entering= */ false);
+    hf__zk_semaphore_line(mine, HF__ZK_LINE_LEASES);
     return 0;
 }
 

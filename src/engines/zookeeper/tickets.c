@@ -57,6 +57,40 @@ const struct hf__zk_dialect hf__zk_dialects[] = {
     {.name = NULL},
 };
 
+#define MAY(state) (1u << HF__ZK_##state)
+
+static const uint8_t moves[HF__ZK_STATES] = {
+    [HF__ZK_IDLE] = MAY(ASKING),
+    [HF__ZK_ASKING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                      MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_WAITING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                       MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_HELD] = MAY(ASKING) | MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_UNKNOWN] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(RELEASING) |
+                       MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_RELEASING] =
+        MAY(UNKNOWN) | MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_WITHDRAWING] =
+        MAY(UNKNOWN) | MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+};
+
+void hf__zk_ticket_move(struct hf__zk *zk, struct hf__zk_ticket *mine,
+                        enum hf__zk_state state)
+{
+    bool held = mine->state == HF__ZK_HELD;
+
+    assert(moves[mine->state] & (1u << state));
+    mine->state = (uint8_t)state;
+    if (held != (state == HF__ZK_HELD))
+        hf__zk_hold(zk, !held);
+}
+
+void hf__zk_ticket_lose(struct hf__zk_ticket *mine, enum hf__zk_node node)
+{
+    mine->node = (uint8_t)node;
+    mine->path_len = 0;
+}
+
 enum hf__zk_kind hf__zk_kind_of(int32_t mode)
 {
     return mode == HF_SHARED ? HF__ZK_READ
@@ -161,7 +195,7 @@ int hf__zk_ticket_know(struct hf__zk *zk, struct hf__ticket *ticket,
     memcpy(mine->path, zk->scratch.text, mine->base_len);
     mine->name_len = mine->dir_len;
     if (zk->dialect->semaphore)
-        hf__zk_semaphore_line(mine, /* entering= */ true);
+        hf__zk_semaphore_line(mine, HF__ZK_LINE_MUTEX);
     (void)hf__ticket_table_add(&zk->tickets, &mine->entry, ticket);
     return 0;
 }
@@ -177,7 +211,7 @@ bool hf__zk_ticket_adopt(struct hf__zk_ticket *mine, const char *name,
         return false;
     memcpy(to, name, len);
     mine->path_len = (uint32_t)(mine->dir_len + 1 + len);
-    mine->found = false;
+    mine->node = HF__ZK_NODE_KNOWN;
     return true;
 }
 
@@ -190,7 +224,7 @@ void hf__zk_ticket_forget(struct hf__zk *zk, struct hf__ticket *ticket)
     if (!mine->path)
         return;
     (void)hf__ticket_table_remove(&zk->tickets, &mine->entry);
-    hf__zk_hold(zk, mine, /* held= */ false);
+    hf__zk_ticket_move(zk, mine, HF__ZK_IDLE);
     hf__free(mine->mutex);
     hf__free(mine->path);
     memset(mine, 0, sizeof(*mine));

@@ -116,6 +116,47 @@ struct hf__zk_dialect {
     bool bare;             /* no id in the name: seek.c */
 };
 
+/*
+ * Where a ticket stands. tickets.c asserts these moves:
+ *
+ *   IDLE        -> ASKING
+ *   ASKING      -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
+ *   WAITING     -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
+ *   HELD        -> ASKING RELEASING WITHDRAWING IDLE
+ *   UNKNOWN     -> ASKING WAITING HELD RELEASING WITHDRAWING IDLE
+ *   RELEASING   -> UNKNOWN RELEASING WITHDRAWING IDLE
+ *   WITHDRAWING -> UNKNOWN RELEASING WITHDRAWING IDLE
+ *
+ * The core asks again for a ticket that is UNKNOWN. The answer to an earlier
+ * step may come first, and decide.
+ */
+enum hf__zk_state {
+    HF__ZK_IDLE,    /* not in the table: the server has nothing of it */
+    HF__ZK_ASKING,  /* an acquire has not been reported yet */
+    HF__ZK_WAITING, /* in line */
+    HF__ZK_HELD,
+    HF__ZK_UNKNOWN,   /* reported as unknown, or as a place that was lost */
+    HF__ZK_RELEASING, /* release() was called */
+    HF__ZK_WITHDRAWING,
+    HF__ZK_STATES
+};
+
+/* What we know about a ticket's node. */
+enum hf__zk_node {
+    HF__ZK_NODE_NONE,
+    HF__ZK_NODE_UNSURE, /* a create was sent, and its answer was lost */
+    HF__ZK_NODE_FOUND,  /* … it is there, by its number: seek.c */
+    HF__ZK_NODE_KNOWN,  /* it is there: path_len */
+    HF__ZK_NODE_MISSING /* we expected one, and it was gone */
+};
+
+/* The line that a ticket stands in. */
+enum hf__zk_line_of {
+    HF__ZK_LINE_LOCK,  /* of the lock */
+    HF__ZK_LINE_MUTEX, /* of Curator's semaphore: for its mutex … */
+    HF__ZK_LINE_LEASES /* … and for a slot */
+};
+
 /* Our bytes of every ticket. */
 struct hf__zk_ticket {
     struct hf__ticket_entry entry; /* in zk->tickets */
@@ -123,26 +164,20 @@ struct hf__zk_ticket {
     uint32_t dir_len;              /* the part that is the lock's node */
     uint32_t id_len;               /* the part that no other node begins with */
     uint32_t base_len;             /* the part without the number */
-    uint32_t path_len;             /* 0: the number is not known */
+    uint32_t path_len;             /* the whole path; 0 unless NODE_KNOWN */
     uint32_t path_size;
     uint32_t name_len; /* the part that is the name's node */
     char *mutex;       /* semaphore.c: our node in the first line */
     uint64_t czxid;
-    int32_t renamed;  /* how often our node got another name */
-    uint64_t watched; /* hash of the path that we wait for; 0: none */
-    uint32_t steps;   /* of this ask; bounded, should the store play tricks */
-    bool asking;      /* an acquire has not been reported yet */
-    bool waiting;     /* in line */
-    bool waited;      /* … or was: a slot is marked when it is granted */
-    bool held;
-    bool entering;  /* semaphore.c: in the first line */
-    bool missing;   /* there was no node to delete */
-    bool leaving;   /* withdraw() or release() was called */
-    bool releasing; /* it was release() */
-    bool under_way; /* a step of asking or leaving is at the server */
-    bool unsure;    /* a create was sent, and its answer was lost */
-    bool found;     /* seek.c: by its number */
-    int32_t number;
+    int32_t renamed;    /* how often our node got another name */
+    uint64_t watched;   /* hash of the path that we wait for; 0: none */
+    uint32_t steps;     /* of this ask; bounded, should the store play tricks */
+    uint8_t state;      /* enum hf__zk_state */
+    uint8_t node;       /* enum hf__zk_node */
+    uint8_t line;       /* enum hf__zk_line_of */
+    bool under_way;     /* a step of asking or releasing is at the server */
+    bool waited;        /* was in line: it marks its slot when it is granted */
+    int32_t number;     /* NODE_FOUND */
     int32_t seek_error; /* a child that could not be read */
     uint32_t seeking;   /* answers that are still to come */
     hf_error refused;   /* why the create failed; code 0: it did not */
@@ -281,6 +316,16 @@ static inline struct hf__zk_ticket *hf__zk_ticket(const struct hf__zk *zk,
 {
     return hf__engine_ticket(&zk->base, ticket);
 }
+/* release() or withdraw() was called. */
+static inline bool hf__zk_ticket_leaves(const struct hf__zk_ticket *mine)
+{
+    return mine->state == HF__ZK_RELEASING || mine->state == HF__ZK_WITHDRAWING;
+}
+/* Checked against the table of moves. */
+void hf__zk_ticket_move(struct hf__zk *zk, struct hf__zk_ticket *mine,
+                        enum hf__zk_state state);
+/* Its node, if it has one, is not known any more. */
+void hf__zk_ticket_lose(struct hf__zk_ticket *mine, enum hf__zk_node node);
 /* Once. 0, or HF_EINTERNAL without random numbers. */
 int hf__zk_tickets_init(struct hf__zk *zk);
 /* Know @ticket from now on, and the path of its node up to the number. */
@@ -360,8 +405,8 @@ int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
 int hf__zk_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err);
-/* @mine holds its lock, or does not any more. */
-void hf__zk_hold(struct hf__zk *zk, struct hf__zk_ticket *mine, bool held);
+/* One ticket more is held, or one less. */
+void hf__zk_hold(struct hf__zk *zk, bool held);
 /* The timer: listen if it is time; returns when it will be. */
 int64_t hf__zk_listen(struct hf__zk *zk, int64_t now_ns);
 /* A watch has fired for @path. */
@@ -371,9 +416,10 @@ void hf__zk_session_gone(struct hf__zk *zk);
 
 /* ---- semaphore.c ------------------------------------------------------- */
 
-/* The node that @mine stands with from now on is in the first line, or in the
- * second. */
-void hf__zk_semaphore_line(struct hf__zk_ticket *mine, bool entering);
+/* The node that @mine stands with from now on is in the line for the mutex, or
+ * for a slot. */
+void hf__zk_semaphore_line(struct hf__zk_ticket *mine,
+                           enum hf__zk_line_of line);
 /* First in the first line: into the second. 0, or HF_ENOMEM. */
 int hf__zk_semaphore_enter(struct hf__zk_ticket *mine);
 /* Leave the first line. */
