@@ -69,7 +69,7 @@ int hf__multi_release(hf_hold *hold)
     int worst = 0;
 
     for (uint32_t i = hold->members_n; i > 0; i--) {
-        int rc = hf__hold_release(hold->members[i - 1]);
+        int rc = hf__release_hold(hold->members[i - 1]);
 
         if (worst == 0 || rc == HF_ELOST)
             worst = rc;

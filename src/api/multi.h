@@ -6,7 +6,7 @@
 #include "core/hold.h"
 
 /* hf_release() of one hold, with the monitor; the reference stays. */
-int hf__hold_release(hf_hold *hold);
+int hf__release_hold(hf_hold *hold);
 /* The same of a multi-lock, all of it: HF_ELOST if a member was lost. */
 int hf__multi_release(hf_hold *hold);
 /* With the monitor: the last reference goes; let go of every member. */

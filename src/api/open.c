@@ -75,7 +75,7 @@ static void host_timer(const struct hf__engine_host *host,
 
 static void host_log(void *client, int level, const char *text)
 {
-    hf__client_log(client, level, "%s", text);
+    hf__monitor_log(client, level, "%s", text);
 }
 
 static void introduce(hf_client *client)
@@ -230,10 +230,10 @@ int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
     }
     (void)hf__monitor_enter(client, err); /* nobody else knows it yet */
     if (!client->settings.tls_verify)
-        hf__client_log(client, HF_LOG_WARNING,
-                       "%s: tls.verify=off: anybody on the way can pose as "
-                       "the server",
-                       client->url->redacted);
+        hf__monitor_log(client, HF_LOG_WARNING,
+                        "%s: tls.verify=off: anybody on the way can pose as "
+                        "the server",
+                        client->url->redacted);
     rc = first_connection(client, err);
     if (rc == 0)
         rc = require(client, err); /* the server may offer less */

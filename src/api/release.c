@@ -193,7 +193,7 @@ static int give_back(hf_client *client, struct hf__ticket *ticket)
     return waiter.rc;
 }
 
-int hf__hold_release(hf_hold *hold)
+int hf__release_hold(hf_hold *hold)
 {
     hf_client *client = hold->client;
     struct hf__ticket *ticket = hold->ticket;
@@ -242,7 +242,7 @@ int hf_release(hf_hold *hold, hf_error *err)
     if (HF_UNLIKELY(hold->members_n > 0))
         rc = hf__multi_release(hold);
     else
-        rc = hf__hold_release(hold);
+        rc = hf__release_hold(hold);
     if (HF_UNLIKELY(rc != 0))
         (void)explain_release(hold->name, rc, err);
     unref(hold);

@@ -130,9 +130,5 @@ void hf__config_yield(hf_config *config);
 /* The first [lock PATTERN] that matches @name, or NULL. */
 const struct hf__override *hf__config_override(const hf_config *config,
                                                const char *name);
-/* "30s" → 30000. A unit is required unless @bare_unit_ms gives the one of a
- * bare number (0: required). "forever" is HF_FOREVER where @forever. */
-int hf__config_duration(const char *text, int64_t bare_unit_ms, bool forever,
-                        int64_t *ret_ms, hf_error *err);
 
 #endif

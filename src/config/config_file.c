@@ -140,11 +140,11 @@ static int set_override(struct file *file, const char *key, const char *value)
         return fail_at(file, rc, inner.text);
     if (key[0] == 'n')
         return set_note(file, value);
-    return hf__config_duration(value, /* bare_unit_ms= */ 0, key[0] == 'w',
-                               key[0] == 't'   ? &override->ttl_ms
-                               : key[0] == 'w' ? &override->wait_ms
-                                               : &override->max_hold_ms,
-                               file->err);
+    return hf__value_duration(value, /* bare_unit_ms= */ 0, key[0] == 'w',
+                              key[0] == 't'   ? &override->ttl_ms
+                              : key[0] == 'w' ? &override->wait_ms
+                                              : &override->max_hold_ms,
+                              file->err);
 }
 
 static int set_key(struct file *file, const char *key, const char *value)

@@ -272,8 +272,8 @@ static int scale_duration(const char *text, bool is_whole, int64_t whole,
     return 0;
 }
 
-int hf__config_duration(const char *text, int64_t bare_unit_ms, bool forever,
-                        int64_t *ret_ms, hf_error *err)
+int hf__value_duration(const char *text, int64_t bare_unit_ms, bool forever,
+                       int64_t *ret_ms, hf_error *err)
 {
     const struct unit bare = {"", bare_unit_ms, ""};
     const struct unit *unit;
@@ -311,7 +311,7 @@ static int parse_duration(const struct hf__key *key, const char *text,
     int64_t ms;
     int rc;
 
-    rc = hf__config_duration(text, 0, key->flags & HF__VALUE_FOREVER, &ms, err);
+    rc = hf__value_duration(text, 0, key->flags & HF__VALUE_FOREVER, &ms, err);
     if (rc != 0)
         return rc;
     if (ms != HF_FOREVER && ms < key->min) {

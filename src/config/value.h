@@ -68,4 +68,9 @@ const char *hf__value_nearest(const char *word, hf__value_word_fn *at,
 /* A copy that is safe to show: no control character, and not long. */
 const char *hf__value_quote(const char *text, char to[HF__VALUE_WORD]);
 
+/* "30s" → 30000. A unit is required unless @bare_unit_ms gives the one of a
+ * bare number (0: required). "forever" is HF_FOREVER where @forever. */
+int hf__value_duration(const char *text, int64_t bare_unit_ms, bool forever,
+                       int64_t *ret_ms, hf_error *err);
+
 #endif

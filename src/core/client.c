@@ -72,8 +72,8 @@ void hf__client_connected(hf_client *client)
     client->metrics.engine_up = true;
     if (client->down_err.code != 0) {
         client->metrics.reconnects++;
-        hf__client_log(client, HF_LOG_INFO, "%s: connected again",
-                       client->url->redacted);
+        hf__monitor_log(client, HF_LOG_INFO, "%s: connected again",
+                        client->url->redacted);
     }
     client->down_err.code = 0;
     hf__gate_each(client, ask_again);
@@ -102,8 +102,8 @@ static bool is_final(int code)
 void hf__client_down(hf_client *client, const hf_error *err)
 {
     if (client->up)
-        hf__client_log(client, HF_LOG_WARNING, "%s: connection lost: %s",
-                       client->url->redacted, err->text);
+        hf__monitor_log(client, HF_LOG_WARNING, "%s: connection lost: %s",
+                        client->url->redacted, err->text);
     client->up = false;
     client->connecting = false;
     client->down_err = *err;

@@ -170,7 +170,7 @@ void hf__client_connect(hf_client *client);
 /* A handle keeps the memory of the client. */
 void hf__monitor_handle_gone(hf_client *client);
 /* A line for the log hook, which gets it after the monitor is left. */
-void hf__client_log(hf_client *client, int level, const char *format, ...)
+void hf__monitor_log(hf_client *client, int level, const char *format, ...)
     HF_PRINTF(3, 4);
 
 /* fork.c */

@@ -7,7 +7,7 @@
 
 /* True if a line of @level would be heard; costs one load. */
 bool hf__log_on(int level);
-/* Never with a monitor held: use hf__client_log() there. */
+/* Never with a monitor held: use hf__monitor_log() there. */
 void hf__log(int level, const char *format, ...) HF_PRINTF(2, 3);
 
 #endif

@@ -57,7 +57,7 @@ enum hf__acquire_result hf__metrics_failure(int rc)
     }
 }
 
-const char *hf__lost_word(int reason)
+const char *hf__metrics_lost_word(int reason)
 {
     return reason >= 0 && reason < HF__LOST_REASONS ? lost_words[reason]
                                                     : "unknown";

@@ -147,7 +147,7 @@ static inline void hf__metrics_renewal_failed(struct hf__metrics *metrics,
 }
 
 /* "expired" for HF__LOST_EXPIRED, …: the label, and the word in the log. */
-const char *hf__lost_word(int reason);
+const char *hf__metrics_lost_word(int reason);
 
 /* Prometheus text (version 0.0.4) with the label engine=@engine on every
  * series. The caller checks hf__buf_failed(). */

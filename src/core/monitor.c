@@ -238,7 +238,7 @@ void hf__monitor_handle_gone(hf_client *client)
     client->handles--;
 }
 
-void hf__client_log(hf_client *client, int level, const char *format, ...)
+void hf__monitor_log(hf_client *client, int level, const char *format, ...)
 {
     struct hf__log_line *line;
     va_list args;

@@ -293,9 +293,9 @@ void hf__ticket_lose(struct hf__ticket *ticket, int reason, bool certain)
     hf__gate_pin(gate);
     hf__metrics_lost(&client->metrics, reason,
                      client->now_ns - ticket->granted_ns);
-    hf__client_log(client, HF_LOG_WARNING, "lost '%s' (token %llu): %s",
-                   gate->name, (unsigned long long)ticket->token,
-                   hf__lost_word(reason));
+    hf__monitor_log(client, HF_LOG_WARNING, "lost '%s' (token %llu): %s",
+                    gate->name, (unsigned long long)ticket->token,
+                    hf__metrics_lost_word(reason));
     HF_LIST_EACH(&ticket->holds, link) {
         hf__hold_part(HF_CONTAINER_OF(link, hf_hold, link), HF_LOST);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* config_test.c - keys, layers, hints, files, the environment. */
-#include "config/config.h"
+#include "config/value.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static int64_t duration(const char *text, int64_t bare_unit_ms)
     int64_t ms = -7;
     hf_error err;
 
-    ASSERT_OK(hf__config_duration(text, bare_unit_ms, true, &ms, &err), &err);
+    ASSERT_OK(hf__value_duration(text, bare_unit_ms, true, &ms, &err), &err);
     return ms;
 }
 
@@ -168,7 +168,7 @@ static const char *bad_duration(const char *text)
     static hf_error err;
     int64_t ms = -7;
 
-    ASSERT_RC(hf__config_duration(text, 0, false, &ms, &err), HF_ECONFIG, &err);
+    ASSERT_RC(hf__value_duration(text, 0, false, &ms, &err), HF_ECONFIG, &err);
     ASSERT_EQ(ms, -7);
     return err.text;
 }

@@ -114,9 +114,9 @@ TEST(metrics, every_line_is_help_type_or_a_series)
 TEST(metrics, every_reason_has_a_word)
 {
     for (int reason = 0; reason < HF__LOST_REASONS; reason++)
-        ASSERT_STRNE(hf__lost_word(reason), "unknown");
-    ASSERT_STREQ(hf__lost_word(-1), "unknown");
-    ASSERT_STREQ(hf__lost_word(HF__LOST_REASONS), "unknown");
+        ASSERT_STRNE(hf__metrics_lost_word(reason), "unknown");
+    ASSERT_STREQ(hf__metrics_lost_word(-1), "unknown");
+    ASSERT_STREQ(hf__metrics_lost_word(HF__LOST_REASONS), "unknown");
 }
 
 TEST(buf, grows_and_is_always_terminated)

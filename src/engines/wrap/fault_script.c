@@ -32,7 +32,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "config/config.h"
+#include "config/value.h"
 
 #define BIT(call) (UINT32_C(1) << (call))
 
@@ -178,8 +178,8 @@ static int read_time(struct reader *reader, const char *value, size_t len,
         return wrong(reader, value, "this is too long for a time");
     memcpy(text, value, len);
     text[len] = '\0';
-    if (hf__config_duration(text, /* bare_unit_ms= */ 0, /* forever= */ false,
-                            &rule->ms, /* err= */ NULL) != 0)
+    if (hf__value_duration(text, /* bare_unit_ms= */ 0, /* forever= */ false,
+                           &rule->ms, /* err= */ NULL) != 0)
         return wrong(reader, value,
                      "a time with its unit is expected, such as 200ms or 5s");
     return 0;

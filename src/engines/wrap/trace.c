@@ -71,7 +71,7 @@ static void tell(struct hf__engine *engine, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    hf__client_log(hf__wrap_client(engine), HF_LOG_INFO, "%s", line);
+    hf__monitor_log(hf__wrap_client(engine), HF_LOG_INFO, "%s", line);
 }
 
 /* ---- calls down --------------------------------------------------------- */
