@@ -200,6 +200,9 @@ static const struct {
      "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
     {"ERR The user executing the script", HF_EAUTH, false,
      "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
+    /* The same, as Valkey and Redis after 7.0 say it. */
+    {"ERR ACL failure in script", HF_EAUTH, false,
+     "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
     {"DENIED", HF_EAUTH, true, "the server takes no remote clients"},
     {"READONLY", HF_EUNAVAILABLE, true, "this is a replica"},
     {"LOADING", HF_EUNAVAILABLE, true, "it has just started"},
@@ -578,6 +581,8 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
     value = hf__resp_next(reply);
     hf__redis_read_info(&value, "run_id", redis->run_id, sizeof(redis->run_id));
     hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
+    if (mode[0] == '\0') /* Valkey */
+        hf__redis_read_info(&value, "server_mode", mode, sizeof(mode));
     if (mode[0] != '\0' &&
         strcmp(mode, redis->moved ? "cluster" : "standalone") != 0) {
         (void)hf__fail(
