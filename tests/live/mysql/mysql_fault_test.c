@@ -324,6 +324,17 @@ static int take_new_names(hf_client *client, hf_error *err)
     return rc;
 }
 
+/* False if the server dies of it, as MariaDB 11.4 and 11.8 do. */
+static bool fill_up(int port)
+{
+    const char *answer =
+        mysql_do(port, "CREATE TABLE filler(b LONGBLOB) ENGINE=InnoDB");
+
+    while (!strstr(answer, "is full") && !strstr(answer, "ERROR 20"))
+        answer = mysql_do(port, "INSERT INTO filler VALUES(REPEAT('x',65536))");
+    return strstr(answer, "is full") != NULL;
+}
+
 /* A file of a fixed size for all tables stands for a full disk. */
 TEST(administrator, who_lets_the_disk_fill_up_is_told)
 {
@@ -336,11 +347,10 @@ TEST(administrator, who_lets_the_disk_fill_up_is_told)
     hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
-    (void)mysql_do(port, "CREATE TABLE filler(b LONGBLOB) ENGINE=InnoDB");
-    while (
-        strstr(mysql_do(port, "INSERT INTO filler VALUES(REPEAT('x',65536))"),
-               "is full") == NULL)
-        continue;
+    if (!fill_up(port)) {
+        test_not_tested("the server ends itself when its file is full");
+        return;
+    }
     ASSERT_RC(take_new_names(client, &err), HF_ENOSPACE, &err);
     ASSERT_HAS(err.text, "full");
     ASSERT_NE(client_try(mysql_open(port, QUICK), "jobs", NULL), 0);

@@ -60,5 +60,10 @@ set -- --no-defaults --user="$user" --datadir="$dir/data" \
     --pid-file="$dir/pid" --skip-log-bin --skip-name-resolve \
     --init-file="$dir/init" --innodb-buffer-pool-size=16M \
     --performance-schema=OFF "$@"
-[ -n "$mysqld" ] || exec mariadbd "$@" --innodb-log-file-size=8M
+if [ -z "$mysqld" ]; then
+    # By itself MariaDB makes a key for TLS at each start since 11.4, which takes
+    # long. A certificate among the options says otherwise.
+    shift
+    exec mariadbd --no-defaults --skip-ssl "$@" --innodb-log-file-size=8M
+fi
 exec "$mysqld" "$@" --mysqlx=OFF --innodb-redo-log-capacity=8M
