@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a: the same in every process, and nothing secret in it. */
-static uint64_t hash_text(const char *text)
+/* FNV-1a. */
+uint64_t ancestor_hash(const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -71,7 +71,7 @@ bool ancestor_holds(hf_client *client, const char *name)
         return false;
     encode(name, encoded);
 
-    uint64_t engine = hash_text(hf_client_url(client));
+    uint64_t engine = ancestor_hash(hf_client_url(client));
     while (*held) {
         size_t len = strcspn(held, " ");
         uint64_t token;
@@ -92,7 +92,7 @@ char *ancestor_list(hf_client *client, const hf_hold *hold)
 
     encode(hf_hold_name(hold), encoded);
     if (asprintf(&list, "%s%s%016" PRIx64 ":%" PRIu64 ":%s", held ? held : "",
-                 held && *held ? " " : "", hash_text(hf_client_url(client)),
+                 held && *held ? " " : "", ancestor_hash(hf_client_url(client)),
                  hf_token(hold), encoded) < 0)
         return NULL;
     return list;

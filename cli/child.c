@@ -264,15 +264,6 @@ static bool is_given(const char *variable, const char *const pairs[][2],
     return false;
 }
 
-/* HOLDFAST_URL without its password, so that a holdfast inside of the command
- * does not fall back to another engine; NULL if there is nothing to keep. */
-static char *without_secret(const char *variable)
-{
-    if (strncmp(variable, "HOLDFAST_URL=", 13) != 0)
-        return NULL;
-    return secret_hidden(variable, /* mask= */ NULL);
-}
-
 char **child_environment(const char *const pairs[][2], size_t n)
 {
     size_t count = 0;
@@ -285,6 +276,8 @@ char **child_environment(const char *const pairs[][2], size_t n)
     if (!envp)
         return NULL;
     for (size_t i = 0; i < n; i++) {
+        if (!pairs[i][1])
+            continue;
         if (asprintf(&envp[used], "%s=%s", pairs[i][0], pairs[i][1]) < 0) {
             envp[used] = NULL;
             child_environment_free(envp);
@@ -293,11 +286,8 @@ char **child_environment(const char *const pairs[][2], size_t n)
         used++;
     }
     for (size_t i = 0; i < count; i++) {
-        if (is_given(environ[i], pairs, n))
-            continue;
-        envp[used] = secret_variable(environ[i]) ? without_secret(environ[i])
-                                                 : environ[i]; /* borrowed */
-        used += envp[used] != NULL;
+        if (!is_given(environ[i], pairs, n) && !secret_variable(environ[i]))
+            envp[used++] = environ[i]; /* borrowed */
     }
     return envp;
 }

@@ -46,8 +46,8 @@ bool child_guard_fired(const struct child *child);
 /* Take the terminal back, end the guard. The child has ended. */
 void child_finish(struct child *child);
 
-/* Our environment without secrets, plus @n pairs of name and value. NULL
- * without memory; freed with child_environment_free(). */
+/* Our environment without secrets, plus @n pairs of name and value; a
+ * value NULL removes the name. NULL without memory; freed with child_environment_free(). */
 char **child_environment(const char *const pairs[][2], size_t n);
 void child_environment_free(char **envp);
 

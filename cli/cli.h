@@ -84,6 +84,8 @@ int cli_set(const char *key, const char *value);
 int cli_prefer(const char *key, const char *value);
 /* True if the command line set @key. */
 bool cli_was_set(const char *key);
+/* The @i-th key that the command line set, and its value; false: no more. */
+bool cli_option(size_t i, const char **ret_key, const char **ret_value);
 /* The file of this user, if there is one. */
 bool cli_user_config(char *path, size_t size);
 #define CLI_MACHINE_CONFIG "/etc/holdfast/holdfast.conf"

@@ -9,15 +9,18 @@
  * Exit 0 all well, 1 warnings, 2 failures.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "inherit.h"
 #include "json.h"
 #include "lock.h"
 #include "options.h"
+#include "stores.h"
 #include "text.h"
 
 static const char help[] =
@@ -132,6 +135,15 @@ static void try_lock(hf_client *client, int *worst)
     judge_lease(ttl_ms, trip_ms, worst);
 }
 
+static void report_store(const char *url, int holders, void *ctx)
+{
+    char detail[PATH_MAX + 64];
+
+    snprintf(detail, sizeof(detail), "%s has %d of its own", url, holders);
+    report(ctx, HF_FINDING_WARN, "other holders", detail,
+           "name the store that you mean: -u local:///dir");
+}
+
 static int examine(hf_client *client)
 {
     hf_error err = {0};
@@ -144,6 +156,7 @@ static int examine(hf_client *client)
     if (rc != 0 && rc != HF_EUNSUPPORTED)
         report(&worst, HF_FINDING_FAIL, "engine", err.text,
                "run again with -vv to see each step");
+    stores_others(client, report_store, &worst);
     return worst;
 }
 
@@ -159,6 +172,8 @@ static int doctor_main(const struct verb *verb, int argc, char **argv)
         rc = cli_take_url(words.word[0]);
     if (rc == 0)
         rc = cli_load_config();
+    if (rc == 0)
+        rc = inherit_check();
     if (rc != 0)
         return rc;
     rc = hf_open(cli.url, cli.config, &client, &err);

@@ -240,9 +240,13 @@ static void print_listing(struct listing *listing, const hf_client *client,
     finish_name(listing);
     if (listing->locks > 0 && listing->table.n_cells > 0)
         table_print(&listing->table, stdout);
-    else if (listing->locks == 0 && !cli.json && talk_wanted())
+    if (cli.json || !talk_wanted())
+        return;
+    if (listing->locks == 0)
         talk_say("no locks%s%s on %s", prefix ? " that begin with " : "",
                  prefix ? text_safe(prefix) : "", hf_client_url(client));
+    else if (!names_only)
+        talk_say("%zu on %s", listing->locks, hf_client_url(client));
 }
 
 static int ls_main(const struct verb *verb, int argc, char **argv)

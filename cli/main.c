@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "inherit.h"
 #include "options.h"
 #include "secret.h"
 #include "text.h"
@@ -129,6 +130,7 @@ hf_config *cli_config(void)
 /* The keys that the command line set, for config show. */
 enum { SET_MAX = 64 };
 static char *set_keys[SET_MAX];
+static char *set_values[SET_MAX];
 
 int cli_set(const char *key, const char *value)
 {
@@ -141,9 +143,30 @@ int cli_set(const char *key, const char *value)
         return cli_fail(&err);
     while (i < SET_MAX && set_keys[i])
         i++;
-    if (i < SET_MAX)
-        set_keys[i] = strdup(key);
-    return 0;
+    if (i == SET_MAX)
+        return cli_usage("at most %d options", SET_MAX);
+    set_keys[i] = strdup(key);
+    set_values[i] = strdup(value);
+    return set_keys[i] && set_values[i] ? 0 : CLI_INTERNAL;
+}
+
+bool cli_option(size_t i, const char **ret_key, const char **ret_value)
+{
+    if (i >= SET_MAX || !set_keys[i])
+        return false;
+    *ret_key = set_keys[i];
+    *ret_value = set_values[i];
+    return true;
+}
+
+static void forget_options(void)
+{
+    for (size_t i = 0; i < SET_MAX && set_keys[i]; i++) {
+        if (set_values[i])
+            explicit_bzero(set_values[i], strlen(set_values[i]));
+        free(set_values[i]);
+        free(set_keys[i]);
+    }
 }
 
 int cli_prefer(const char *key, const char *value)
@@ -224,6 +247,9 @@ int cli_load_config(void)
     if (loaded)
         return 0;
     loaded = true;
+    rc = inherit_take();
+    if (rc != 0)
+        return rc;
     if (!cli.config_path)
         cli.config_path = variable("HOLDFAST_CONFIG");
     if (!cli.profile)
@@ -273,13 +299,25 @@ int cli_open(hf_client **ret_client)
     hf_error err = {0};
     int rc = cli_load_config();
 
+    if (rc == 0)
+        rc = inherit_check();
     if (rc != 0)
         return rc;
-    if (cli.verbose > 0)
-        hf_set_log(log_line, cli.verbose > 1 ? HF_LOG_DEBUG : HF_LOG_INFO,
+    if (!cli.quiet)
+        hf_set_log(log_line,
+                   cli.verbose > 1   ? HF_LOG_DEBUG
+                   : cli.verbose > 0 ? HF_LOG_INFO
+                                     : HF_LOG_WARNING,
                    NULL);
     rc = hf_open(cli.url, cli.config, ret_client, &err);
-    return rc == 0 ? 0 : cli_fail(&err);
+    if (cli.verbose == 0) /* what comes later, the verbs tell */
+        hf_set_log(NULL, HF_LOG_WARNING, NULL);
+    if (rc != 0)
+        return cli_fail(&err);
+    if (cli.verbose > 0 && !cli.quiet)
+        fprintf(stderr, "holdfast: using %s\n",
+                text_safe(hf_client_url(*ret_client)));
+    return 0;
 }
 
 static void print_help(FILE *to)
@@ -386,8 +424,7 @@ int main(int argc, char **argv)
     cli.verb = verb->name;
     rc = verb->main(verb, argc - 1, argv + 1);
     hf_config_free(cli.config);
-    for (size_t i = 0; i < SET_MAX; i++)
-        free(set_keys[i]);
+    forget_options();
     free(cli.url);
     return cli_finish(rc < 0 ? CLI_DONE : rc);
 }

@@ -24,6 +24,7 @@
 #include "json.h"
 #include "lock.h"
 #include "signals.h"
+#include "stores.h"
 #include "talk.h"
 #include "task.h"
 #include "text.h"
@@ -304,6 +305,7 @@ static int run(hf_opts *opts, char **argv, struct report *report)
         report->outcome = outcome_of(0, code);
         return code;
     }
+    stores_warn(watch.client);
     code = acquire(&watch, opts, report);
     if (watch.hold)
         code = run_under(&watch, argv, report);

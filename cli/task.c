@@ -2,9 +2,9 @@
 /*
  * task.c - a command, and the environment that it gets under a lock.
  *
- * The child learns what it runs under from six variables, and nothing about how
- * we reached the engine: passwords are taken out of its environment, and all
- * our descriptors close when it starts.
+ * The child learns what it runs under from variables, and how to reach the
+ * engine from inherit.c: passwords are taken out of its environment, and all our
+ * descriptors close when it starts.
  */
 #include "task.h"
 
@@ -17,13 +17,26 @@
 
 #include "ancestor.h"
 #include "cli.h"
+#include "inherit.h"
 #include "lock.h"
+
+/* Of the command under way. */
+static struct inherit inherit = {.fd = -1};
 
 int task_start(struct watch *watch, char **argv)
 {
     char token[24];
     char ttl[24];
     char *held = ancestor_list(watch->client, watch->hold);
+    int rc;
+
+    inherit_release(&inherit);
+    rc = inherit_give(&inherit);
+    if (rc != 0) {
+        free(held);
+        return rc;
+    }
+
     const char *const pairs[][2] = {
         {"HOLDFAST_NAME", hf_hold_name(watch->hold)},
         {"HOLDFAST_TOKEN", token},
@@ -31,13 +44,17 @@ int task_start(struct watch *watch, char **argv)
         {"HOLDFAST_ENGINE", hf_engine_name(watch->client)},
         {"HOLDFAST_TTL_MS", ttl},
         {ANCESTOR_VARIABLE, held},
+        {"HOLDFAST_URL", inherit.url},
+        {"HOLDFAST_INHERIT", inherit.mark},
+        {"HOLDFAST_CONFIG", inherit.config},
+        {"HOLDFAST_PROFILE", inherit.profile},
     };
 
     snprintf(token, sizeof(token), "%" PRIu64, hf_token(watch->hold));
     snprintf(ttl, sizeof(ttl), "%" PRId64, hf_ttl_ms(watch->hold));
 
-    char **envp = held ? child_environment(pairs, 6) : NULL;
-    int rc = envp ? child_start(&watch->child, argv, envp) : CLI_INTERNAL;
+    char **envp = held ? child_environment(pairs, 10) : NULL;
+    rc = envp ? child_start(&watch->child, argv, envp) : CLI_INTERNAL;
 
     if (!envp)
         fprintf(stderr, "holdfast: out of memory\n");

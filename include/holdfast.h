@@ -320,7 +320,7 @@ HF_API uint64_t hf_capabilities(const hf_client *client);
 HF_API const char *hf_capability_name(uint64_t capability);
 /** The engine's name, "local". */
 HF_API const char *hf_engine_name(const hf_client *client);
-/** The URL without secrets. Lives as long as the client. */
+/** The URL without secrets; of "local:", with the directory. Lives as long as the client. */
 HF_API const char *hf_client_url(const hf_client *client);
 /** The client's identity as the engine's records show it: 32 hex digits. */
 HF_API const char *hf_client_id(const hf_client *client);

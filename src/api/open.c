@@ -160,6 +160,26 @@ static int first_connection(hf_client *client, hf_error *err)
                     (long long)client->settings.connect_timeout_ms);
 }
 
+/* "local:" does not say where the store is; the engine does. */
+static int show_place(hf_client *client, hf_error *err)
+{
+    const struct hf__engine *engine = client->engine;
+    struct hf__url *url = client->url;
+    struct hf__buf shown = {0};
+    const char *rest = strchr(url->redacted, ':');
+
+    while (engine->inner)
+        engine = engine->inner;
+    if (!engine->place || !rest || url->path[0] != '\0')
+        return 0;
+    rest += strncmp(rest, "://", 3) == 0 ? 3 : 1;
+    hf__buf_printf(&shown, "%.*s://%s%s", (int)strcspn(url->redacted, ":"),
+                   url->redacted, engine->place, rest);
+    hf__free(url->redacted);
+    url->redacted = hf__buf_steal(&shown);
+    return url->redacted ? 0 : hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
 /* For the timers of engines that have several. */
 static int make_room(hf_client *client, hf_error *err)
 {
@@ -203,6 +223,8 @@ static int client_init(hf_client *client, const char *url,
     introduce(client);
     rc = hf__engine_new(&client->host, &hf__ticket_reports, client,
                         &client->ticket_size, &client->engine, err);
+    if (rc == 0)
+        rc = show_place(client, err);
     if (rc == 0)
         rc = make_room(client, err);
     return rc != 0 ? rc : require(client, err);

@@ -368,8 +368,8 @@ void hf_opts_init(hf_opts *opts, size_t size)
 
 /* What the command and its children use; these are not keys. */
 static const char *const other_variables[] = {
-    "URL",   "CONFIG", "PROFILE", "NAME",        "TOKEN",
-    "OWNER", "ENGINE", "TTL_MS",  "ENGINE_PATH", "HELD",
+    "URL",    "CONFIG", "PROFILE",     "NAME", "TOKEN",   "OWNER",
+    "ENGINE", "TTL_MS", "ENGINE_PATH", "HELD", "INHERIT",
 };
 
 static bool is_other_variable(const char *name, size_t len)

@@ -63,6 +63,8 @@ struct hf__engine {
     struct hf__engine *inner;       /* wrappers: the engine inside; else NULL */
     uint64_t caps;                  /* may be narrowed by open() or connect() */
     size_t ticket_offset;           /* hf__engine_ticket() */
+    const char *place;              /* the directory that open() chose, where
+                                       the URL names none; NULL: none */
     uint32_t under_way;             /* answers that the loop still has to
                                        read: some thread must poll */
     bool keeps_lost_closed;         /* for close(): a lost lock is in its

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -78,6 +79,7 @@ const char *command_dir(void)
     test_defer(forget_test, NULL);
     directory = tempdir_new();
     snprintf(url, sizeof(url), "local://%s/store", directory);
+    ASSERT_EQ(mkdir(url + strlen("local://"), 0700), 0);
     command_variable("HOLDFAST_URL", url);
     command_variable("HOME", directory);
     command_variable("PATH", getenv("PATH"));

@@ -322,6 +322,14 @@ int hf__query_add_lock(struct hf__query *query, const hf_lock_info *row)
     return 0;
 }
 
+void hf__engine_log(const struct hf__engine *engine, int level,
+                    const char *format, ...)
+{
+    (void)engine;
+    (void)level;
+    (void)format;
+}
+
 int hf__query_add_finding(struct hf__query *query, int status,
                           const char *check, const char *fix,
                           const char *detail_format, ...)

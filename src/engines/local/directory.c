@@ -210,7 +210,8 @@ int hf__place_open(struct hf__place *place, hf_error *err)
 
     if (place->in_home)
         hf__place_make_parents(place->path);
-    if (mkdir(place->path, 0700) != 0 && errno != EEXIST && errno != EROFS)
+    place->made = mkdir(place->path, 0700) == 0;
+    if (!place->made && errno != EEXIST && errno != EROFS)
         return cannot_open(place, err);
     place->fd =
         open(place->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

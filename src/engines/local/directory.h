@@ -19,6 +19,7 @@ struct hf__place {
     enum hf__place_kind kind;
     bool in_home; /* OWN: below the home directory */
     bool group;   /* 2770: the members of its group share it */
+    bool made;    /* by us, now */
     bool trusts;
     uid_t trusted;             /* if @trusts: this owner too */
     int fd;                    /* -1: not open; carries a shared flock() */

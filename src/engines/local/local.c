@@ -55,6 +55,7 @@ static int local_open(struct hf__engine *engine, hf_error *err)
                         (int)HF__KEY_MAX - HF_NAME_MAX);
     if (settings->lease == HF__LEASE_PROCESS)
         engine->caps &= ~HF_CAP_LEASED;
+    engine->place = local->place.path;
     return hf__place_choose(&local->place, engine->host->url,
                             settings->trust_owner, err);
 }
@@ -99,6 +100,10 @@ static int local_connect(struct hf__engine *engine, hf_error *err)
 
     hf__watch_ask_kernel();
     rc = hf__place_open(&local->place, err);
+    if (local->place.made && local->place.kind == HF__PLACE_NAMED)
+        hf__engine_log(engine, HF_LOG_WARNING,
+                       "made the directory %s: a new store, without locks",
+                       local->place.path);
     if (rc == 0)
         rc = hf__place_lock(&local->place, &lock_fd, err);
     if (rc == 0)
