@@ -20,10 +20,10 @@ static void feed_frame(struct hf__zk *zk, int32_t xid, int32_t error,
 {
     struct hf__buf frame = {0};
 
-    hf__jute_put_int(&frame, (int32_t)(16 + len));
-    hf__jute_put_int(&frame, xid);
-    hf__jute_put_long(&frame, 7);
-    hf__jute_put_int(&frame, error);
+    hf__zk_wire_put_int(&frame, (int32_t)(16 + len));
+    hf__zk_wire_put_int(&frame, xid);
+    hf__zk_wire_put_long(&frame, 7);
+    hf__zk_wire_put_int(&frame, error);
     hf__buf_append(&frame, body, len);
     fuzz_core_feed(&zk->stream, frame.text, frame.len);
     hf__buf_release(&frame);
@@ -39,7 +39,7 @@ static void play(struct hf__zk *zk, const uint8_t *data, size_t size)
         int32_t error = errors[(data[0] >> 2) % HF_COUNT_OF(errors)];
         size_t len = data[1] < size - 2 ? data[1] : size - 2;
         bool first = zk->calls.n > 0;
-        int32_t xid = first ? hf__zk_oldest(zk)->xid : 99;
+        int32_t xid = first ? hf__zk_calls_oldest(zk)->xid : 99;
 
         if ((data[0] & 3) == 3)
             fuzz_core_feed(&zk->stream, data + 2, len);
@@ -55,11 +55,11 @@ static void play(struct hf__zk *zk, const uint8_t *data, size_t size)
 /* The same bytes as what each server says to the doctor's four letters. */
 static void play_words(struct hf__zk *zk, const uint8_t *data, size_t size)
 {
-    struct hf__stream *stream = &zk->words.stream;
+    struct hf__stream *stream = &zk->members.stream;
     hf_error err;
 
     (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
-    while (zk->words.query) {
+    while (zk->members.query) {
         hf__stream_stop(stream, /* forked= */ false);
         stream->state = HF__STREAM_OPEN;
         stream->opened(stream);
@@ -89,7 +89,7 @@ static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
         hf_error err;
 
         (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
-        hf__zk_fail(zk, &err);
+        hf__zk_connection_fail(zk, &err);
     }
     play_words(zk, data, size);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * acl.c - what the nodes that we make allow whom.
+ * acl.c - the permissions of the nodes that we make.
  *
  * acl= is a list of scheme:id:permissions, as ZooKeeper's own shell writes it:
- * "world:anyone:r,digest:ops:HASH:cdrwa". Without it: everything for whoever
- * made the node, where there are credentials; else everything for everybody.
+ * "world:anyone:r,digest:ops:HASH:cdrwa". The default allows everything to
+ * the creator of the node if there are credentials, else to everybody.
  */
 #include "engines/zookeeper/zookeeper.h"
 
@@ -73,13 +73,13 @@ int hf__zk_acl_read(struct hf__zk *zk, const char *text, hf_error *err)
 
 void hf__zk_acl_put(const struct hf__zk *zk, struct hf__buf *out)
 {
-    hf__jute_put_int(out, (int32_t)zk->n_acls);
+    hf__zk_wire_put_int(out, (int32_t)zk->n_acls);
     for (size_t i = 0; i < zk->n_acls; i++) {
         const struct hf__zk_acl *acl = &zk->acls[i];
 
-        hf__jute_put_int(out, acl->permissions);
-        hf__jute_put_text(out, acl->scheme, strlen(acl->scheme));
-        hf__jute_put_text(out, acl->id, strlen(acl->id));
+        hf__zk_wire_put_int(out, acl->permissions);
+        hf__zk_wire_put_text(out, acl->scheme, strlen(acl->scheme));
+        hf__zk_wire_put_text(out, acl->id, strlen(acl->id));
     }
 }
 

@@ -3,7 +3,7 @@
  * doctor.c - is this ensemble fit to keep locks?
  *
  * One question after the other; each answer becomes a finding, and after the
- * last one words.c goes on. What we may not ask is a warning: we do not know.
+ * last one doctor_members.c goes on. What we may not ask is a warning: we do not know.
  * The rights that locks need are tried out, on a node of our own.
  */
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
 static void tell_session(struct hf__zk *zk, struct hf__query *query)
 {
     const struct hf__settings *settings = zk->base.host->settings;
-    int64_t wanted_ms = hf__zk_wanted_ms(zk);
+    int64_t wanted_ms = hf__zk_session_wanted_ms(zk);
     bool less = zk->session_ms < wanted_ms;
 
     (void)hf__query_add_finding(query, OK, "server", "", "%s, session 0x%llx",
@@ -26,7 +26,7 @@ static void tell_session(struct hf__zk *zk, struct hf__query *query)
         less ? "raise maxSessionTimeout of the servers, or ask for less" : "",
         "%d ms granted, %lld ms asked; a lease is %lld ms, ttl is %lld ms",
         (int)zk->session_ms, (long long)wanted_ms,
-        (long long)hf__zk_lease_ms(zk), (long long)settings->ttl_ms);
+        (long long)hf__zk_session_lease_ms(zk), (long long)settings->ttl_ms);
 }
 
 /* A round trip to the leader. */
@@ -34,7 +34,7 @@ static void on_trip(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
     int64_t trip_us = (hf__now() - call->sent_ns) / 1000;
-    int64_t lease_ms = hf__zk_lease_ms(zk);
+    int64_t lease_ms = hf__zk_session_lease_ms(zk);
     bool slow = trip_us > lease_ms * 1000 / 20;
 
     (void)reply;
@@ -44,7 +44,7 @@ static void on_trip(struct hf__zk *zk, const struct hf__zk_call *call,
                                 (long long)trip_us, (long long)lease_ms);
 }
 
-static uint32_t count_voters(struct hf__jute_text text)
+static uint32_t count_voters(struct hf__zk_wire_text text)
 {
     static const char word[] = ":participant";
     uint32_t n = 0;
@@ -66,7 +66,7 @@ static void on_config(struct hf__zk *zk, const struct hf__zk_call *call,
             "cannot be asked: error %d", (int)reply->error);
         return;
     }
-    voters = count_voters(hf__jute_text(&reply->in));
+    voters = count_voters(hf__zk_wire_text(&reply->in));
     if (voters < 3)
         (void)hf__query_add_finding(
             call->query, WARN, "ensemble",
@@ -89,10 +89,10 @@ static void on_config(struct hf__zk *zk, const struct hf__zk_call *call,
 static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
-    struct hf__jute_stat stat;
+    struct hf__zk_wire_stat stat;
 
     if (reply->error == HF__ZK_OK) {
-        hf__jute_stat(&reply->in, &stat);
+        hf__zk_wire_stat(&reply->in, &stat);
         (void)hf__query_add_finding(call->query, OK, "root", "",
                                     "%s has %d nodes", zk->root,
                                     (int)stat.children);
@@ -124,14 +124,14 @@ static void on_container(struct hf__zk *zk, const struct hf__zk_call *call,
 static void on_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
                        struct hf__zk_reply *reply)
 {
-    struct hf__jute_stat stat;
+    struct hf__zk_wire_stat stat;
     int64_t apart_s;
 
     (void)zk;
     if (reply->error != HF__ZK_OK)
         return;
-    (void)hf__jute_text(&reply->in);
-    hf__jute_stat(&reply->in, &stat);
+    (void)hf__zk_wire_text(&reply->in);
+    hf__zk_wire_stat(&reply->in, &stat);
     apart_s = stat.ctime_ms / 1000 - hf__world->wall_us() / 1000000;
     (void)hf__query_add_finding(
         call->query, llabs(apart_s) > 60 ? WARN : OK, "clock",
@@ -156,31 +156,31 @@ static int ask_config(struct hf__zk *zk, const struct hf__zk_call *call,
 {
     static const char config[] = "/zookeeper/config";
 
-    return hf__zk_ask(zk, HF__ZK_GET_DATA, config, strlen(config),
-                      /* watch= */ false, call, err);
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, config, strlen(config),
+                            /* watch= */ false, call, err);
 }
 
 static int ask_root(struct hf__zk *zk, const struct hf__zk_call *call,
                     hf_error *err)
 {
-    return hf__zk_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
-                      /* watch= */ false, call, err);
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
+                            /* watch= */ false, call, err);
 }
 
 static int ask_trip(struct hf__zk *zk, const struct hf__zk_call *call,
                     hf_error *err)
 {
-    size_t mark = hf__zk_begin(zk, HF__ZK_SYNC);
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_SYNC);
 
-    hf__jute_put_text(&zk->stream.out, zk->root, zk->root_len);
-    return hf__zk_end(zk, mark, call, err);
+    hf__zk_wire_put_text(&zk->stream.out, zk->root, zk->root_len);
+    return hf__zk_calls_end(zk, mark, call, err);
 }
 
 static int ask_container(struct hf__zk *zk, const struct hf__zk_call *call,
                          hf_error *err)
 {
-    return hf__zk_create(zk, zk->root, zk->root_len, /* data= */ NULL,
-                         HF__ZK_CONTAINER, call, err);
+    return hf__zk_calls_create(zk, zk->root, zk->root_len, /* data= */ NULL,
+                               HF__ZK_CONTAINER, call, err);
 }
 
 /* A node below the root, that is made and deleted again. */
@@ -200,10 +200,10 @@ static int ask_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
 {
     int rc = scratch_path(zk, err);
 
-    return rc != 0
-               ? rc
-               : hf__zk_create(zk, zk->scratch.text, zk->scratch.len,
-                               /* data= */ NULL, HF__ZK_EPHEMERAL, call, err);
+    return rc != 0 ? rc
+                   : hf__zk_calls_create(zk, zk->scratch.text, zk->scratch.len,
+                                         /* data= */ NULL, HF__ZK_EPHEMERAL,
+                                         call, err);
 }
 
 static int ask_delete(struct hf__zk *zk, const struct hf__zk_call *call,
@@ -212,8 +212,8 @@ static int ask_delete(struct hf__zk *zk, const struct hf__zk_call *call,
     int rc = scratch_path(zk, err);
 
     return rc != 0 ? rc
-                   : hf__zk_delete(zk, zk->scratch.text, zk->scratch.len, call,
-                                   err);
+                   : hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len,
+                                         call, err);
 }
 
 static const struct {
@@ -243,14 +243,14 @@ static void on_answer(struct hf__zk *zk, const struct hf__zk_call *call,
     if (reply)
         questions[call->number].tell(zk, call, reply);
     else
-        rc = hf__zk_explain_lost(zk, &err);
+        rc = hf__zk_errors_lost(zk, &err);
     if (rc == 0 && (size_t)next < HF_COUNT_OF(questions)) {
         rc = ask(zk, call->query, next, &err);
         if (rc == 0)
             return;
     }
     if (rc == 0)
-        hf__zk_words_ask(zk, call->query);
+        hf__zk_doctor_members_ask(zk, call->query);
     else
         hf__up_answer(&zk->base, call->query, rc, &err);
 }
@@ -272,7 +272,7 @@ int hf__zk_doctor(struct hf__engine *engine, struct hf__query *query,
     struct hf__zk *zk = (struct hf__zk *)engine;
 
     if (!zk->up)
-        return hf__zk_not_up(zk, err);
+        return hf__zk_errors_not_up(zk, err);
     tell_session(zk, query);
     return ask(zk, query, 0, err);
 }

@@ -30,7 +30,7 @@ struct job {
     char name[HF_NAME_MAX + 1]; /* of the lock that is looked at */
     char *dir;                  /* its node */
     char *children;             /* the answer to getChildren */
-    struct hf__zk_line line;    /* points into it */
+    struct hf__zk_queue line;   /* points into it */
     uint32_t left;              /* answers that are still to come */
     uint32_t asked;             /* nodes, of all locks: HF__ZK_ROWS at most */
     uint32_t waiters;           /* rows so far */
@@ -43,13 +43,13 @@ struct job {
 static void job_free(struct job *job)
 {
     hf__buf_release(&job->names);
-    hf__zk_line_release(&job->line);
+    hf__zk_queue_release(&job->line);
     hf__free(job->dir);
     hf__free(job->children);
     hf__free(job);
 }
 
-void hf__zk_query_drop(struct hf__query *query)
+void hf__zk_inspect_drop(struct hf__query *query)
 {
     if (query && query->engine_data)
         job_free(query->engine_data);
@@ -73,7 +73,7 @@ static void finish(struct hf__zk *zk, struct hf__query *query, int rc,
 static void finish_lost(struct hf__zk *zk, struct hf__query *query)
 {
     hf_error err;
-    int rc = hf__zk_explain_lost(zk, &err);
+    int rc = hf__zk_errors_lost(zk, &err);
 
     finish(zk, query, rc, &err);
 }
@@ -82,7 +82,7 @@ static void finish_refused(struct hf__zk *zk, struct hf__query *query,
                            int32_t error)
 {
     hf_error err;
-    int rc = hf__zk_explain(zk, error, &err);
+    int rc = hf__zk_errors_read(zk, error, &err);
 
     finish(zk, query, rc, &err);
 }
@@ -119,7 +119,7 @@ static void break_it(struct hf__zk *zk, struct hf__query *query)
     struct job *job = query->engine_data;
     struct hf__zk_call call = {
         .done = on_broken, .query = query, .flags = HF__ZK_WRITES};
-    struct hf__jute_text name = job->line.all[job->match].name;
+    struct hf__zk_wire_text name = job->line.all[job->match].name;
     struct hf__buf path = {0};
     hf_error err;
     int rc;
@@ -127,7 +127,7 @@ static void break_it(struct hf__zk *zk, struct hf__query *query)
     hf__buf_printf(&path, "%s/%.*s", job->dir, (int)name.len, name.text);
     rc = hf__buf_failed(&path)
              ? hf__fail(&err, HF_ENOMEM, "out of memory")
-             : hf__zk_delete(zk, path.text, path.len, &call, &err);
+             : hf__zk_calls_delete(zk, path.text, path.len, &call, &err);
     hf__buf_release(&path);
     if (rc != 0)
         finish(zk, query, rc, &err);
@@ -155,7 +155,8 @@ static void judge(struct hf__zk *zk, struct hf__query *query)
 }
 
 static void add_row(struct hf__query *query, uint32_t place,
-                    struct hf__jute_text data, const struct hf__jute_stat *stat)
+                    struct hf__zk_wire_text data,
+                    const struct hf__zk_wire_stat *stat)
 {
     struct job *job = query->engine_data;
     const struct hf__zk_contender *it = &job->line.all[place];
@@ -167,7 +168,7 @@ static void add_row(struct hf__query *query, uint32_t place,
     char node[256];
     bool first;
 
-    (void)hf__zk_record_read(data, copy, &row);
+    (void)hf__zk_nodes_read(data, copy, &row);
     if (row.owner[0] == '\0') {
         size_t len = it->name.len < 255 ? it->name.len : 255;
 
@@ -178,10 +179,10 @@ static void add_row(struct hf__query *query, uint32_t place,
     row.mode = it->kind == HF__ZK_READ   ? HF_SHARED
                : it->kind == HF__ZK_SLOT ? HF_SLOT
                                          : HF_EXCLUSIVE;
-    row.role =
-        hf__zk_line_blocker(&job->line, place, row.slots, &first) == job->line.n
-            ? HF_HOLDER
-            : HF_WAITER;
+    row.role = hf__zk_queue_blocker(&job->line, place, row.slots, &first) ==
+                       job->line.n
+                   ? HF_HOLDER
+                   : HF_WAITER;
     row.slots = row.mode == HF_SLOT && row.slots != INT32_MAX ? row.slots : 0;
     row.since_ms = hf__holder_age_ms(stat->ctime_ms);
     if (row.role == HF_WAITER) {
@@ -205,18 +206,18 @@ static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
     struct job *job = call->query->engine_data;
-    struct hf__jute_text data;
-    struct hf__jute_stat stat;
+    struct hf__zk_wire_text data;
+    struct hf__zk_wire_stat stat;
 
     job->left--;
     if (!reply) {
-        job->rc = hf__zk_explain_lost(zk, &job->err);
+        job->rc = hf__zk_errors_lost(zk, &job->err);
     } else if (reply->error == HF__ZK_OK) {
-        data = hf__jute_text(&reply->in);
-        hf__jute_stat(&reply->in, &stat);
+        data = hf__zk_wire_text(&reply->in);
+        hf__zk_wire_stat(&reply->in, &stat);
         add_row(call->query, (uint32_t)call->number, data, &stat);
     } else if (reply->error != HF__ZK_NO_NODE) {
-        job->rc = hf__zk_explain(zk, reply->error, &job->err);
+        job->rc = hf__zk_errors_read(zk, reply->error, &job->err);
     }
     if (job->left == 0)
         judge(zk, call->query);
@@ -231,16 +232,16 @@ static void ask_all(struct hf__zk *zk, struct hf__query *query)
          i < job->line.n && job->rc == 0 && job->asked < HF__ZK_ROWS; i++) {
         struct hf__zk_call call = {
             .done = on_data, .query = query, .number = (int32_t)i};
-        struct hf__jute_text name = job->line.all[i].name;
+        struct hf__zk_wire_text name = job->line.all[i].name;
 
         zk->scratch.len = 0;
         hf__buf_printf(&zk->scratch, "%s/%.*s", job->dir, (int)name.len,
                        name.text);
         job->rc = hf__buf_failed(&zk->scratch)
                       ? hf__fail(&job->err, HF_ENOMEM, "out of memory")
-                      : hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                                   zk->scratch.len, /* watch= */ false, &call,
-                                   &job->err);
+                      : hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
+                                         zk->scratch.len, /* watch= */ false,
+                                         &call, &job->err);
         if (job->rc == 0) {
             job->asked++;
             job->left++;
@@ -267,15 +268,15 @@ static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     len = (size_t)(reply->in.end - reply->in.at);
-    hf__zk_line_release(&job->line);
+    hf__zk_queue_release(&job->line);
     hf__free(job->children);
     job->children =
         reply->error == HF__ZK_OK && len > 0 ? hf__malloc(len) : NULL;
     if (job->children) {
-        struct hf__jute in = {job->children, job->children + len, false};
+        struct hf__zk_wire in = {job->children, job->children + len, false};
 
         memcpy(job->children, reply->in.at, len);
-        job->rc = hf__zk_line_read(&job->line, &in);
+        job->rc = hf__zk_queue_read(&job->line, &in);
     } else if (reply->error == HF__ZK_OK) {
         job->rc = HF_ENOMEM;
     }
@@ -306,14 +307,14 @@ static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
 
     hf__free(job->dir);
     job->dir = NULL;
-    if (hf__zk_path(zk, job->name, strlen(job->name)) == 0)
+    if (hf__zk_nodes_path(zk, job->name, strlen(job->name)) == 0)
         job->dir = node_of(zk);
     if (!job->dir)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     job->held = false;
     job->waiters = 0;
-    return hf__zk_ask(zk, HF__ZK_GET_CHILDREN, job->dir, strlen(job->dir),
-                      /* watch= */ false, &call, err);
+    return hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, job->dir, strlen(job->dir),
+                            /* watch= */ false, &call, err);
 }
 
 /* ---- all locks --------------------------------------------------------- */
@@ -322,7 +323,7 @@ static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
  * not asked for. */
 static bool name_of_child(const struct hf__zk *zk,
                           const struct hf__query *query,
-                          struct hf__jute_text child, char *to)
+                          struct hf__zk_wire_text child, char *to)
 {
     const char *prefix = zk->base.host->settings->prefix;
     size_t prefix_len = strlen(prefix);
@@ -370,9 +371,9 @@ static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
         finish_refused(zk, call->query, reply->error);
         return;
     }
-    count = reply->error == HF__ZK_OK ? hf__jute_count(&reply->in, 4) : 0;
+    count = reply->error == HF__ZK_OK ? hf__zk_wire_count(&reply->in, 4) : 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (name_of_child(zk, call->query, hf__jute_text(&reply->in), name))
+        if (name_of_child(zk, call->query, hf__zk_wire_text(&reply->in), name))
             hf__buf_append(&job->names, name, strlen(name) + 1);
     }
     if (hf__buf_failed(&job->names)) {
@@ -395,19 +396,19 @@ static int start(struct hf__engine *engine, struct hf__query *query,
     int rc;
 
     if (!zk->up)
-        return hf__zk_not_up(zk, err);
+        return hf__zk_errors_not_up(zk, err);
     job = hf__calloc(1, sizeof(*job));
     if (!job)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     job->what = what;
     query->engine_data = job;
-    rc = hf__zk_sync(zk, err);
+    rc = hf__zk_calls_sync(zk, err);
     if (rc == 0 && query->name) {
         hf__text_copy(job->name, sizeof(job->name), query->name);
         rc = ask_lock(zk, query, err);
     } else if (rc == 0) {
-        rc = hf__zk_ask(zk, HF__ZK_GET_CHILDREN, zk->root, zk->root_len,
-                        /* watch= */ false, &call, err);
+        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->root, zk->root_len,
+                              /* watch= */ false, &call, err);
     }
     if (rc != 0) {
         query->engine_data = NULL;
@@ -416,20 +417,20 @@ static int start(struct hf__engine *engine, struct hf__query *query,
     return rc;
 }
 
-int hf__zk_list(struct hf__engine *engine, struct hf__query *query,
-                hf_error *err)
+int hf__zk_inspect_list(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err)
 {
     return start(engine, query, LIST, err);
 }
 
-int hf__zk_check_token(struct hf__engine *engine, struct hf__query *query,
-                       hf_error *err)
+int hf__zk_inspect_check(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err)
 {
     return start(engine, query, CHECK, err);
 }
 
-int hf__zk_break(struct hf__engine *engine, struct hf__query *query,
-                 hf_error *err)
+int hf__zk_inspect_break(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err)
 {
     return start(engine, query, BREAK, err);
 }

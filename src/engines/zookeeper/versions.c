@@ -14,7 +14,7 @@
 static void answer(struct hf__zk *zk, struct hf__query *query, int32_t error)
 {
     hf_error err;
-    int rc = hf__zk_explain(zk, error, &err);
+    int rc = hf__zk_errors_read(zk, error, &err);
 
     hf__up_answer(&zk->base, query, rc, &err);
 }
@@ -23,7 +23,7 @@ static void answer_lost(struct hf__zk *zk, struct hf__query *query, int code)
 {
     hf_error err;
 
-    (void)hf__zk_explain_lost(zk, &err);
+    (void)hf__zk_errors_lost(zk, &err);
     err.code = code;
     hf__up_answer(&zk->base, query, code, &err);
 }
@@ -45,8 +45,8 @@ static int version_path(struct hf__zk *zk, const struct hf__query *query,
     size_t len;
 
     if (!zk->up)
-        return hf__zk_not_up(zk, err);
-    if (hf__zk_path(zk, query->name, strlen(query->name)) != 0)
+        return hf__zk_errors_not_up(zk, err);
+    if (hf__zk_nodes_path(zk, query->name, strlen(query->name)) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     len = zk->scratch.len - zk->root_len;
     hf__buf_add(&zk->scratch, dir);
@@ -70,17 +70,18 @@ static int ask_stat(struct hf__zk *zk, struct hf__query *query,
     int rc = version_path(zk, query, err);
 
     if (rc == 0)
-        rc = hf__zk_sync(zk, err);
+        rc = hf__zk_calls_sync(zk, err);
     if (rc == 0)
-        rc = hf__zk_ask(zk, HF__ZK_EXISTS, zk->scratch.text, zk->scratch.len,
-                        /* watch= */ false, &call, err);
+        rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->scratch.text,
+                              zk->scratch.len,
+                              /* watch= */ false, &call, err);
     return rc;
 }
 
 static void on_read(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
-    struct hf__jute_stat stat = {0};
+    struct hf__zk_wire_stat stat = {0};
 
     if (!reply) {
         answer_lost(zk, call->query, HF_EUNAVAILABLE);
@@ -91,13 +92,13 @@ static void on_read(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     if (reply->error == HF__ZK_OK)
-        hf__jute_stat(&reply->in, &stat);
+        hf__zk_wire_stat(&reply->in, &stat);
     call->query->version = (uint64_t)stat.mzxid;
     hf__up_answer(&zk->base, call->query, 0, /* err= */ NULL);
 }
 
-int hf__zk_version_read(struct hf__engine *engine, struct hf__query *query,
-                        hf_error *err)
+int hf__zk_versions_read(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err)
 {
     return ask_stat((struct hf__zk *)engine, query, on_read, err);
 }
@@ -112,7 +113,7 @@ static hf__zk_reply_fn on_compare;
 static void on_written(struct hf__zk *zk, const struct hf__zk_call *call,
                        struct hf__zk_reply *reply)
 {
-    struct hf__jute_stat stat;
+    struct hf__zk_wire_stat stat;
     hf_error err;
     int rc;
 
@@ -132,8 +133,8 @@ static void on_written(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     if (call->number != 0) /* a create answers with the path first */
-        (void)hf__jute_text(&reply->in);
-    hf__jute_stat(&reply->in, &stat);
+        (void)hf__zk_wire_text(&reply->in);
+    hf__zk_wire_stat(&reply->in, &stat);
     call->query->version = (uint64_t)stat.mzxid;
     hf__up_answer(&zk->base, call->query, 0, /* err= */ NULL);
 }
@@ -155,10 +156,10 @@ static void on_above(struct hf__zk *zk, const struct hf__zk_call *call,
         while (len > 0 && zk->scratch.text[--len] != '/')
             continue;
         rc = len > 0 ? create_it(zk, call->query, len, &err)
-                     : hf__zk_explain(zk, reply->error, &err);
+                     : hf__zk_errors_read(zk, reply->error, &err);
     } else if (rc == 0 && reply->error != HF__ZK_OK &&
                reply->error != HF__ZK_NODE_EXISTS) {
-        rc = hf__zk_explain(zk, reply->error, &err);
+        rc = hf__zk_errors_read(zk, reply->error, &err);
     } else if (rc == 0) {
         len++;
         while (len < zk->scratch.len && zk->scratch.text[len] != '/')
@@ -189,8 +190,8 @@ static int create_it(struct hf__zk *zk, struct hf__query *query, size_t len,
                                .number = (int32_t)len,
                                .flags = HF__ZK_WRITES};
 
-    return hf__zk_create(zk, zk->scratch.text, len, /* data= */ NULL,
-                         HF__ZK_PERSISTENT, &call, err);
+    return hf__zk_calls_create(zk, zk->scratch.text, len, /* data= */ NULL,
+                               HF__ZK_PERSISTENT, &call, err);
 }
 
 static int write_it(struct hf__zk *zk, struct hf__query *query, int32_t version,
@@ -198,12 +199,12 @@ static int write_it(struct hf__zk *zk, struct hf__query *query, int32_t version,
 {
     struct hf__zk_call call = {
         .done = on_written, .query = query, .flags = HF__ZK_WRITES};
-    size_t mark = hf__zk_begin(zk, HF__ZK_SET_DATA);
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
 
-    hf__jute_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);
-    hf__jute_put_text(&zk->stream.out, "", 0);
-    hf__jute_put_int(&zk->stream.out, version);
-    return hf__zk_end(zk, mark, &call, err);
+    hf__zk_wire_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);
+    hf__zk_wire_put_text(&zk->stream.out, "", 0);
+    hf__zk_wire_put_int(&zk->stream.out, version);
+    return hf__zk_calls_end(zk, mark, &call, err);
 }
 
 /* Is the node still what the caller has read? */
@@ -211,7 +212,7 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
                        struct hf__zk_reply *reply)
 {
     struct hf__query *query = call->query;
-    struct hf__jute_stat stat = {0};
+    struct hf__zk_wire_stat stat = {0};
     hf_error err;
     int rc;
 
@@ -224,7 +225,7 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     if (reply->error == HF__ZK_OK)
-        hf__jute_stat(&reply->in, &stat);
+        hf__zk_wire_stat(&reply->in, &stat);
     query->version = (uint64_t)stat.mzxid;
     if (query->version != query->token) {
         answer_conflict(zk, query);
@@ -242,8 +243,8 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__up_answer(&zk->base, query, rc, &err);
 }
 
-int hf__zk_version_commit(struct hf__engine *engine, struct hf__query *query,
-                          hf_error *err)
+int hf__zk_versions_commit(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err)
 {
     return ask_stat((struct hf__zk *)engine, query, on_compare, err);
 }

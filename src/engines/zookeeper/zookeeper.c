@@ -34,7 +34,7 @@ static void overdue(struct hf__zk *zk, const char *what, int64_t ns)
 
     (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: %s within %lld ms", zk->peer,
                    what, (long long)(ns / HF_MS));
-    hf__zk_fail(zk, &err);
+    hf__zk_connection_fail(zk, &err);
 }
 
 /* One server of several must not use up the time that there is for all, nor
@@ -44,7 +44,7 @@ static int64_t connect_patience_ns(const struct hf__zk *zk)
     const struct hf__engine_host *host = zk->base.host;
     int64_t ns = hf__ms_to_ns(host->settings->connect_timeout_ms) /
                  (int64_t)host->url->n_hosts;
-    int64_t lease_ns = hf__ms_to_ns(hf__zk_lease_ms(zk)) / 4;
+    int64_t lease_ns = hf__ms_to_ns(hf__zk_session_lease_ms(zk)) / 4;
 
     if (host->url->n_hosts > 1 && zk->session != 0 && lease_ns < ns)
         return lease_ns;
@@ -60,18 +60,18 @@ static void on_beat(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 /* Say something when nothing was said for long; returns when that will be. While
- * an answer is to come hf__zk_nudge() does it: a call would wait for it. */
+ * an answer is to come hf__zk_calls_nudge() does it: a call would wait for it. */
 static int64_t beat(struct hf__zk *zk, int64_t now_ns)
 {
     struct hf__zk_call call = {.done = on_beat};
-    int64_t due_ns = zk->sent_ns + hf__zk_beat_ns(zk);
+    int64_t due_ns = zk->sent_ns + hf__zk_session_silence_ns(zk);
 
     if (now_ns < due_ns)
         return due_ns;
     if (zk->calls.n == 0)
-        (void)hf__zk_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
-                         /* watch= */ false, &call, /* err= */ NULL);
-    return now_ns + hf__zk_beat_ns(zk);
+        (void)hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
+                               /* watch= */ false, &call, /* err= */ NULL);
+    return now_ns + hf__zk_session_silence_ns(zk);
 }
 
 static void timer_fire(struct hf__timer *timer)
@@ -92,17 +92,18 @@ static void timer_fire(struct hf__timer *timer)
         return;
     }
     due_ns = beat(zk, now_ns);
-    listen_ns = hf__zk_listen(zk, now_ns);
+    listen_ns = hf__zk_listen_due(zk, now_ns);
     due_ns = listen_ns < due_ns ? listen_ns : due_ns;
     if (zk->calls.n > 0) {
-        int64_t answer_ns = hf__zk_oldest(zk)->sent_ns + hf__zk_patience_ns(zk);
+        int64_t answer_ns =
+            hf__zk_calls_oldest(zk)->sent_ns + hf__zk_session_patience_ns(zk);
 
         if (now_ns >= answer_ns) {
-            overdue(zk, "no answer", hf__zk_patience_ns(zk));
+            overdue(zk, "no answer", hf__zk_session_patience_ns(zk));
             return;
         }
         due_ns = answer_ns < due_ns ? answer_ns : due_ns;
-        answer_ns = hf__zk_nudge(zk, now_ns);
+        answer_ns = hf__zk_calls_nudge(zk, now_ns);
         due_ns = answer_ns < due_ns ? answer_ns : due_ns;
     }
     hf__zk_wake(zk, due_ns);
@@ -113,7 +114,7 @@ static void timer_fire(struct hf__timer *timer)
 static int choose_dialect(struct hf__zk *zk, hf_error *err)
 {
     const char *wanted = zk->base.host->settings->dialect;
-    const struct hf__zk_dialect *dialect = hf__zk_dialects;
+    const struct hf__zk_dialect *dialect = hf__zk_nodes_dialects;
 
     while (wanted[0] && dialect->name && strcmp(dialect->name, wanted) != 0)
         dialect++;
@@ -198,7 +199,7 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
     zk->timer.fire = timer_fire;
     zk->stream.loop = engine->host->loop;
     zk->stream.io.fd = -1;
-    zk->words.stream.io.fd = -1;
+    zk->members.stream.io.fd = -1;
     zk->pending_last = &zk->pending;
     hf__calls_init(&zk->calls, sizeof(struct hf__zk_call));
     hf__ticket_table_init(&zk->tickets);
@@ -215,33 +216,14 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
         rc = hf__zk_acl_read(zk, engine->host->settings->acl, err);
     if (rc == 0)
         rc = read_tls(zk, err);
-    if (rc == 0 && hf__zk_tickets_init(zk) != 0)
+    if (rc == 0 && hf__zk_nodes_init(zk) != 0)
         rc = hf__fail(err, HF_EINTERNAL, "the kernel gives no random numbers");
     return rc;
 }
 
 static int zk_connect(struct hf__engine *engine, hf_error *err)
 {
-    return hf__zk_connect(zk_of(engine), err);
-}
-
-/* Calls that nobody will answer. */
-static void drop_calls(struct hf__zk *zk)
-{
-    struct hf__zk_call call;
-
-    while (zk->pending) {
-        struct hf__zk_pending *pending = zk->pending;
-
-        zk->pending = pending->next;
-        hf__zk_query_drop(pending->call.query);
-        hf__free(pending);
-    }
-    while (hf__calls_take(&zk->calls, &call))
-        hf__zk_query_drop(call.query);
-    zk->pending_last = &zk->pending;
-    hf__calls_release(&zk->calls);
-    zk->base.under_way = 0;
+    return hf__zk_connection_start(zk_of(engine), err);
 }
 
 static void zk_close(struct hf__engine *engine, bool forked)
@@ -249,14 +231,14 @@ static void zk_close(struct hf__engine *engine, bool forked)
     struct hf__zk *zk = zk_of(engine);
 
     if (!forked && !engine->keeps_lost_closed)
-        hf__zk_close_session(zk);
-    hf__zk_disconnect(zk, forked);
-    hf__zk_words_stop(zk, forked);
+        hf__zk_session_close(zk);
+    hf__zk_connection_stop(zk, forked);
+    hf__zk_doctor_members_stop(zk, forked);
     if (forked)
         return;
     hf__timer_stop(engine->host->loop, &zk->timer);
-    hf__zk_ticket_forget_all(zk);
-    drop_calls(zk);
+    hf__zk_tickets_forget_all(zk);
+    hf__zk_calls_drop(zk);
     hf__zk_acl_release(zk);
     hf__tls_context_free(zk->tls);
     zk->tls = NULL;
@@ -276,19 +258,20 @@ static int zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 {
     struct hf__zk *zk = zk_of(engine);
 
-    return zk->up ? hf__zk_acquire(zk, ticket, err) : hf__zk_not_up(zk, err);
+    return zk->up ? hf__zk_acquire(zk, ticket, err)
+                  : hf__zk_errors_not_up(zk, err);
 }
 
 static int zk_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
                        hf_error *err)
 {
-    return hf__zk_leave(zk_of(engine), ticket, /* releasing= */ false, err);
+    return hf__zk_release(zk_of(engine), ticket, /* releasing= */ false, err);
 }
 
 static int zk_release(struct hf__engine *engine, struct hf__ticket *ticket,
                       hf_error *err)
 {
-    return hf__zk_leave(zk_of(engine), ticket, /* releasing= */ true, err);
+    return hf__zk_release(zk_of(engine), ticket, /* releasing= */ true, err);
 }
 
 static int zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
@@ -296,7 +279,8 @@ static int zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 {
     struct hf__zk *zk = zk_of(engine);
 
-    return zk->up ? hf__zk_renew(zk, tickets, n, err) : hf__zk_not_up(zk, err);
+    return zk->up ? hf__zk_renew(zk, tickets, n, err)
+                  : hf__zk_errors_not_up(zk, err);
 }
 
 static int zk_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -304,7 +288,8 @@ static int zk_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 {
     struct hf__zk *zk = zk_of(engine);
 
-    return zk->up ? hf__zk_downgrade(zk, ticket, err) : hf__zk_not_up(zk, err);
+    return zk->up ? hf__zk_renew_downgrade(zk, ticket, err)
+                  : hf__zk_errors_not_up(zk, err);
 }
 
 static void zk_flush(struct hf__engine *engine)
@@ -334,11 +319,11 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .release = zk_release,
     .renew = zk_renew,
     .downgrade = zk_downgrade,
-    .list = hf__zk_list,
-    .check_token = hf__zk_check_token,
-    .break_lock = hf__zk_break,
-    .version_read = hf__zk_version_read,
-    .version_commit = hf__zk_version_commit,
+    .list = hf__zk_inspect_list,
+    .check_token = hf__zk_inspect_check,
+    .break_lock = hf__zk_inspect_break,
+    .version_read = hf__zk_versions_read,
+    .version_commit = hf__zk_versions_commit,
     .doctor = hf__zk_doctor,
     .flush = zk_flush,
 };

@@ -50,7 +50,7 @@ static size_t hear(int fd, char *to, size_t size)
 
     if (!receive(fd, head, 4))
         return 0;
-    len = hf__jute_frame(head, 4);
+    len = hf__zk_wire_frame(head, 4);
     return len > 0 && (size_t)len <= size && receive(fd, to, (size_t)len)
                ? (size_t)len
                : 0;
@@ -61,20 +61,20 @@ static bool greet(int fd)
     struct hf__buf frame = {0};
     bool said;
 
-    hf__jute_put_int(&frame, 36);
-    hf__jute_put_int(&frame, 0);
-    hf__jute_put_int(&frame, 30000); /* the session's timeout */
-    hf__jute_put_long(&frame, 7);
-    hf__jute_put_text(&frame, "0123456789abcdef", 16);
+    hf__zk_wire_put_int(&frame, 36);
+    hf__zk_wire_put_int(&frame, 0);
+    hf__zk_wire_put_int(&frame, 30000); /* the session's timeout */
+    hf__zk_wire_put_long(&frame, 7);
+    hf__zk_wire_put_text(&frame, "0123456789abcdef", 16);
     said = say(fd, &frame);
     hf__buf_release(&frame);
     return said;
 }
 
-static bool answer(struct fake *fake, int fd, struct hf__jute in)
+static bool answer(struct fake *fake, int fd, struct hf__zk_wire in)
 {
-    int32_t xid = hf__jute_int(&in);
-    int32_t type = hf__jute_int(&in);
+    int32_t xid = hf__zk_wire_int(&in);
+    int32_t type = hf__zk_wire_int(&in);
     struct hf__buf frame = {0};
     const struct hf__buf *body;
     bool said;
@@ -83,10 +83,10 @@ static bool answer(struct fake *fake, int fd, struct hf__jute in)
         return false; /* the client says goodbye */
     body = &fake->bodies[type];
     atomic_fetch_add(&fake->requests[type], 1);
-    hf__jute_put_int(&frame, (int32_t)(16 + body->len));
-    hf__jute_put_int(&frame, xid);
-    hf__jute_put_long(&frame, 9);
-    hf__jute_put_int(&frame, HF__ZK_OK);
+    hf__zk_wire_put_int(&frame, (int32_t)(16 + body->len));
+    hf__zk_wire_put_int(&frame, xid);
+    hf__zk_wire_put_long(&frame, 9);
+    hf__zk_wire_put_int(&frame, HF__ZK_OK);
     hf__buf_append(&frame, body->text, body->len);
     (void)usleep((useconds_t)fake->pause_us);
     said = say(fd, &frame);
@@ -103,9 +103,9 @@ static void *serve(void *arg)
 
     while ((fd = accept4(fake->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         if (hear(fd, bytes, sizeof(bytes)) > 0 && greet(fd)) {
-            while (
-                (len = hear(fd, bytes, sizeof(bytes))) > 0 &&
-                answer(fake, fd, (struct hf__jute){bytes, bytes + len, false}))
+            while ((len = hear(fd, bytes, sizeof(bytes))) > 0 &&
+                   answer(fake, fd,
+                          (struct hf__zk_wire){bytes, bytes + len, false}))
                 continue;
         }
         (void)close(fd);
@@ -163,11 +163,11 @@ static void add_stat(struct hf__buf *to)
 /* @n names with a number; what has one at its end stands in line. */
 static void add_children(struct hf__buf *to, int n, const char *suffix)
 {
-    hf__jute_put_int(to, n);
+    hf__zk_wire_put_int(to, n);
     for (int i = 0; i < n; i++) {
         char name[32];
 
-        hf__jute_put_text(
+        hf__zk_wire_put_text(
             to, name,
             (size_t)snprintf(name, sizeof(name), "x-lock-%010d%s", i, suffix));
     }
@@ -205,7 +205,7 @@ TEST(list, asks_no_more_nodes_than_a_bound)
     int rows = 0;
 
     add_children(&fake->bodies[HF__ZK_GET_CHILDREN], 3 * HF__ZK_ROWS / 2, "");
-    hf__jute_put_text(&fake->bodies[HF__ZK_GET_DATA], "", 0);
+    hf__zk_wire_put_text(&fake->bodies[HF__ZK_GET_DATA], "", 0);
     add_stat(&fake->bodies[HF__ZK_GET_DATA]);
     client = open_fake(fake, "io_timeout=60s");
     ASSERT_OK(hf_show(client, "jobs", count_row, &rows, &err), &err);

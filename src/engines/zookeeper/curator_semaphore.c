@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * semaphore.c - the two lines of Curator's InterProcessSemaphoreV2.
+ * curator_semaphore.c - the two lines of Curator's InterProcessSemaphoreV2.
  *
- * NAME/locks is a mutex. Only who is first there may make a node in
+ * NAME/locks is a mutex. Only the first in its line may make a node in
  * NAME/leases; it has its slot when there are no more nodes than slots, and
  * then leaves the mutex to the next one. So at most one waits among the leases,
  * and it is the last of them.
  *
- * To lock.c this is one line after the other: a ticket stands in the first with
+ * To acquire.c this is one line after the other: a ticket stands in the first with
  * a node like that of a lock, and, when nothing is in its way, begins anew in
  * the second. Its node in the first is remembered until it is deleted.
  */
@@ -15,7 +15,8 @@
 
 #include "engines/zookeeper/zookeeper.h"
 
-void hf__zk_semaphore_line(struct hf__zk_ticket *mine, enum hf__zk_line_of line)
+void hf__zk_curator_semaphore_line(struct hf__zk_ticket *mine,
+                                   enum hf__zk_line_of line)
 {
     bool entering = line == HF__ZK_LINE_MUTEX;
     const char *dir = entering ? "/locks" : "/leases";
@@ -30,32 +31,34 @@ void hf__zk_semaphore_line(struct hf__zk_ticket *mine, enum hf__zk_line_of line)
     mine->dir_len = mine->name_len + (uint32_t)strlen(dir);
     mine->id_len = mine->dir_len + (uint32_t)id_len;
     mine->base_len = mine->name_len + (uint32_t)n;
-    hf__zk_ticket_lose(mine, HF__ZK_NODE_NONE);
+    hf__zk_nodes_lose(mine, HF__ZK_NODE_NONE);
     mine->czxid = 0;
     mine->line = (uint8_t)line;
 }
 
-int hf__zk_semaphore_enter(struct hf__zk_ticket *mine)
+int hf__zk_curator_semaphore_enter(struct hf__zk_ticket *mine)
 {
     mine->mutex = hf__strndup(mine->path, mine->path_len);
     if (!mine->mutex)
         return HF_ENOMEM;
-    hf__zk_semaphore_line(mine, HF__ZK_LINE_LEASES);
+    hf__zk_curator_semaphore_line(mine, HF__ZK_LINE_LEASES);
     return 0;
 }
 
-int hf__zk_semaphore_pass(struct hf__zk *zk, const struct hf__ticket *ticket,
-                          const struct hf__zk_call *call, hf_error *err)
+int hf__zk_curator_semaphore_pass(struct hf__zk *zk,
+                                  const struct hf__ticket *ticket,
+                                  const struct hf__zk_call *call, hf_error *err)
 {
     struct hf__zk_ticket *mine =
         hf__zk_ticket(zk, (struct hf__ticket *)(uintptr_t)ticket);
-    int rc = hf__zk_delete(zk, mine->mutex, strlen(mine->mutex), call, err);
+    int rc =
+        hf__zk_calls_delete(zk, mine->mutex, strlen(mine->mutex), call, err);
 
     mine->under_way = rc == 0;
     return rc;
 }
 
-void hf__zk_semaphore_passed(struct hf__zk_ticket *mine)
+void hf__zk_curator_semaphore_passed(struct hf__zk_ticket *mine)
 {
     hf__free(mine->mutex);
     mine->mutex = NULL;

@@ -1,77 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leave.c - release and withdraw, and what is reported when there is no node of
- * a ticket, or nobody knows.
+ * release.c - release and withdraw.
  *
- * The node is deleted, which lets the next one be told. If it is not known
- * whether there is one, the list is asked first (lock.c goes on from there). A
- * slot of Curator's semaphore may have a second node, in the line for its mutex:
- * it goes after the first.
+ * We delete the node; the server then tells the next waiter. If we do not know
+ * whether there is one, we list the children first (acquire.c goes on from
+ * there). A slot of Curator's semaphore may have a second node, in the line for
+ * its mutex: we delete it after the first.
  *
- * Failure: an answer that was lost is unknown; the core asks again, and a node
- * that is not there any more was deleted.
+ * Failure: when an answer is lost the outcome is unknown. The core calls again;
+ * a node that is not there any more was deleted.
  */
 #include "engines/zookeeper/zookeeper.h"
 
 static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
                        hf_error *err);
 
-/* ---- outcomes ---------------------------------------------------------- */
-
-/* The step under way has no outcome: whoever asked is told that much. */
-void hf__zk_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
-                    const hf_error *err)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-
-    if (mine->state != HF__ZK_ASKING && !hf__zk_ticket_leaves(mine))
-        return;
-    hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
-    hf__up_unknown(&zk->base, ticket, err);
-}
-
-void hf__zk_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket)
-{
-    hf_error err;
-
-    (void)hf__zk_explain_lost(zk, &err);
-    hf__zk_unknown(zk, ticket, &err);
-}
-
 /* Certain: there is no node of it. */
 static void report_left(struct hf__zk *zk, struct hf__ticket *ticket, int rc)
 {
-    hf__zk_ticket_forget(zk, ticket);
+    hf__zk_tickets_forget(zk, ticket);
     hf__up_left(&zk->base, ticket, rc);
 }
 
-void hf__zk_failed(struct hf__zk *zk, struct hf__ticket *ticket,
-                   const hf_error *why)
+void hf__zk_release_failed(struct hf__zk *zk, struct hf__ticket *ticket,
+                           const hf_error *why)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err = *why;
-    bool leaving = hf__zk_ticket_leaves(mine);
+    bool leaving = hf__zk_tickets_leaves(mine);
 
     if (mine->mutex) {
         mine->refused = err;
         if (leave_mutex(zk, ticket, &err) != 0)
-            hf__zk_unknown(zk, ticket, &err);
+            hf__zk_tickets_unknown(zk, ticket, &err);
         return;
     }
-    hf__zk_ticket_forget(zk, ticket);
+    hf__zk_tickets_forget(zk, ticket);
     if (leaving)
         hf__up_left(&zk->base, ticket, 0);
     else
         hf__up_failed(&zk->base, ticket, &err);
 }
 
-void hf__zk_gone(struct hf__zk *zk, struct hf__ticket *ticket, int reason)
-{
-    hf__zk_ticket_forget(zk, ticket);
-    hf__up_lost(&zk->base, ticket, reason);
-}
-
-/* ---- leaving ----------------------------------------------------------- */
+/* ---- deleting the nodes -------------------------------------------------- */
 
 /* One node of @ticket is gone, that of its mutex or the other one. True if there
  * is another, which goes now. */
@@ -82,22 +53,22 @@ static bool deleted(struct hf__zk *zk, struct hf__ticket *ticket, bool mutex,
     hf_error err;
 
     if (mutex) {
-        hf__zk_semaphore_passed(mine);
+        hf__zk_curator_semaphore_passed(mine);
         return false;
     }
-    hf__zk_ticket_lose(mine, error == HF__ZK_NO_NODE ? HF__ZK_NODE_MISSING
-                                                     : HF__ZK_NODE_NONE);
+    hf__zk_nodes_lose(mine, error == HF__ZK_NO_NODE ? HF__ZK_NODE_MISSING
+                                                    : HF__ZK_NODE_NONE);
     if (!mine->mutex)
         return false;
     if (leave_mutex(zk, ticket, &err) != 0)
-        hf__zk_unknown(zk, ticket, &err);
+        hf__zk_tickets_unknown(zk, ticket, &err);
     return true;
 }
 
 static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
                        struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
     hf_error err;
 
@@ -106,23 +77,23 @@ static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
     mine = hf__zk_ticket(zk, ticket);
     mine->under_way = false;
     if (!reply) {
-        hf__zk_answer_lost(zk, ticket);
+        hf__zk_tickets_answer_lost(zk, ticket);
     } else if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
-        (void)hf__zk_explain(zk, reply->error, &err);
-        hf__zk_unknown(zk, ticket, &err);
+        (void)hf__zk_errors_read(zk, reply->error, &err);
+        hf__zk_tickets_unknown(zk, ticket, &err);
     } else if (deleted(zk, ticket, call->number != 0, reply->error)) {
         return;
-    } else if (hf__zk_ticket_leaves(mine)) {
+    } else if (hf__zk_tickets_leaves(mine)) {
         report_left(zk, ticket,
                     mine->state == HF__ZK_RELEASING &&
                             mine->node == HF__ZK_NODE_MISSING
                         ? HF_ELOST
                         : 0);
     } else if (mine->refused.code != 0) {
-        hf__zk_failed(zk, ticket, &mine->refused);
+        hf__zk_release_failed(zk, ticket, &mine->refused);
     } else {
         err = mine->refused;
-        hf__zk_ticket_forget(zk, ticket);
+        hf__zk_tickets_forget(zk, ticket);
         hf__up_busy(&zk->base, ticket, /* again_ns= */ 0,
                     err.text[0] ? err.text : NULL);
     }
@@ -136,16 +107,16 @@ static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
                                .number = true,
                                .flags = HF__ZK_WRITES};
 
-    return hf__zk_semaphore_pass(zk, ticket, &call, err);
+    return hf__zk_curator_semaphore_pass(zk, ticket, &call, err);
 }
 
-int hf__zk_delete_node(struct hf__zk *zk, struct hf__ticket *ticket,
-                       hf_error *err)
+int hf__zk_release_node(struct hf__zk *zk, struct hf__ticket *ticket,
+                        hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {
         .done = on_deleted, .ticket = ticket->id, .flags = HF__ZK_WRITES};
-    int rc = hf__zk_delete(zk, mine->path, mine->path_len, &call, err);
+    int rc = hf__zk_calls_delete(zk, mine->path, mine->path_len, &call, err);
 
     mine->under_way = rc == 0;
     return rc;
@@ -157,28 +128,28 @@ static bool is_unsure(const struct hf__zk_ticket *mine)
     return mine->node == HF__ZK_NODE_UNSURE || mine->node == HF__ZK_NODE_FOUND;
 }
 
-int hf__zk_begin_leave(struct hf__zk *zk, struct hf__ticket *ticket,
-                       hf_error *err)
+int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
+                         hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     int rc;
 
     if (mine->node == HF__ZK_NODE_KNOWN)
-        return hf__zk_delete_node(zk, ticket, err);
+        return hf__zk_release_node(zk, ticket, err);
     if (!is_unsure(mine) && mine->mutex)
         return leave_mutex(zk, ticket, err);
     if (!is_unsure(mine)) {
         report_left(zk, ticket, mine->state == HF__ZK_RELEASING ? HF_ELOST : 0);
         return 0;
     }
-    rc = hf__zk_sync(zk, err);
+    rc = hf__zk_calls_sync(zk, err);
     return rc != 0 ? rc
-                   : hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS,
-                                 err);
+                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false,
+                                         HF__ZK_TRAILS, err);
 }
 
-int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
-                 hf_error *err)
+int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
+                   hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     int rc;
@@ -189,15 +160,15 @@ int hf__zk_leave(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
         return 0;
     }
     if (!zk->up)
-        return hf__zk_not_up(zk, err);
-    hf__zk_ticket_move(zk, mine,
-                       releasing ? HF__ZK_RELEASING : HF__ZK_WITHDRAWING);
+        return hf__zk_errors_not_up(zk, err);
+    hf__zk_tickets_move(zk, mine,
+                        releasing ? HF__ZK_RELEASING : HF__ZK_WITHDRAWING);
     mine->watched = 0;
     mine->refused.code = 0;
     if (mine->under_way)
         return 0; /* its answer goes on from here */
-    rc = hf__zk_begin_leave(zk, ticket, err);
+    rc = hf__zk_release_begin(zk, ticket, err);
     if (rc != 0)
-        hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
+        hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c - what each server of the URL says to "srvr", for the doctor.
+ * doctor_members.c - what each server of the URL says to "srvr", for the doctor.
  *
  * The one that has our session is asked all other questions; whether the others
  * could take over is only known when they are asked too. A four-letter word
@@ -17,7 +17,7 @@ enum { MOST = 4096 }; /* bytes of an answer */
 
 static struct hf__zk *zk_of(struct hf__stream *stream)
 {
-    return HF_CONTAINER_OF(stream, struct hf__zk, words.stream);
+    return HF_CONTAINER_OF(stream, struct hf__zk, members.stream);
 }
 
 /* The plain word behind @label in @text. */
@@ -37,16 +37,16 @@ static void copy_word(const char *text, const char *label, char *to,
 
 static void warn(struct hf__zk *zk, const char *what, const char *fix)
 {
-    const struct hf__stream_peer *peer = &zk->words.stream.peer;
+    const struct hf__stream_peer *peer = &zk->members.stream.peer;
 
-    zk->words.told = true;
-    (void)hf__query_add_finding(zk->words.query, HF_FINDING_WARN, "member", fix,
-                                "%s:%d: %s", peer->host, peer->port, what);
+    zk->members.told = true;
+    (void)hf__query_add_finding(zk->members.query, HF_FINDING_WARN, "member",
+                                fix, "%s:%d: %s", peer->host, peer->port, what);
 }
 
 static void read_answer(struct hf__zk *zk, const char *text)
 {
-    const struct hf__stream_peer *peer = &zk->words.stream.peer;
+    const struct hf__stream_peer *peer = &zk->members.stream.peer;
     char version[24];
     char latency[48];
     char mode[24];
@@ -61,12 +61,12 @@ static void read_answer(struct hf__zk *zk, const char *text)
     }
     if (!strstr(text, "\nMode: ") || !strstr(text, "\nNode count: "))
         return; /* there is more to come */
-    zk->words.told = true;
+    zk->members.told = true;
     copy_word(text, "Zookeeper version: ", version, sizeof(version));
     copy_word(text, "\nLatency min/avg/max: ", latency, sizeof(latency));
     copy_word(text, "\nMode: ", mode, sizeof(mode));
     (void)hf__query_add_finding(
-        zk->words.query, HF_FINDING_OK, "member", "",
+        zk->members.query, HF_FINDING_OK, "member", "",
         "%s:%d, %s, version %s; %s ms at least, on average, at most",
         peer->host, peer->port, mode, version, latency);
 }
@@ -84,22 +84,22 @@ static int64_t patience_ns(const struct hf__zk *zk)
 static void ask_next(struct hf__zk *zk)
 {
     const struct hf__engine_host *host = zk->base.host;
-    struct hf__zk_words *words = &zk->words;
+    struct hf__zk_members *members = &zk->members;
     struct hf__query *query;
     hf_error err;
 
-    while (words->next < host->url->n_hosts) {
-        hf__zk_peer(zk, words->next++, &words->stream.peer);
-        words->told = false;
-        if (hf__stream_start(&words->stream, &err) == 0) {
-            host->timer(host, &words->timer, hf__now() + patience_ns(zk));
+    while (members->next < host->url->n_hosts) {
+        hf__zk_connection_peer(zk, members->next++, &members->stream.peer);
+        members->told = false;
+        if (hf__stream_start(&members->stream, &err) == 0) {
+            host->timer(host, &members->timer, hf__now() + patience_ns(zk));
             return;
         }
-        warn(zk, err.text, "look whether it runs");
+        warn(zk, err.text, "check that it is running");
     }
-    query = HF_STEAL(words->query);
+    query = HF_STEAL(members->query);
     zk->base.under_way--;
-    hf__timer_stop(host->loop, &words->timer);
+    hf__timer_stop(host->loop, &members->timer);
     hf__up_answer(&zk->base, query, 0, /* err= */ NULL);
 }
 
@@ -115,7 +115,7 @@ static void stream_received(struct hf__stream *stream)
     size_t len = stream->in.len - stream->in_at;
     char text[MOST + 1];
 
-    if (zk->words.told || len > MOST) {
+    if (zk->members.told || len > MOST) {
         stream->in_at = stream->in.len; /* until it hangs up */
         return;
     }
@@ -128,44 +128,44 @@ static void stream_closed(struct hf__stream *stream, const hf_error *err)
 {
     struct hf__zk *zk = zk_of(stream);
 
-    if (!zk->words.told)
-        warn(zk, err->text, "look whether it runs");
+    if (!zk->members.told)
+        warn(zk, err->text, "check that it is running");
     ask_next(zk);
 }
 
 static void timer_fire(struct hf__timer *timer)
 {
-    struct hf__zk *zk = HF_CONTAINER_OF(timer, struct hf__zk, words.timer);
+    struct hf__zk *zk = HF_CONTAINER_OF(timer, struct hf__zk, members.timer);
 
-    if (!zk->words.query)
+    if (!zk->members.query)
         return;
-    if (!zk->words.told)
-        warn(zk, "does not answer", "look whether it runs");
-    hf__stream_stop(&zk->words.stream, /* forked= */ false);
+    if (!zk->members.told)
+        warn(zk, "does not answer", "check that it is running");
+    hf__stream_stop(&zk->members.stream, /* forked= */ false);
     ask_next(zk);
 }
 
-void hf__zk_words_ask(struct hf__zk *zk, struct hf__query *query)
+void hf__zk_doctor_members_ask(struct hf__zk *zk, struct hf__query *query)
 {
-    struct hf__zk_words *words = &zk->words;
+    struct hf__zk_members *members = &zk->members;
 
-    words->stream.loop = zk->base.host->loop;
-    words->stream.opened = stream_opened;
-    words->stream.received = stream_received;
-    words->stream.closed = stream_closed;
-    words->timer.fire = timer_fire;
-    words->query = query;
-    words->next = 0;
+    members->stream.loop = zk->base.host->loop;
+    members->stream.opened = stream_opened;
+    members->stream.received = stream_received;
+    members->stream.closed = stream_closed;
+    members->timer.fire = timer_fire;
+    members->query = query;
+    members->next = 0;
     zk->base.under_way++;
     ask_next(zk);
 }
 
-void hf__zk_words_stop(struct hf__zk *zk, bool forked)
+void hf__zk_doctor_members_stop(struct hf__zk *zk, bool forked)
 {
-    if (!zk->words.query)
+    if (!zk->members.query)
         return;
-    hf__stream_stop(&zk->words.stream, forked);
+    hf__stream_stop(&zk->members.stream, forked);
     if (!forked)
-        hf__timer_stop(zk->base.host->loop, &zk->words.timer);
-    zk->words.query = NULL;
+        hf__timer_stop(zk->base.host->loop, &zk->members.timer);
+    zk->members.query = NULL;
 }

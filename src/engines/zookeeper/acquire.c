@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.c - acquire.
+ * acquire.c - acquire.
  *
- * ACQUIRE makes an ephemeral, numbered child of the lock's node and lists the
- * children behind it, in one trip. If nobody is in the way it is held. If
- * somebody is, that one node is watched, and no other: when it goes, the
- * children are listed again, because it may have been a waiter that gave up,
- * and not the holder. Each release wakes one waiter.
- *
- * Slots are the exception. Any of the holders may make room, so the first that
- * waits watches the list. The others watch who is before them, who marks its
- * node when it has got a slot.
- *
- * LEAVE deletes the node. That is the release, and the next one's watch fires.
+ * We create an ephemeral, numbered child of the lock's node and list the
+ * children behind it, in one trip. If no other node is in the way, we hold the
+ * lock. If one is, we watch that node and no other (wait.c): when it goes, we
+ * list the children again, because it may have been a waiter that gave up, and
+ * not the holder. Each release wakes one waiter.
  *
  * UNKNOWN. When the connection breaks between a create and its answer, the
  * child may be there or not, and nobody but us knows its ID. We ask again on
@@ -39,12 +33,11 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
 static void granted(struct hf__zk *zk, struct hf__ticket *ticket);
 static hf__zk_reply_fn on_children;
 
-/* ---- outcomes ---------------------------------------------------------- */
-
-struct hf__grant hf__zk_grant(const struct hf__zk *zk,
-                              const struct hf__ticket *ticket, uint64_t token)
+struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
+                                      const struct hf__ticket *ticket,
+                                      uint64_t token)
 {
-    int64_t lease_ms = hf__zk_lease_ms(zk);
+    int64_t lease_ms = hf__zk_session_lease_ms(zk);
 
     return (struct hf__grant){
         .token = token,
@@ -54,7 +47,7 @@ struct hf__grant hf__zk_grant(const struct hf__zk *zk,
     };
 }
 
-/* ---- the lock's node --------------------------------------------------- */
+/* ---- the lock's node ----------------------------------------------------- */
 
 static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
                        hf_error *err);
@@ -64,7 +57,7 @@ static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
 static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
     size_t len = (size_t)call->number;
     hf_error err;
@@ -75,22 +68,22 @@ static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
     mine = hf__zk_ticket(zk, ticket);
     mine->under_way = false;
     if (!reply) {
-        hf__zk_answer_lost(zk, ticket);
+        hf__zk_tickets_answer_lost(zk, ticket);
         return;
     }
-    if (hf__zk_ticket_leaves(mine)) {
-        if (hf__zk_begin_leave(zk, ticket, &err) != 0)
-            hf__zk_unknown(zk, ticket, &err);
+    if (hf__zk_tickets_leaves(mine)) {
+        if (hf__zk_release_begin(zk, ticket, &err) != 0)
+            hf__zk_tickets_unknown(zk, ticket, &err);
         return;
     }
     if (reply->error == HF__ZK_NO_NODE) {
         while (len > 0 && mine->path[--len] != '/')
             continue;
         rc = len > 0 ? make_parent(zk, ticket, len, &err)
-                     : hf__zk_explain(zk, reply->error, &err);
+                     : hf__zk_errors_read(zk, reply->error, &err);
     } else if (reply->error != HF__ZK_OK &&
                reply->error != HF__ZK_NODE_EXISTS) {
-        rc = hf__zk_explain(zk, reply->error, &err);
+        rc = hf__zk_errors_read(zk, reply->error, &err);
     } else if (len == mine->dir_len) {
         rc = begin_ask(zk, ticket, &err);
     } else {
@@ -100,7 +93,7 @@ static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
         rc = make_parent(zk, ticket, len, &err);
     }
     if (rc != 0)
-        hf__zk_failed(zk, ticket, &err);
+        hf__zk_release_failed(zk, ticket, &err);
 }
 
 static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
@@ -117,13 +110,13 @@ static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
         return hf__fail(err, HF_EUNAVAILABLE,
                         "%s: the lock's node vanishes again and again",
                         zk->peer);
-    rc = hf__zk_create(zk, mine->path, len, /* data= */ NULL, HF__ZK_CONTAINER,
-                       &call, err);
+    rc = hf__zk_calls_create(zk, mine->path, len, /* data= */ NULL,
+                             HF__ZK_CONTAINER, &call, err);
     mine->under_way = rc == 0;
     return rc;
 }
 
-/* ---- holding ----------------------------------------------------------- */
+/* ---- holding ------------------------------------------------------------- */
 
 static void on_marked(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
@@ -141,12 +134,12 @@ static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
     struct hf__buf data = {0};
     size_t mark;
 
-    hf__zk_record_write(zk, ticket, /* token= */ 0, /* held= */ true, &data);
-    mark = hf__zk_begin(zk, HF__ZK_SET_DATA);
-    hf__jute_put_text(&zk->stream.out, mine->path, mine->path_len);
-    hf__jute_put_text(&zk->stream.out, hf__buf_text(&data), data.len);
-    hf__jute_put_int(&zk->stream.out, /* any version */ -1);
-    (void)hf__zk_end(zk, mark, &call, /* err= */ NULL);
+    hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ true, &data);
+    mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
+    hf__zk_wire_put_text(&zk->stream.out, mine->path, mine->path_len);
+    hf__zk_wire_put_text(&zk->stream.out, hf__buf_text(&data), data.len);
+    hf__zk_wire_put_int(&zk->stream.out, /* any version */ -1);
+    (void)hf__zk_calls_end(zk, mark, &call, /* err= */ NULL);
     hf__buf_release(&data);
 }
 
@@ -154,7 +147,7 @@ static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
 static void on_passed(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
     hf_error err;
 
@@ -163,34 +156,34 @@ static void on_passed(struct hf__zk *zk, const struct hf__zk_call *call,
     mine = hf__zk_ticket(zk, ticket);
     mine->under_way = false;
     if (!reply) {
-        hf__zk_answer_lost(zk, ticket);
+        hf__zk_tickets_answer_lost(zk, ticket);
         return;
     }
-    hf__zk_semaphore_passed(mine);
-    if (!hf__zk_ticket_leaves(mine))
+    hf__zk_curator_semaphore_passed(mine);
+    if (!hf__zk_tickets_leaves(mine))
         granted(zk, ticket);
-    else if (hf__zk_begin_leave(zk, ticket, &err) != 0)
-        hf__zk_unknown(zk, ticket, &err);
+    else if (hf__zk_release_begin(zk, ticket, &err) != 0)
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 /* Nobody is in the way in the line for the mutex. */
 static void enter(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     hf_error err;
-    int rc = hf__zk_semaphore_enter(hf__zk_ticket(zk, ticket));
+    int rc = hf__zk_curator_semaphore_enter(hf__zk_ticket(zk, ticket));
 
     if (rc != 0)
         (void)hf__fail(&err, rc, "out of memory");
     else
         rc = begin_ask(zk, ticket, &err);
     if (rc != 0)
-        hf__zk_unknown(zk, ticket, &err);
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__grant grant = hf__zk_grant(zk, ticket, mine->czxid);
+    struct hf__grant grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
     struct hf__zk_call call = {
         .done = on_passed, .ticket = ticket->id, .flags = HF__ZK_WRITES};
     hf_error err;
@@ -200,138 +193,29 @@ static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
         return;
     }
     if (mine->mutex) {
-        if (hf__zk_semaphore_pass(zk, ticket, &call, &err) != 0)
-            hf__zk_unknown(zk, ticket, &err);
+        if (hf__zk_curator_semaphore_pass(zk, ticket, &call, &err) != 0)
+            hf__zk_tickets_unknown(zk, ticket, &err);
         return;
     }
     if (mine->waited && ticket->mode == HF_SLOT && !zk->dialect->semaphore)
         mark_slot(zk, ticket, mine);
     mine->watched = 0;
-    hf__zk_ticket_move(zk, mine, HF__ZK_HELD);
+    hf__zk_tickets_move(zk, mine, HF__ZK_HELD);
     hf__up_granted(&zk->base, ticket, &grant);
 }
 
-/* ---- waiting ----------------------------------------------------------- */
-
-/* List the children again. @watch: and tell us when they change. */
-int hf__zk_look(struct hf__zk *zk, struct hf__ticket *ticket, bool watch,
-                uint32_t flags, hf_error *err)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {.done = on_children,
-                               .ticket = ticket->id,
-                               .number = watch,
-                               .flags = flags};
-    int rc;
-
-    if (watch)
-        mine->watched = hf__zk_hash(zk, mine->path, mine->dir_len);
-    rc = hf__zk_ask(zk, HF__ZK_GET_CHILDREN, mine->path, mine->dir_len, watch,
-                    &call, err);
-    mine->under_way |= rc == 0;
-    return rc;
-}
-
-/* One in line that cannot go on: the core asks for it again. */
-static void lost_place(struct hf__zk *zk, struct hf__ticket *ticket)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-
-    if (mine->state != HF__ZK_WAITING)
-        return;
-    hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
-    hf__up_lost(&zk->base, ticket, HF__LOST_BROKEN);
-}
-
-void hf__zk_look_again(struct hf__zk *zk, struct hf__ticket *ticket, bool watch)
-{
-    if (hf__zk_ticket(zk, ticket)->under_way)
-        return;
-    if (hf__zk_look(zk, ticket, watch, /* flags= */ 0, /* err= */ NULL) != 0)
-        lost_place(zk, ticket);
-}
-
-/* The one before us is there, and watched; or it has gone already. */
-static void on_watching(struct hf__zk *zk, const struct hf__zk_call *call,
-                        struct hf__zk_reply *reply)
-{
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
-    char copy[HF__ZK_TEXTS];
-    hf_lock_info row = {0};
-
-    if (!ticket || !reply || hf__zk_ticket(zk, ticket)->state != HF__ZK_WAITING)
-        return;
-    if (reply->error != HF__ZK_OK)
-        hf__zk_look_again(zk, ticket, /* watch= */ false);
-    else if (ticket->mode == HF_SLOT &&
-             hf__zk_record_read(hf__jute_text(&reply->in), copy, &row))
-        hf__zk_look_again(zk, ticket, /* watch= */ true);
-}
-
-int hf__zk_neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
-                     const struct hf__zk_contender *other, hf_error *err)
-{
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, mine->path, mine->dir_len + 1);
-    hf__buf_append(&zk->scratch, other->name.text, other->name.len);
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
-}
-
-static int watch(struct hf__zk *zk, struct hf__ticket *ticket,
-                 const struct hf__zk_contender *before, hf_error *err)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {.done = on_watching, .ticket = ticket->id};
-    int rc = hf__zk_neighbour(zk, mine, before, err);
-
-    if (rc != 0)
-        return rc;
-    mine->watched = hf__zk_hash(zk, zk->scratch.text, zk->scratch.len);
-    return hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
-                      /* watch= */ true, &call, err);
-}
-
-/* Not our turn. @watched: the list is watched already. */
-static void stand_in_line(struct hf__zk *zk, struct hf__ticket *ticket,
-                          const struct hf__zk_contender *before, bool first,
-                          bool watched)
-{
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool asking = mine->state == HF__ZK_ASKING;
-    hf_error err;
-    int rc = 0;
-
-    hf__zk_ticket_move(zk, mine, HF__ZK_WAITING);
-    mine->waited = true;
-    if (!watched)
-        rc = first ? hf__zk_look(zk, ticket, /* watch= */ true, /* flags= */ 0,
-                                 &err)
-                   : watch(zk, ticket, before, &err);
-    if (rc != 0 && asking) {
-        hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
-        hf__up_unknown(&zk->base, ticket, &err);
-    } else if (rc != 0) {
-        lost_place(zk, ticket);
-    } else if (asking) {
-        hf__up_queued(&zk->base, ticket);
-    }
-}
-
-/* ---- trying ------------------------------------------------------------ */
+/* ---- trying -------------------------------------------------------------- */
 
 static void on_holder(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     char copy[HF__ZK_TEXTS];
     hf_lock_info row = {0};
 
     if (!ticket || !reply || reply->error != HF__ZK_OK)
         return;
-    (void)hf__zk_record_read(hf__jute_text(&reply->in), copy, &row);
+    (void)hf__zk_nodes_read(hf__zk_wire_text(&reply->in), copy, &row);
     if (row.host[0])
         (void)snprintf(hf__zk_ticket(zk, ticket)->refused.text, 200,
                        "%.64s:%" PRId64 " (%.64s)%s%.40s%s", row.host, row.pid,
@@ -348,28 +232,48 @@ static void give_up(struct hf__zk *zk, struct hf__ticket *ticket,
     hf_error err;
 
     mine->refused.text[0] = '\0';
-    if (hf__zk_neighbour(zk, mine, holder, /* err= */ NULL) == 0)
-        (void)hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
-                         /* watch= */ false, &call, /* err= */ NULL);
-    if (hf__zk_delete_node(zk, ticket, &err) != 0)
-        hf__zk_unknown(zk, ticket, &err);
+    if (hf__zk_nodes_neighbour(zk, mine, holder, /* err= */ NULL) == 0)
+        (void)hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
+                               zk->scratch.len,
+                               /* watch= */ false, &call, /* err= */ NULL);
+    if (hf__zk_release_node(zk, ticket, &err) != 0)
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- asking -------------------------------------------------------------- */
+
+/* List the children again. @watch: and tell us when they change. */
+int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
+                        bool watch, uint32_t flags, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {.done = on_children,
+                               .ticket = ticket->id,
+                               .number = watch,
+                               .flags = flags};
+    int rc;
+
+    if (watch)
+        mine->watched = hf__zk_nodes_hash(zk, mine->path, mine->dir_len);
+    rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->path, mine->dir_len,
+                          watch, &call, err);
+    mine->under_way |= rc == 0;
+    return rc;
+}
 
 static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
-    struct hf__jute_stat stat;
-    struct hf__jute_text path;
+    struct hf__zk_wire_stat stat;
+    struct hf__zk_wire_text path;
 
     if (!ticket)
         return;
     mine = hf__zk_ticket(zk, ticket);
     if (!reply) {
-        hf__zk_ticket_lose(mine, HF__ZK_NODE_UNSURE);
+        hf__zk_nodes_lose(mine, HF__ZK_NODE_UNSURE);
         return;
     }
     if (reply->error == HF__ZK_NO_NODE) {
@@ -377,14 +281,14 @@ static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     if (reply->error != HF__ZK_OK) {
-        (void)hf__zk_explain(zk, reply->error, &mine->refused);
+        (void)hf__zk_errors_read(zk, reply->error, &mine->refused);
         return;
     }
-    path = hf__jute_text(&reply->in);
-    hf__jute_stat(&reply->in, &stat);
+    path = hf__zk_wire_text(&reply->in);
+    hf__zk_wire_stat(&reply->in, &stat);
     if (reply->in.bad || path.len <= mine->dir_len + 1 ||
-        !hf__zk_ticket_adopt(mine, path.text + mine->dir_len + 1,
-                             path.len - mine->dir_len - 1)) {
+        !hf__zk_nodes_adopt(mine, path.text + mine->dir_len + 1,
+                            path.len - mine->dir_len - 1)) {
         mine->node = HF__ZK_NODE_UNSURE; /* the list tells its name */
         return;
     }
@@ -395,23 +299,24 @@ static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
 static void on_stat(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
-    struct hf__jute_stat stat;
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
+    struct hf__zk_wire_stat stat;
     hf_error err;
 
     if (!ticket)
         return;
     hf__zk_ticket(zk, ticket)->under_way = false;
     if (!reply) {
-        hf__zk_answer_lost(zk, ticket);
+        hf__zk_tickets_answer_lost(zk, ticket);
         return;
     }
     if (reply->error == HF__ZK_OK) {
-        hf__jute_stat(&reply->in, &stat);
+        hf__zk_wire_stat(&reply->in, &stat);
         hf__zk_ticket(zk, ticket)->czxid = (uint64_t)stat.czxid;
     }
-    if (hf__zk_look(zk, ticket, /* watch= */ false, /* flags= */ 0, &err) != 0)
-        hf__zk_unknown(zk, ticket, &err);
+    if (hf__zk_acquire_look(zk, ticket, /* watch= */ false, /* flags= */ 0,
+                            &err) != 0)
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -419,37 +324,37 @@ static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {.done = on_stat, .ticket = ticket->id};
-    int rc = hf__zk_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
-                        /* watch= */ false, &call, err);
+    int rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
+                              /* watch= */ false, &call, err);
 
     mine->under_way = rc == 0;
     return rc;
 }
 
 /* Our node is not among the children. */
-void hf__zk_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
+void hf__zk_acquire_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err;
 
-    hf__zk_ticket_lose(mine, HF__ZK_NODE_MISSING);
+    hf__zk_nodes_lose(mine, HF__ZK_NODE_MISSING);
     mine->czxid = 0;
-    if (hf__zk_ticket_leaves(mine)) {
-        if (hf__zk_begin_leave(zk, ticket, &err) != 0)
-            hf__zk_unknown(zk, ticket, &err);
+    if (hf__zk_tickets_leaves(mine)) {
+        if (hf__zk_release_begin(zk, ticket, &err) != 0)
+            hf__zk_tickets_unknown(zk, ticket, &err);
     } else if (mine->state == HF__ZK_HELD)
-        hf__zk_gone(zk, ticket, HF__LOST_BROKEN);
+        hf__zk_tickets_gone(zk, ticket, HF__LOST_BROKEN);
     else if (mine->state == HF__ZK_WAITING)
-        lost_place(zk, ticket);
+        hf__zk_wait_lost_place(zk, ticket);
     else if (begin_ask(zk, ticket, &err) != 0)
-        hf__zk_unknown(zk, ticket, &err);
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 /* A node by the path of the lock's node, with the slash, and its own name. */
 struct node {
     const char *dir;
     size_t dir_len;
-    struct hf__jute_text name;
+    struct hf__zk_wire_text name;
 };
 
 static bool deletes(struct hf__ticket_entry *entry, const void *what)
@@ -458,7 +363,7 @@ static bool deletes(struct hf__ticket_entry *entry, const void *what)
         HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry);
     const struct node *node = what;
 
-    return hf__zk_ticket_leaves(it) &&
+    return hf__zk_tickets_leaves(it) &&
            it->path_len == node->dir_len + node->name.len &&
            memcmp(it->path, node->dir, node->dir_len) == 0 &&
            memcmp(it->path + node->dir_len, node->name.text, node->name.len) ==
@@ -480,12 +385,13 @@ static bool is_leaving(const struct hf__zk *zk,
 static void ask_behind(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     hf_error err;
-    int rc = hf__zk_sync(zk, &err);
+    int rc = hf__zk_calls_sync(zk, &err);
 
     if (rc == 0)
-        rc = hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, &err);
+        rc = hf__zk_acquire_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS,
+                                 &err);
     if (rc != 0)
-        hf__zk_unknown(zk, ticket, &err);
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 /* One whose downgrade had no outcome was looked for: it is what its node is. */
@@ -493,7 +399,7 @@ static void found_again(struct hf__zk *zk, struct hf__ticket *ticket,
                         uint8_t kind)
 {
     struct hf__grant grant =
-        hf__zk_grant(zk, ticket, hf__zk_ticket(zk, ticket)->czxid);
+        hf__zk_acquire_grant(zk, ticket, hf__zk_ticket(zk, ticket)->czxid);
 
     if (kind == HF__ZK_READ)
         ticket->mode = HF_SHARED;
@@ -502,7 +408,7 @@ static void found_again(struct hf__zk *zk, struct hf__ticket *ticket,
 
 /* Our node is at @place in line. */
 static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
-                     const struct hf__zk_line *line, uint32_t place,
+                     const struct hf__zk_queue *line, uint32_t place,
                      bool watched)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
@@ -512,26 +418,26 @@ static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
     bool first;
     int rc = 0;
 
-    if (!hf__zk_ticket_adopt(mine, own->name.text, own->name.len)) {
+    if (!hf__zk_nodes_adopt(mine, own->name.text, own->name.len)) {
         (void)hf__fail(&err, HF_EINTERNAL,
                        "%s: a node of ours has a strange "
                        "name",
                        zk->peer);
-        hf__zk_unknown(zk, ticket, &err);
+        hf__zk_tickets_unknown(zk, ticket, &err);
         return;
     }
-    if (hf__zk_ticket_leaves(mine) || mine->czxid == 0) {
-        rc = hf__zk_ticket_leaves(mine) ? hf__zk_delete_node(zk, ticket, &err)
-                                        : ask_token(zk, ticket, &err);
+    if (hf__zk_tickets_leaves(mine) || mine->czxid == 0) {
+        rc = hf__zk_tickets_leaves(mine) ? hf__zk_release_node(zk, ticket, &err)
+                                         : ask_token(zk, ticket, &err);
         if (rc != 0)
-            hf__zk_unknown(zk, ticket, &err);
+            hf__zk_tickets_unknown(zk, ticket, &err);
         return;
     }
     if (mine->state == HF__ZK_HELD) {
         found_again(zk, ticket, own->kind);
         return;
     }
-    blocker = hf__zk_line_blocker(line, place, ticket->slots, &first);
+    blocker = hf__zk_queue_blocker(line, place, ticket->slots, &first);
     if (blocker == line->n)
         granted(zk, ticket);
     else if (ticket->nowait && is_leaving(zk, mine, &line->all[blocker]))
@@ -539,8 +445,8 @@ static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
     else if (ticket->nowait)
         give_up(zk, ticket, &line->all[0]);
     else
-        stand_in_line(zk, ticket, &line->all[blocker],
-                      first || mine->line == HF__ZK_LINE_LEASES, watched);
+        hf__zk_wait_stand(zk, ticket, &line->all[blocker],
+                          first || mine->line == HF__ZK_LINE_LEASES, watched);
 }
 
 /* We may not, or cannot, read the children. If we asked, our node goes first. */
@@ -550,25 +456,26 @@ static void cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err;
 
-    (void)hf__zk_explain(zk, error, &err);
+    (void)hf__zk_errors_read(zk, error, &err);
     mine->refused = err;
     if (mine->state != HF__ZK_ASKING || mine->node != HF__ZK_NODE_KNOWN ||
-        hf__zk_delete_node(zk, ticket, &err) != 0)
-        hf__zk_unknown(zk, ticket, &err);
+        hf__zk_release_node(zk, ticket, &err) != 0)
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 /* Where our node stands; line->n: it is not there. */
 static uint32_t find_own(const struct hf__zk *zk,
                          const struct hf__zk_ticket *mine,
-                         const struct hf__zk_line *line)
+                         const struct hf__zk_queue *line)
 {
     const char *name = mine->path + mine->dir_len + 1;
     uint32_t i = 0;
 
     if (!zk->dialect->bare)
-        return hf__zk_line_find(line, name, mine->id_len - mine->dir_len - 1);
+        return hf__zk_queue_find(line, name, mine->id_len - mine->dir_len - 1);
     if (mine->node == HF__ZK_NODE_KNOWN)
-        return hf__zk_line_find(line, name, mine->path_len - mine->dir_len - 1);
+        return hf__zk_queue_find(line, name,
+                                 mine->path_len - mine->dir_len - 1);
     while (i < line->n && !(mine->node == HF__ZK_NODE_FOUND &&
                             line->all[i].sequence == mine->number))
         i++;
@@ -585,9 +492,9 @@ static bool must_seek(const struct hf__zk *zk, const struct hf__zk_ticket *mine)
 static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
                         struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
-    struct hf__zk_line line = {0};
+    struct hf__zk_queue line = {0};
     uint32_t place;
     hf_error err;
     int rc = 0;
@@ -597,22 +504,22 @@ static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
     mine = hf__zk_ticket(zk, ticket);
     mine->under_way = false;
     if (!reply) {
-        hf__zk_answer_lost(zk, ticket);
+        hf__zk_tickets_answer_lost(zk, ticket);
         return;
     }
     if (mine->refused.code != 0 && mine->refused.code != HF_ENOTFOUND) {
-        hf__zk_failed(zk, ticket, &mine->refused);
+        hf__zk_release_failed(zk, ticket, &mine->refused);
         return;
     }
-    if (mine->refused.code == HF_ENOTFOUND && !hf__zk_ticket_leaves(mine)) {
+    if (mine->refused.code == HF_ENOTFOUND && !hf__zk_tickets_leaves(mine)) {
         mine->refused.code = 0;
         rc = make_parent(zk, ticket, mine->dir_len, &err);
         if (rc != 0)
-            hf__zk_failed(zk, ticket, &err);
+            hf__zk_release_failed(zk, ticket, &err);
         return;
     }
     if (reply->error == HF__ZK_OK)
-        rc = hf__zk_line_read(&line, &reply->in);
+        rc = hf__zk_queue_read(&line, &reply->in);
     if (rc != 0 ||
         (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE)) {
         cannot_list(zk, ticket, reply->error);
@@ -620,13 +527,13 @@ static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
     }
     place = line.all ? find_own(zk, mine, &line) : line.n;
     if (line.n > 0 && must_seek(zk, mine)) {
-        if (hf__zk_seek(zk, ticket, &line, &err) != 0)
-            hf__zk_unknown(zk, ticket, &err);
+        if (hf__zk_medallion_seek(zk, ticket, &line, &err) != 0)
+            hf__zk_tickets_unknown(zk, ticket, &err);
     } else if (place == line.n)
-        hf__zk_not_there(zk, ticket);
+        hf__zk_acquire_not_there(zk, ticket);
     else
         is_there(zk, ticket, &line, place, call->number != 0);
-    hf__zk_line_release(&line);
+    hf__zk_queue_release(&line);
 }
 
 static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
@@ -637,9 +544,9 @@ static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
     struct hf__buf data = {0};
     int rc;
 
-    hf__zk_record_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
-    rc = hf__zk_create(zk, mine->path, mine->base_len, &data,
-                       HF__ZK_EPHEMERAL_SEQUENTIAL, &call, err);
+    hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
+    rc = hf__zk_calls_create(zk, mine->path, mine->base_len, &data,
+                             HF__ZK_EPHEMERAL_SEQUENTIAL, &call, err);
     hf__buf_release(&data);
     return rc;
 }
@@ -658,10 +565,11 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
     if (mine->node == HF__ZK_NODE_NONE || mine->node == HF__ZK_NODE_MISSING)
         rc = send_create(zk, ticket, mine, err);
     else
-        rc = hf__zk_sync(zk, err);
+        rc = hf__zk_calls_sync(zk, err);
     if (rc != 0)
         return rc;
-    rc = hf__zk_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, err);
+    rc =
+        hf__zk_acquire_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, err);
     if (rc != 0 && mine->node != HF__ZK_NODE_KNOWN)
         mine->node =
             HF__ZK_NODE_UNSURE; /* nobody will look behind the create */
@@ -674,14 +582,14 @@ int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
     bool known = mine->path != NULL;
     int rc;
 
-    if (!zk->dialect->marker[hf__zk_kind_of(ticket->mode)])
+    if (!zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such mode",
                         zk->dialect->name);
-    rc = hf__zk_ticket_know(zk, ticket, err);
+    rc = hf__zk_tickets_know(zk, ticket, err);
     if (rc != 0)
         return rc;
     /* It may be HELD: the report of the grant may have been lost. */
-    hf__zk_ticket_move(zk, mine, HF__ZK_ASKING);
+    hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
     mine->watched = 0;
     mine->steps = 0;
     if (mine->under_way)
@@ -690,10 +598,10 @@ int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
     if (rc == 0)
         return 0;
     if (!known && mine->node == HF__ZK_NODE_NONE) {
-        hf__zk_ticket_forget(zk, ticket);
+        hf__zk_tickets_forget(zk, ticket);
         return rc;
     }
-    hf__zk_ticket_move(zk, mine, HF__ZK_UNKNOWN);
+    hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
     hf__up_unknown(&zk->base, ticket, err);
     return 0;
 }

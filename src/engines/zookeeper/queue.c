@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * contend.c - who stands where in line, and who is in whose way.
+ * queue.c - who stands where in line, and who is in whose way.
  *
  * ZooKeeper numbers the children of a node in the order in which they were
  * made. The number is ten digits at the end of the name; before it stands a
@@ -17,7 +17,7 @@
  * of one moment are never two thousand million apart, so of two numbers the one
  * behind is the one whose distance, modulo 2^32, is positive.
  */
-#include "engines/zookeeper/contend.h"
+#include "engines/zookeeper/queue.h"
 
 #include <stdlib.h>
 
@@ -48,8 +48,8 @@ static bool all_digits(const char *text, size_t len)
     return true;
 }
 
-bool hf__zk_contender_read(struct hf__zk_contender *contender,
-                           struct hf__jute_text name)
+bool hf__zk_queue_read_contender(struct hf__zk_contender *contender,
+                                 struct hf__zk_wire_text name)
 {
     size_t head = name.len - 10;
     int64_t sequence = 0;
@@ -89,9 +89,9 @@ static int compare(const void *a, const void *b)
     return (int)y->kind - (int)x->kind;
 }
 
-int hf__zk_line_read(struct hf__zk_line *line, struct hf__jute *in)
+int hf__zk_queue_read(struct hf__zk_queue *line, struct hf__zk_wire *in)
 {
-    uint32_t count = hf__jute_count(in, /* least= */ 4);
+    uint32_t count = hf__zk_wire_count(in, /* least= */ 4);
 
     line->n = 0;
     line->all = NULL;
@@ -100,13 +100,13 @@ int hf__zk_line_read(struct hf__zk_line *line, struct hf__jute *in)
     if (count > 0 && !line->all)
         return HF_ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
-        struct hf__jute_text name = hf__jute_text(in);
+        struct hf__zk_wire_text name = hf__zk_wire_text(in);
 
-        if (!in->bad && hf__zk_contender_read(&line->all[line->n], name))
+        if (!in->bad && hf__zk_queue_read_contender(&line->all[line->n], name))
             line->n++;
     }
     if (in->bad) {
-        hf__zk_line_release(line);
+        hf__zk_queue_release(line);
         return HF_EINTERNAL;
     }
     if (line->n > 1)
@@ -114,15 +114,15 @@ int hf__zk_line_read(struct hf__zk_line *line, struct hf__jute *in)
     return 0;
 }
 
-void hf__zk_line_release(struct hf__zk_line *line)
+void hf__zk_queue_release(struct hf__zk_queue *line)
 {
     hf__free(line->all);
     line->all = NULL;
     line->n = 0;
 }
 
-uint32_t hf__zk_line_find(const struct hf__zk_line *line, const char *prefix,
-                          size_t len)
+uint32_t hf__zk_queue_find(const struct hf__zk_queue *line, const char *prefix,
+                           size_t len)
 {
     uint32_t i = 0;
 
@@ -133,7 +133,7 @@ uint32_t hf__zk_line_find(const struct hf__zk_line *line, const char *prefix,
 }
 
 /* The nearest one before @place whose kind is in @kinds; line->n: none. */
-static uint32_t nearest(const struct hf__zk_line *line, uint32_t place,
+static uint32_t nearest(const struct hf__zk_queue *line, uint32_t place,
                         unsigned kinds)
 {
     while (place-- > 0) {
@@ -143,8 +143,8 @@ static uint32_t nearest(const struct hf__zk_line *line, uint32_t place,
     return line->n;
 }
 
-uint32_t hf__zk_line_blocker(const struct hf__zk_line *line, uint32_t place,
-                             int32_t slots, bool *ret_first)
+uint32_t hf__zk_queue_blocker(const struct hf__zk_queue *line, uint32_t place,
+                              int32_t slots, bool *ret_first)
 {
     unsigned all = 1u << HF__ZK_LOCK | 1u << HF__ZK_READ | 1u << HF__ZK_SLOT;
     unsigned own = 1u << line->all[place].kind;

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /* Who stands where among the children of a lock, and who is in whose way. */
-#include "engines/zookeeper/contend.h"
+#include "engines/zookeeper/queue.h"
 #include "test.h"
 
 static struct hf__buf bytes;
-static struct hf__zk_line line;
+static struct hf__zk_queue line;
 
 static void forget(void *arg)
 {
     (void)arg;
-    hf__zk_line_release(&line);
+    hf__zk_queue_release(&line);
     hf__buf_release(&bytes);
 }
 
 /* Read the line of the children @names, which end with NULL. */
 static void line_up(const char *const *names)
 {
-    struct hf__jute in;
+    struct hf__zk_wire in;
     int32_t n = 0;
 
     while (names[n])
         n++;
-    hf__jute_put_int(&bytes, n);
+    hf__zk_wire_put_int(&bytes, n);
     for (int32_t i = 0; i < n; i++)
-        hf__jute_put_text(&bytes, names[i], strlen(names[i]));
-    in = (struct hf__jute){bytes.text, bytes.text + bytes.len, false};
+        hf__zk_wire_put_text(&bytes, names[i], strlen(names[i]));
+    in = (struct hf__zk_wire){bytes.text, bytes.text + bytes.len, false};
     test_defer(forget, NULL);
-    ASSERT_EQ(hf__zk_line_read(&line, &in), 0);
+    ASSERT_EQ(hf__zk_queue_read(&line, &in), 0);
 }
 
 /* Who is in the way of @name, as a number; 0: nobody. */
 static int blocker(const char *name, int slots)
 {
-    uint32_t place = hf__zk_line_find(&line, name, strlen(name));
+    uint32_t place = hf__zk_queue_find(&line, name, strlen(name));
     uint32_t found;
     bool first;
 
     ASSERT_LT(place, line.n);
-    found = hf__zk_line_blocker(&line, place, slots, &first);
+    found = hf__zk_queue_blocker(&line, place, slots, &first);
     return found == line.n ? 0 : line.all[found].sequence;
 }
 
@@ -64,10 +64,10 @@ TEST(contend, the_shapes_of_all_libraries_are_known)
     };
 
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        struct hf__jute_text name = {shapes[i].name, strlen(shapes[i].name)};
+        struct hf__zk_wire_text name = {shapes[i].name, strlen(shapes[i].name)};
         struct hf__zk_contender it;
 
-        ASSERT_TRUE(hf__zk_contender_read(&it, name));
+        ASSERT_TRUE(hf__zk_queue_read_contender(&it, name));
         ASSERT_EQ(it.kind, shapes[i].kind);
         ASSERT_EQ(it.sequence, shapes[i].sequence);
     }
@@ -140,18 +140,18 @@ TEST(contend, so_many_slots_hold_and_the_next_is_told_to_watch_them_all)
     ASSERT_EQ(blocker("a-", 2), 0);
     ASSERT_EQ(blocker("b-", 2), 0);
     ASSERT_EQ(blocker("c-", 2), 2);
-    (void)hf__zk_line_blocker(&line, 2, 2, &first);
+    (void)hf__zk_queue_blocker(&line, 2, 2, &first);
     ASSERT_TRUE(first);
     ASSERT_EQ(blocker("d-", 2), 3);
-    (void)hf__zk_line_blocker(&line, 3, 2, &first);
+    (void)hf__zk_queue_blocker(&line, 3, 2, &first);
     ASSERT_FALSE(first);
 }
 
 TEST(contend, a_malformed_list_is_refused)
 {
     static const char text[] = "\x00\x00\x00\x02\x00\x00\x00\x09lock";
-    struct hf__jute in = {text, text + sizeof(text) - 1, false};
+    struct hf__zk_wire in = {text, text + sizeof(text) - 1, false};
 
-    ASSERT_EQ(hf__zk_line_read(&line, &in), HF_EINTERNAL);
+    ASSERT_EQ(hf__zk_queue_read(&line, &in), HF_EINTERNAL);
     ASSERT_NULL(line.all);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proof.h - since when the leader has certainly known that a session lives.
+ * lease.h - since when the leader has certainly known that a session lives.
  * Pure: instants in, instants out. docs/internals/zookeeper-engine.md has the
  * reckoning.
  */
-#ifndef HF_ZOOKEEPER_PROOF_H
-#define HF_ZOOKEEPER_PROOF_H
+#ifndef HF_ZOOKEEPER_LEASE_H
+#define HF_ZOOKEEPER_LEASE_H
 
 #include "base/base.h"
 
@@ -21,7 +21,7 @@ enum {
 
 enum { HF__ZK_SAID = 16 };
 
-struct hf__zk_proof {
+struct hf__zk_lease {
     int64_t reported_ns; /* the leader has heard of the session since then */
     uint32_t said_n;     /* ever; the last ones are kept: */
     struct {
@@ -31,16 +31,16 @@ struct hf__zk_proof {
 };
 
 /* The greeting that was sent then is answered: the leader knows the session. */
-void hf__zk_proof_begin(struct hf__zk_proof *proof, int64_t sent_ns);
+void hf__zk_lease_begin(struct hf__zk_lease *lease, int64_t sent_ns);
 /* The server has heard what was sent then: its answer has come. */
-void hf__zk_proof_heard(struct hf__zk_proof *proof, int64_t session_ns,
+void hf__zk_lease_heard(struct hf__zk_lease *lease, int64_t session_ns,
                         int64_t sent_ns, int64_t now_ns);
 /* When a call that is sent now is answered by the leader, the leader has heard
  * of the session since … */
-int64_t hf__zk_proof_known(const struct hf__zk_proof *proof, int64_t session_ns,
+int64_t hf__zk_lease_known(const struct hf__zk_lease *lease, int64_t session_ns,
                            int64_t now_ns);
 /* … that has happened: a lease of HF__ZK_LEASE parts may begin at … */
-int64_t hf__zk_proof_since(struct hf__zk_proof *proof, int64_t session_ns,
+int64_t hf__zk_lease_since(struct hf__zk_lease *lease, int64_t session_ns,
                            int64_t sent_ns, int64_t known_ns);
 
 #endif

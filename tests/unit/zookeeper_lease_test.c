@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How long a session is certainly good for. */
-#include "engines/zookeeper/proof.h"
+#include "engines/zookeeper/lease.h"
 
 #include "base/world.h"
 #include "test.h"
@@ -10,18 +10,18 @@
 #define S(n) ((int64_t)(n)*HF_SECOND)
 
 /* Where the lease of a call begins that is sent at @sent_ns. */
-static int64_t since(struct hf__zk_proof *proof, int64_t sent_ns)
+static int64_t since(struct hf__zk_lease *proof, int64_t sent_ns)
 {
-    int64_t known_ns = hf__zk_proof_known(proof, SESSION, sent_ns);
+    int64_t known_ns = hf__zk_lease_known(proof, SESSION, sent_ns);
 
-    return hf__zk_proof_since(proof, SESSION, sent_ns, known_ns);
+    return hf__zk_lease_since(proof, SESSION, sent_ns, known_ns);
 }
 
 TEST(proof, a_new_session_is_good_from_its_greeting_on)
 {
-    struct hf__zk_proof proof;
+    struct hf__zk_lease proof;
 
-    hf__zk_proof_begin(&proof, S(100));
+    hf__zk_lease_begin(&proof, S(100));
     ASSERT_EQ(since(&proof, S(101)), S(101));
     ASSERT_EQ(since(&proof, S(110)), S(110));
     ASSERT_EQ(since(&proof, S(120)), S(110)); /* it ends at 124 */
@@ -29,10 +29,10 @@ TEST(proof, a_new_session_is_good_from_its_greeting_on)
 
 TEST(proof, what_a_server_has_heard_is_believed_after_its_next_report)
 {
-    struct hf__zk_proof proof;
+    struct hf__zk_lease proof;
 
-    hf__zk_proof_begin(&proof, S(100));
-    hf__zk_proof_heard(&proof, SESSION, S(112), S(113));
+    hf__zk_lease_begin(&proof, S(100));
+    hf__zk_lease_heard(&proof, SESSION, S(112), S(113));
     ASSERT_EQ(since(&proof, S(119)), S(110)); /* perhaps not reported yet */
     ASSERT_EQ(since(&proof, S(120)), S(120));
     ASSERT_EQ(since(&proof, S(130)), S(122));
@@ -40,20 +40,20 @@ TEST(proof, what_a_server_has_heard_is_believed_after_its_next_report)
 
 TEST(proof, what_took_long_to_be_heard_counts_from_when_it_was_sent)
 {
-    struct hf__zk_proof proof;
+    struct hf__zk_lease proof;
 
-    hf__zk_proof_begin(&proof, S(100));
-    hf__zk_proof_heard(&proof, SESSION, S(103), S(115));
+    hf__zk_lease_begin(&proof, S(100));
+    hf__zk_lease_heard(&proof, SESSION, S(103), S(115));
     ASSERT_EQ(since(&proof, S(122)), S(113));
 }
 
 TEST(proof, what_another_server_has_heard_is_forgotten)
 {
-    struct hf__zk_proof proof;
+    struct hf__zk_lease proof;
 
-    hf__zk_proof_begin(&proof, S(100));
-    hf__zk_proof_heard(&proof, SESSION, S(112), S(112));
-    hf__zk_proof_begin(&proof, S(113));
+    hf__zk_lease_begin(&proof, S(100));
+    hf__zk_lease_heard(&proof, SESSION, S(112), S(112));
+    hf__zk_lease_begin(&proof, S(113));
     ASSERT_EQ(since(&proof, S(124)), S(123));
 }
 
@@ -72,14 +72,14 @@ static void claim_leases(void)
 {
     int64_t next_ns = below(SESSION / 4); /* report */
     int64_t touched_ns = 0;               /* by the last one */
-    struct hf__zk_proof proof;
+    struct hf__zk_lease proof;
     bool heard = false; /* since the last one */
     int64_t now_ns = 0;
 
-    hf__zk_proof_begin(&proof, 0);
+    hf__zk_lease_begin(&proof, 0);
     for (int i = 0; i < 40; i++) {
         int64_t sent_ns = now_ns + 1 + below(SESSION / 6);
-        int64_t known_ns = hf__zk_proof_known(&proof, SESSION, sent_ns);
+        int64_t known_ns = hf__zk_lease_known(&proof, SESSION, sent_ns);
         int64_t late_ns = below(below(8) == 0 ? SESSION / 2 : SESSION / 50);
 
         for (; next_ns <= sent_ns + late_ns; next_ns += SESSION / 4) {
@@ -90,11 +90,11 @@ static void claim_leases(void)
             return; /* the session has ended: the answer says so */
         heard = true;
         if (below(3) == 0)
-            ASSERT_LE(hf__zk_proof_since(&proof, SESSION, sent_ns, known_ns) +
+            ASSERT_LE(hf__zk_lease_since(&proof, SESSION, sent_ns, known_ns) +
                           S(HF__ZK_LEASE),
                       touched_ns + SESSION);
         now_ns = sent_ns + late_ns + below(SESSION / 50);
-        hf__zk_proof_heard(&proof, SESSION, sent_ns, now_ns);
+        hf__zk_lease_heard(&proof, SESSION, sent_ns, now_ns);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * seek.c - finding our node again when its name does not tell that it is ours.
+ * medallion_seek.c - finding our node again when its name does not tell that it is ours.
  *
  * .NET's DistributedLock calls its nodes by marker and number alone. So where
  * the answer to a create was lost, the children are asked one by one, in one
@@ -19,13 +19,13 @@ static void sought(struct hf__zk *zk, struct hf__ticket *ticket)
 
     mine->under_way = false;
     if (mine->node != HF__ZK_NODE_FOUND && mine->seek_error != HF__ZK_OK) {
-        (void)hf__zk_explain(zk, mine->seek_error, &err);
-        hf__zk_unknown(zk, ticket, &err);
+        (void)hf__zk_errors_read(zk, mine->seek_error, &err);
+        hf__zk_tickets_unknown(zk, ticket, &err);
     } else if (mine->node != HF__ZK_NODE_FOUND) {
-        hf__zk_not_there(zk, ticket);
-    } else if (hf__zk_look(zk, ticket, /* watch= */ false, /* flags= */ 0,
-                           &err) != 0) {
-        hf__zk_unknown(zk, ticket, &err);
+        hf__zk_acquire_not_there(zk, ticket);
+    } else if (hf__zk_acquire_look(zk, ticket, /* watch= */ false,
+                                   /* flags= */ 0, &err) != 0) {
+        hf__zk_tickets_unknown(zk, ticket, &err);
     }
 }
 
@@ -33,7 +33,7 @@ static void sought(struct hf__zk *zk, struct hf__ticket *ticket)
 static void on_said(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
-    struct hf__ticket *ticket = hf__zk_ticket_find(zk, call->ticket);
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
 
     if (!ticket)
@@ -41,7 +41,7 @@ static void on_said(struct hf__zk *zk, const struct hf__zk_call *call,
     mine = hf__zk_ticket(zk, ticket);
     mine->seeking--;
     if (reply && reply->error == HF__ZK_OK &&
-        hf__zk_record_is_of(zk, ticket, hf__jute_text(&reply->in))) {
+        hf__zk_nodes_is_of(zk, ticket, hf__zk_wire_text(&reply->in))) {
         mine->node = HF__ZK_NODE_FOUND;
         mine->number = call->number;
     } else if (reply && reply->error != HF__ZK_OK &&
@@ -55,11 +55,11 @@ static void on_said(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     mine->under_way = false;
-    hf__zk_answer_lost(zk, ticket);
+    hf__zk_tickets_answer_lost(zk, ticket);
 }
 
-int hf__zk_seek(struct hf__zk *zk, struct hf__ticket *ticket,
-                const struct hf__zk_line *line, hf_error *err)
+int hf__zk_medallion_seek(struct hf__zk *zk, struct hf__ticket *ticket,
+                          const struct hf__zk_queue *line, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     int rc = 0;
@@ -74,10 +74,11 @@ int hf__zk_seek(struct hf__zk *zk, struct hf__ticket *ticket,
                                    .ticket = ticket->id,
                                    .number = line->all[i].sequence};
 
-        rc = hf__zk_neighbour(zk, mine, &line->all[i], err);
+        rc = hf__zk_nodes_neighbour(zk, mine, &line->all[i], err);
         if (rc == 0)
-            rc = hf__zk_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                            zk->scratch.len, /* watch= */ false, &call, err);
+            rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
+                                  zk->scratch.len, /* watch= */ false, &call,
+                                  err);
         if (rc == 0)
             mine->seeking++;
     }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jute.c - ZooKeeper's wire format.
+ * wire.c - ZooKeeper's wire format.
  *
  * Reading takes no memory and believes no length: what does not fit into the
  * frame makes the rest of it bad, and bad stays. Callers look once, at the end.
  */
-#include "engines/zookeeper/jute.h"
+#include "engines/zookeeper/wire.h"
 
 /* ---- reading ----------------------------------------------------------- */
 
 /* @n bytes, or NULL. */
-static const unsigned char *take(struct hf__jute *in, size_t n)
+static const unsigned char *take(struct hf__zk_wire *in, size_t n)
 {
     const char *at = in->at;
 
@@ -22,7 +22,7 @@ static const unsigned char *take(struct hf__jute *in, size_t n)
     return (const unsigned char *)at;
 }
 
-static uint64_t number(struct hf__jute *in, size_t n)
+static uint64_t number(struct hf__zk_wire *in, size_t n)
 {
     const unsigned char *at = take(in, n);
     uint64_t value = 0;
@@ -32,25 +32,25 @@ static uint64_t number(struct hf__jute *in, size_t n)
     return value;
 }
 
-bool hf__jute_bool(struct hf__jute *in)
+bool hf__zk_wire_bool(struct hf__zk_wire *in)
 {
     return number(in, 1) != 0;
 }
 
-int32_t hf__jute_int(struct hf__jute *in)
+int32_t hf__zk_wire_int(struct hf__zk_wire *in)
 {
     return (int32_t)(uint32_t)number(in, 4);
 }
 
-int64_t hf__jute_long(struct hf__jute *in)
+int64_t hf__zk_wire_long(struct hf__zk_wire *in)
 {
     return (int64_t)number(in, 8);
 }
 
-struct hf__jute_text hf__jute_text(struct hf__jute *in)
+struct hf__zk_wire_text hf__zk_wire_text(struct hf__zk_wire *in)
 {
-    struct hf__jute_text value = {"", 0};
-    int32_t len = hf__jute_int(in);
+    struct hf__zk_wire_text value = {"", 0};
+    int32_t len = hf__zk_wire_int(in);
     const unsigned char *text;
 
     if (len == -1) /* a text that is NULL */
@@ -64,23 +64,23 @@ struct hf__jute_text hf__jute_text(struct hf__jute *in)
     return value;
 }
 
-void hf__jute_stat(struct hf__jute *in, struct hf__jute_stat *stat)
+void hf__zk_wire_stat(struct hf__zk_wire *in, struct hf__zk_wire_stat *stat)
 {
-    stat->czxid = hf__jute_long(in);
-    stat->mzxid = hf__jute_long(in);
-    stat->ctime_ms = hf__jute_long(in);
-    (void)hf__jute_long(in); /* mtime */
-    stat->version = hf__jute_int(in);
-    (void)hf__jute_long(in); /* cversion, aversion */
-    stat->owner = hf__jute_long(in);
-    (void)hf__jute_int(in); /* length of the data */
-    stat->children = hf__jute_int(in);
-    (void)hf__jute_long(in); /* pzxid */
+    stat->czxid = hf__zk_wire_long(in);
+    stat->mzxid = hf__zk_wire_long(in);
+    stat->ctime_ms = hf__zk_wire_long(in);
+    (void)hf__zk_wire_long(in); /* mtime */
+    stat->version = hf__zk_wire_int(in);
+    (void)hf__zk_wire_long(in); /* cversion, aversion */
+    stat->owner = hf__zk_wire_long(in);
+    (void)hf__zk_wire_int(in); /* length of the data */
+    stat->children = hf__zk_wire_int(in);
+    (void)hf__zk_wire_long(in); /* pzxid */
 }
 
-uint32_t hf__jute_count(struct hf__jute *in, size_t least)
+uint32_t hf__zk_wire_count(struct hf__zk_wire *in, size_t least)
 {
-    int32_t count = hf__jute_int(in);
+    int32_t count = hf__zk_wire_int(in);
 
     if (count == -1) /* a list that is NULL */
         return 0;
@@ -91,14 +91,14 @@ uint32_t hf__jute_count(struct hf__jute *in, size_t least)
     return (uint32_t)count;
 }
 
-int64_t hf__jute_frame(const char *from, size_t len)
+int64_t hf__zk_wire_frame(const char *from, size_t len)
 {
-    struct hf__jute in = {from, from + len, false};
-    int32_t frame = hf__jute_int(&in);
+    struct hf__zk_wire in = {from, from + len, false};
+    int32_t frame = hf__zk_wire_int(&in);
 
     if (in.bad)
         return -1;
-    return frame < 0 || frame > HF__JUTE_FRAME ? -2 : frame;
+    return frame < 0 || frame > HF__ZK_WIRE_FRAME ? -2 : frame;
 }
 
 /* ---- writing ----------------------------------------------------------- */
@@ -112,28 +112,28 @@ static void put(struct hf__buf *out, uint64_t value, size_t n)
     hf__buf_append(out, bytes, n);
 }
 
-void hf__jute_put_bool(struct hf__buf *out, bool value)
+void hf__zk_wire_put_bool(struct hf__buf *out, bool value)
 {
     put(out, value, 1);
 }
 
-void hf__jute_put_int(struct hf__buf *out, int32_t value)
+void hf__zk_wire_put_int(struct hf__buf *out, int32_t value)
 {
     put(out, (uint32_t)value, 4);
 }
 
-void hf__jute_put_long(struct hf__buf *out, int64_t value)
+void hf__zk_wire_put_long(struct hf__buf *out, int64_t value)
 {
     put(out, (uint64_t)value, 8);
 }
 
-void hf__jute_put_text(struct hf__buf *out, const void *text, size_t len)
+void hf__zk_wire_put_text(struct hf__buf *out, const void *text, size_t len)
 {
     put(out, (uint32_t)len, 4);
     hf__buf_append(out, text, len);
 }
 
-void hf__jute_patch_int(struct hf__buf *out, size_t at, int32_t value)
+void hf__zk_wire_patch_int(struct hf__buf *out, size_t at, int32_t value)
 {
     if (hf__buf_failed(out))
         return;

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.c - the calls under way on the connection, and those that wait.
+ *
+ * Answers come in the order of the calls. While a call that goes through the
+ * leader is under way, nothing else is sent than the reads that left together
+ * with it. Later calls wait here, in order, with their bytes.
+ *
+ * A SERVER THAT SLEEPS. A member of an ensemble of ZooKeeper 3.8 sometimes
+ * sleeps with a request in its queue until another request wakes it: its
+ * CommitProcessor checks the queue before it takes the lock that it sleeps
+ * with, and does not check again. So when an answer takes long we send pings,
+ * with growing pauses.
+ */
+#include "engines/zookeeper/zookeeper.h"
+
+#define NUDGE_NS (30 * HF_MS)
+
+static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
+{
+    call->known_ns =
+        hf__zk_lease_known(&zk->lease, hf__zk_session_ns(zk), call->sent_ns);
+    if (!hf__calls_add(&zk->calls, call))
+        return HF_ENOMEM;
+    zk->base.under_way++;
+    zk->writes += call->flags & HF__ZK_WRITES;
+    zk->sent_ns = call->sent_ns;
+    if (zk->calls.n == 1)
+        zk->nudge_ns = call->sent_ns + NUDGE_NS;
+    hf__zk_wake(zk, zk->nudge_ns);
+    return 0;
+}
+
+bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call)
+{
+    if (!hf__calls_take(&zk->calls, call))
+        return false;
+    zk->base.under_way--;
+    zk->writes -= call->flags & HF__ZK_WRITES;
+    zk->nudge_ns = hf__now() + NUDGE_NS;
+    return true;
+}
+
+static void put_ping(struct hf__zk *zk, int64_t now_ns)
+{
+    struct hf__buf *out = &zk->stream.out;
+    size_t mark = out->len;
+
+    hf__zk_wire_put_int(out, 8);
+    hf__zk_wire_put_int(out, HF__ZK_XID_PING);
+    hf__zk_wire_put_int(out, HF__ZK_PING);
+    if (hf__buf_failed(out)) {
+        out->failed = false;
+        out->len = mark;
+    }
+    zk->sent_ns = now_ns;
+}
+
+int64_t hf__zk_calls_nudge(struct hf__zk *zk, int64_t now_ns)
+{
+    int64_t pause_ns = now_ns - hf__zk_calls_oldest(zk)->sent_ns;
+
+    if (now_ns < zk->nudge_ns)
+        return zk->nudge_ns;
+    put_ping(zk, now_ns);
+    if (pause_ns > hf__zk_session_silence_ns(zk))
+        pause_ns = hf__zk_session_silence_ns(zk);
+    zk->nudge_ns = now_ns + (pause_ns > NUDGE_NS ? pause_ns : NUDGE_NS);
+    return zk->nudge_ns;
+}
+
+/* ---- one write at a time ------------------------------------------------- */
+
+static bool must_wait(const struct hf__zk *zk, uint32_t flags)
+{
+    return zk->pending || (zk->writes > 0 && !(flags & HF__ZK_TRAILS));
+}
+
+static int keep(struct hf__zk *zk, const struct hf__zk_call *call, size_t mark)
+{
+    struct hf__buf *out = &zk->stream.out;
+    size_t len = out->len - mark;
+    struct hf__zk_pending *pending = hf__malloc(sizeof(*pending) + len);
+
+    if (!pending)
+        return HF_ENOMEM;
+    pending->next = NULL;
+    pending->call = *call;
+    pending->len = len;
+    memcpy(pending->bytes, out->text + mark, len);
+    out->len = mark;
+    *zk->pending_last = pending;
+    zk->pending_last = &pending->next;
+    zk->base.under_way++;
+    return 0;
+}
+
+static struct hf__zk_pending *take_pending(struct hf__zk *zk)
+{
+    struct hf__zk_pending *pending = zk->pending;
+
+    if (!pending)
+        return NULL;
+    zk->pending = pending->next;
+    if (!zk->pending)
+        zk->pending_last = &zk->pending;
+    zk->base.under_way--;
+    return pending;
+}
+
+/* The write under way was answered: what came after it, up to the next one and
+ * the reads that belong to that. */
+void hf__zk_calls_send_pending(struct hf__zk *zk)
+{
+    hf_error err;
+
+    while (zk->pending &&
+           (zk->writes == 0 || (zk->pending->call.flags & HF__ZK_TRAILS))) {
+        struct hf__zk_pending *pending = take_pending(zk);
+        int rc;
+
+        pending->call.sent_ns = hf__now();
+        hf__buf_append(&zk->stream.out, pending->bytes, pending->len);
+        rc = hf__buf_failed(&zk->stream.out) ? HF_ENOMEM
+                                             : push_call(zk, &pending->call);
+        hf__free(pending);
+        if (rc == 0)
+            continue;
+        /* What is half sent cannot be taken back. */
+        (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: out of memory", zk->peer);
+        hf__zk_connection_fail(zk, &err);
+        return;
+    }
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+size_t hf__zk_calls_begin(struct hf__zk *zk, int32_t type)
+{
+    size_t mark = zk->stream.out.len;
+
+    zk->xid = zk->xid == INT32_MAX ? 1 : zk->xid + 1;
+    zk->type = type;
+    hf__zk_wire_put_int(&zk->stream.out, 0);
+    hf__zk_wire_put_int(&zk->stream.out, zk->xid);
+    hf__zk_wire_put_int(&zk->stream.out, type);
+    return mark;
+}
+
+void hf__zk_calls_close_frame(struct hf__zk *zk, size_t mark)
+{
+    struct hf__buf *out = &zk->stream.out;
+
+    hf__zk_wire_patch_int(out, mark, (int32_t)(out->len - mark - 4));
+}
+
+int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
+                     const struct hf__zk_call *call, hf_error *err)
+{
+    struct hf__buf *out = &zk->stream.out;
+    struct hf__zk_call made = *call;
+    int rc = HF_ENOMEM;
+
+    hf__zk_calls_close_frame(zk, mark);
+    made.type = zk->type;
+    made.xid = zk->xid;
+    made.sent_ns = hf__now();
+    if (zk->up && !hf__buf_failed(out))
+        rc = must_wait(zk, call->flags) ? keep(zk, &made, mark)
+                                        : push_call(zk, &made);
+    if (rc == 0)
+        return 0;
+    out->failed = false;
+    out->len = mark;
+    if (!zk->up)
+        return hf__zk_errors_not_up(zk, err);
+    return hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
+                     size_t len, bool watch, const struct hf__zk_call *call,
+                     hf_error *err)
+{
+    size_t mark = hf__zk_calls_begin(zk, type);
+
+    hf__zk_wire_put_text(&zk->stream.out, path, len);
+    hf__zk_wire_put_bool(&zk->stream.out, watch);
+    return hf__zk_calls_end(zk, mark, call, err);
+}
+
+static void ignore(struct hf__zk *zk, const struct hf__zk_call *call,
+                   struct hf__zk_reply *reply)
+{
+    (void)zk;
+    (void)call;
+    (void)reply; /* that it was answered is all */
+}
+
+int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
+{
+    struct hf__zk_call call = {.done = ignore, .flags = HF__ZK_WRITES};
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_SYNC);
+
+    hf__zk_wire_put_text(&zk->stream.out, zk->root, zk->root_len);
+    return hf__zk_calls_end(zk, mark, &call, err);
+}
+
+int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,
+                        const struct hf__zk_call *call, hf_error *err)
+{
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_DELETE);
+
+    hf__zk_wire_put_text(&zk->stream.out, path, len);
+    hf__zk_wire_put_int(&zk->stream.out, /* any version */ -1);
+    return hf__zk_calls_end(zk, mark, call, err);
+}
+
+int hf__zk_calls_create(struct hf__zk *zk, const char *path, size_t len,
+                        const struct hf__buf *data, int32_t kind,
+                        const struct hf__zk_call *call, hf_error *err)
+{
+    size_t mark = hf__zk_calls_begin(
+        zk, kind == HF__ZK_CONTAINER ? HF__ZK_CREATE_CONTAINER : HF__ZK_CREATE);
+
+    hf__zk_wire_put_text(&zk->stream.out, path, len);
+    hf__zk_wire_put_text(&zk->stream.out, data ? hf__buf_text(data) : "",
+                         data ? data->len : 0);
+    hf__zk_acl_put(zk, &zk->stream.out);
+    hf__zk_wire_put_int(&zk->stream.out, kind);
+    if (data && hf__buf_failed(data))
+        zk->stream.out.failed = true;
+    return hf__zk_calls_end(zk, mark, call, err);
+}
+
+/* ---- the end of the connection ------------------------------------------- */
+
+void hf__zk_calls_lose(struct hf__zk *zk)
+{
+    struct hf__zk_pending *pending;
+    struct hf__zk_call call;
+
+    while (hf__zk_calls_take(zk, &call))
+        call.done(zk, &call, /* reply= */ NULL);
+    while ((pending = take_pending(zk)) != NULL) {
+        call = pending->call;
+        hf__free(pending);
+        call.done(zk, &call, /* reply= */ NULL);
+    }
+}
+
+/* Calls that nobody will answer. */
+void hf__zk_calls_drop(struct hf__zk *zk)
+{
+    struct hf__zk_call call;
+
+    while (zk->pending) {
+        struct hf__zk_pending *pending = zk->pending;
+
+        zk->pending = pending->next;
+        hf__zk_inspect_drop(pending->call.query);
+        hf__free(pending);
+    }
+    while (hf__calls_take(&zk->calls, &call))
+        hf__zk_inspect_drop(call.query);
+    zk->pending_last = &zk->pending;
+    hf__calls_release(&zk->calls);
+    zk->base.under_way = 0;
+}

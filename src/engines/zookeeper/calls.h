@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.h - the calls of the connection: sending them, and their answers.
+ */
+#ifndef HF_ZOOKEEPER_CALLS_H
+#define HF_ZOOKEEPER_CALLS_H
+
+#include "engines/engine.h"
+#include "engines/zookeeper/wire.h"
+
+struct hf__zk;
+struct hf__zk_call;
+
+struct hf__zk_reply {
+    int32_t error;
+    struct hf__zk_wire in;
+};
+
+/* The answer to a call. @reply is NULL when the connection was lost before it
+ * came. */
+typedef void hf__zk_reply_fn(struct hf__zk *zk, const struct hf__zk_call *call,
+                             struct hf__zk_reply *reply);
+
+enum {
+    /* Goes through the leader. Never two of one session at a time. */
+    HF__ZK_WRITES = 1,
+    /* Belongs to the call before it: travels with that. */
+    HF__ZK_TRAILS = 2
+};
+
+struct hf__zk_call {
+    hf__zk_reply_fn *done;
+    uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
+    struct hf__query *query; /* lives until it is answered */
+    int32_t number;          /* the callee's */
+    uint32_t flags;
+    int32_t type; /* HF__ZK_EXISTS, …: what its answer looks like */
+    int32_t xid;
+    int64_t sent_ns;
+    int64_t known_ns; /* WRITES: hf__zk_lease_known() */
+};
+
+/* A call that waits until the write before it is answered. */
+struct hf__zk_pending {
+    struct hf__zk_pending *next;
+    struct hf__zk_call call;
+    size_t len;
+    char bytes[];
+};
+
+/* Begin a request: its fields follow, by hf__zk_wire_put_*() into
+ * zk->stream.out, then hf__zk_calls_end(). */
+size_t hf__zk_calls_begin(struct hf__zk *zk, int32_t type);
+/* @mark is what _begin() returned. Non-zero takes the request back. */
+int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
+                     const struct hf__zk_call *call, hf_error *err);
+/* Write the length of the frame that begins at @mark. */
+void hf__zk_calls_close_frame(struct hf__zk *zk, size_t mark);
+/* The requests that are a path and a yes or no. */
+int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
+                     size_t len, bool watch, const struct hf__zk_call *call,
+                     hf_error *err);
+/* A round trip to the leader: later reads see what was written before it. */
+int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err);
+int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,
+                        const struct hf__zk_call *call, hf_error *err);
+/* create2 or createContainer. */
+int hf__zk_calls_create(struct hf__zk *zk, const char *path, size_t len,
+                        const struct hf__buf *data, int32_t kind,
+                        const struct hf__zk_call *call, hf_error *err);
+/* The oldest call goes to @call; false: there is none. */
+bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call);
+/* No write is under way: send those that waited, up to the next write and the
+ * reads that belong to it. */
+void hf__zk_calls_send_pending(struct hf__zk *zk);
+/* Calls are under way: ping if it is time; returns when it will be. */
+int64_t hf__zk_calls_nudge(struct hf__zk *zk, int64_t now_ns);
+/* The connection is gone: tell each call so. */
+void hf__zk_calls_lose(struct hf__zk *zk);
+/* Forget them; nobody hears of it. */
+void hf__zk_calls_drop(struct hf__zk *zk);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nodes.c - the names of nodes, and what their data says.
+ *
+ * The node of a ticket is ROOT/NAME/ID MARKER NUMBER. ROOT is the path of the
+ * URL, NAME the percent-encoded name, ID unique to the ticket (the client's
+ * identity and the ticket's number, in the form that the dialect's library
+ * uses), NUMBER the server's. By its ID we find the node again when the answer
+ * to its creation was lost.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/name.h"
+#include "engines/common/holder.h"
+#include "engines/zookeeper/zookeeper.h"
+
+/* Room behind the ID for a line of a semaphore, the longest marker, a sign, ten
+ * digits. */
+enum { TAIL = 48 };
+
+/* The first is the standard. */
+const struct hf__zk_dialect hf__zk_nodes_dialects[] = {
+    {.name = "curator",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {"lock-", "__READ__", "__SLOT__"}},
+    {.name = "curator-rw",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {"__WRIT__", "__READ__", "__SLOT__"}},
+    {.name = "curator-latch",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {"latch-", NULL, NULL}},
+    {.name = "curator-semaphore",
+     .before = "_c_",
+     .dashes = true,
+     .marker = {NULL, NULL, "lease-"},
+     .semaphore = true},
+    {.name = "kazoo",
+     .before = "",
+     .marker = {"__lock__", "__rlock__", "__SLOT__"}},
+    {.name = "medallion",
+     .before = "",
+     .marker = {"lock-", NULL, NULL},
+     .bare = true},
+    {.name = "medallion-rw",
+     .before = "",
+     .marker = {"write-", "read-", NULL},
+     .bare = true},
+    {.name = NULL},
+};
+
+enum hf__zk_kind hf__zk_nodes_kind(int32_t mode)
+{
+    return mode == HF_SHARED ? HF__ZK_READ
+           : mode == HF_SLOT ? HF__ZK_SLOT
+                             : HF__ZK_LOCK;
+}
+
+int hf__zk_nodes_init(struct hf__zk *zk)
+{
+    const struct hf__engine_host *host = zk->base.host;
+
+    (void)snprintf(zk->whoami, sizeof(zk->whoami), "%.80s\n%" PRId64,
+                   host->host, host->pid);
+    return hf__world->random(zk->hash_key, sizeof(zk->hash_key));
+}
+
+uint64_t hf__zk_nodes_hash(const struct hf__zk *zk, const char *path,
+                           size_t len)
+{
+    return hf__name_hash(path, len, zk->hash_key) | 1; /* 0 is "none" */
+}
+
+/* ---- paths --------------------------------------------------------------- */
+
+int hf__zk_nodes_path(struct hf__zk *zk, const char *name, size_t len)
+{
+    const char *prefix = zk->base.host->settings->prefix;
+    size_t prefix_len = strlen(prefix);
+    char whole[128 + HF_NAME_MAX + 1];
+    char encoded[3 * sizeof(whole) + 1];
+
+    if (prefix_len + len >= sizeof(whole))
+        return HF_EINVAL;
+    memcpy(whole, prefix, prefix_len);
+    memcpy(whole + prefix_len, name, len);
+    whole[prefix_len + len] = '\0';
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
+    hf__buf_add_char(&zk->scratch, '/');
+    hf__buf_append(
+        &zk->scratch, encoded,
+        hf__name_encode(whole, prefix_len + len, encoded, sizeof(encoded)));
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return HF_ENOMEM;
+}
+
+/* Add the ID of @ticket, in the dialect's form. */
+static void add_id(const struct hf__zk *zk, const struct hf__ticket *ticket,
+                   struct hf__buf *to)
+{
+    const uint8_t *identity = zk->base.host->identity;
+
+    hf__buf_add(to, zk->dialect->before);
+    for (unsigned i = 0; i < 16; i++) {
+        unsigned byte = i < 10 ? identity[i]
+                               : (unsigned)(ticket->id >> 8 * (15 - i) & 0xff);
+
+        hf__buf_printf(to, "%02x", byte);
+        if (zk->dialect->dashes && i >= 3 && i <= 9 && i % 2 == 1)
+            hf__buf_add_char(to, '-');
+    }
+    if (zk->dialect->dashes)
+        hf__buf_add_char(to, '-');
+}
+
+/* The path of @ticket's node up to the number, in zk->scratch. */
+static int spell(struct hf__zk *zk, const struct hf__ticket *ticket,
+                 struct hf__zk_ticket *mine)
+{
+    int rc = hf__zk_nodes_path(zk, ticket->name, ticket->name_len);
+
+    if (rc != 0)
+        return rc;
+    mine->dir_len = (uint32_t)zk->scratch.len;
+    hf__buf_add_char(&zk->scratch, '/');
+    if (!zk->dialect->bare)
+        add_id(zk, ticket, &zk->scratch);
+    mine->id_len = (uint32_t)zk->scratch.len;
+    hf__buf_add(&zk->scratch,
+                zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)]);
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return HF_ENOMEM;
+}
+
+int hf__zk_nodes_make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
+                           struct hf__zk_ticket *mine)
+{
+    int rc = spell(zk, ticket, mine);
+
+    if (rc != 0)
+        return rc;
+    mine->base_len = (uint32_t)zk->scratch.len;
+    mine->path_size = mine->id_len + TAIL;
+    mine->path = hf__malloc(mine->path_size);
+    if (!mine->path)
+        return HF_ENOMEM;
+    memcpy(mine->path, zk->scratch.text, mine->base_len);
+    mine->name_len = mine->dir_len;
+    if (zk->dialect->semaphore)
+        hf__zk_curator_semaphore_line(mine, HF__ZK_LINE_MUTEX);
+    return 0;
+}
+
+bool hf__zk_nodes_adopt(struct hf__zk_ticket *mine, const char *name,
+                        size_t len)
+{
+    size_t id_len = mine->id_len - mine->dir_len - 1;
+    char *to = mine->path + mine->dir_len + 1;
+
+    if (len <= id_len || mine->dir_len + 1 + len > mine->path_size ||
+        memcmp(name, to, id_len) != 0)
+        return false;
+    memcpy(to, name, len);
+    mine->path_len = (uint32_t)(mine->dir_len + 1 + len);
+    mine->node = HF__ZK_NODE_KNOWN;
+    return true;
+}
+
+void hf__zk_nodes_lose(struct hf__zk_ticket *mine, enum hf__zk_node node)
+{
+    mine->node = (uint8_t)node;
+    mine->path_len = 0;
+}
+
+int hf__zk_nodes_neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
+                           const struct hf__zk_contender *other, hf_error *err)
+{
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, mine->path, mine->dir_len + 1);
+    hf__buf_append(&zk->scratch, other->name.text, other->name.len);
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+void hf__zk_nodes_write(const struct hf__zk *zk,
+                        const struct hf__ticket *ticket, uint64_t token,
+                        bool held, struct hf__buf *to)
+{
+    hf__buf_printf(to, "holdfast\n%s\n%s\n%s\n%d\n%d\n%" PRIu64 "\n%s",
+                   zk->whoami, ticket->owner, ticket->note, (int)ticket->slots,
+                   (int)zk->session_ms, token, held ? "held" : "");
+    if (zk->dialect->bare) {
+        hf__buf_add_char(to, '\n');
+        add_id(zk, ticket, to);
+    }
+}
+
+bool hf__zk_nodes_is_of(struct hf__zk *zk, const struct hf__ticket *ticket,
+                        struct hf__zk_wire_text data)
+{
+    zk->scratch.len = 0;
+    hf__buf_add_char(&zk->scratch, '\n');
+    add_id(zk, ticket, &zk->scratch);
+    return !hf__buf_failed(&zk->scratch) && data.len >= zk->scratch.len &&
+           memcmp(data.text + data.len - zk->scratch.len, zk->scratch.text,
+                  zk->scratch.len) == 0;
+}
+
+bool hf__zk_nodes_read(struct hf__zk_wire_text data, char copy[HF__ZK_TEXTS],
+                       hf_lock_info *row)
+{
+    size_t len = data.len < HF__ZK_TEXTS ? data.len : HF__ZK_TEXTS - 1;
+    uint64_t token;
+    char *at = copy;
+
+    memcpy(copy, data.text, len);
+    copy[len] = '\0';
+    row->owner = row->host = row->note = "";
+    row->alive = 2;
+    if (strncmp(copy, "holdfast\n", 9) != 0) {
+        /* Curator writes its address there, kazoo who it is. */
+        if (hf__name_check_text("data", copy, len, 1, 255, NULL) == 0)
+            row->host = copy;
+        return false;
+    }
+    (void)hf__holder_line(&at);
+    hf__holder_read(&at, row);
+    row->slots = (int32_t)strtol(hf__holder_line(&at), NULL, 10);
+    row->lease_ms = strtoll(hf__holder_line(&at), NULL, 10);
+    token = strtoull(hf__holder_line(&at), NULL, 10);
+    if (token != 0)
+        row->token = token;
+    return strcmp(hf__holder_line(&at), "held") == 0;
+}

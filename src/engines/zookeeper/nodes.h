@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nodes.h - the names of nodes, and what their data says.
+ */
+#ifndef HF_ZOOKEEPER_NODES_H
+#define HF_ZOOKEEPER_NODES_H
+
+#include "engines/engine.h"
+#include "engines/zookeeper/queue.h"
+
+struct hf__zk;
+struct hf__zk_ticket;
+
+/* The layout of the nodes of a lock. */
+struct hf__zk_dialect {
+    const char *name;
+    const char *before;    /* before the id in a child's name: "_c_" */
+    bool dashes;           /* the id is written as a UUID, with a dash behind */
+    const char *marker[3]; /* by enum hf__zk_kind; NULL: not to be had */
+    bool semaphore;        /* of Curator: curator_semaphore.c */
+    bool bare;             /* no id in the name: medallion_seek.c */
+};
+
+/* What we know about a ticket's node. */
+enum hf__zk_node {
+    HF__ZK_NODE_NONE,
+    HF__ZK_NODE_UNSURE, /* a create was sent, and its answer was lost */
+    HF__ZK_NODE_FOUND,  /* … it is there, by its number */
+    HF__ZK_NODE_KNOWN,  /* it is there: path_len */
+    HF__ZK_NODE_MISSING /* we expected one, and it was gone */
+};
+
+extern const struct hf__zk_dialect hf__zk_nodes_dialects[];
+
+/* Once. 0, or HF_EINTERNAL without random numbers. */
+int hf__zk_nodes_init(struct hf__zk *zk);
+/* The path of @name's node in zk->scratch; HF_ENOMEM. */
+int hf__zk_nodes_path(struct hf__zk *zk, const char *name, size_t len);
+/* The path of @ticket's node up to the number, in @mine; HF_ENOMEM. */
+int hf__zk_nodes_make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
+                           struct hf__zk_ticket *mine);
+/* Our node is called @name. False if it is not ours. */
+bool hf__zk_nodes_adopt(struct hf__zk_ticket *mine, const char *name,
+                        size_t len);
+/* Its node, if it has one, is not known any more. */
+void hf__zk_nodes_lose(struct hf__zk_ticket *mine, enum hf__zk_node node);
+/* The path of another child of the same node in zk->scratch. */
+int hf__zk_nodes_neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
+                           const struct hf__zk_contender *other, hf_error *err);
+/* The marker and kind of what @mode asks for. */
+enum hf__zk_kind hf__zk_nodes_kind(int32_t mode);
+/* What a node says about its owner. @token: 0, or what replaces the czxid.
+ * @held: a slot is marked. In @to. */
+void hf__zk_nodes_write(const struct hf__zk *zk,
+                        const struct hf__ticket *ticket, uint64_t token,
+                        bool held, struct hf__buf *to);
+enum { HF__ZK_TEXTS = 1024 };
+/* The reverse, of our own records and of others'; @row's pointers go into
+ * @copy. Returns whether a slot is marked. */
+bool hf__zk_nodes_read(struct hf__zk_wire_text data, char copy[HF__ZK_TEXTS],
+                       hf_lock_info *row);
+/* Is @data what we have written for @ticket, in a dialect with bare names? */
+bool hf__zk_nodes_is_of(struct hf__zk *zk, const struct hf__ticket *ticket,
+                        struct hf__zk_wire_text data);
+uint64_t hf__zk_nodes_hash(const struct hf__zk *zk, const char *path,
+                           size_t len);
+
+#endif

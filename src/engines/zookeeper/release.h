@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * release.h - release and withdraw.
+ */
+#ifndef HF_ZOOKEEPER_RELEASE_H
+#define HF_ZOOKEEPER_RELEASE_H
+
+#include "engines/engine.h"
+
+struct hf__zk;
+
+int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
+                   hf_error *err);
+/* Take the next step of releasing, whatever is known of its nodes. */
+int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
+                         hf_error *err);
+/* Delete its node: it leaves, or was only tried (busy), or is refused. */
+int hf__zk_release_node(struct hf__zk *zk, struct hf__ticket *ticket,
+                        hf_error *err);
+/* Certain: it cannot be had, and nothing is left of it. */
+void hf__zk_release_failed(struct hf__zk *zk, struct hf__ticket *ticket,
+                           const hf_error *why);
+
+#endif

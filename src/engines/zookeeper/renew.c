@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * renew.c - renewals and downgrades.
+ *
+ * A renewal is one trip to the leader (sync: a server that has lost the leader
+ * cannot answer) and, behind it, one question per ticket whether its node is
+ * there. The first question for a holder also leaves a watch on the node, so
+ * that a lock which somebody breaks is LOST at once.
+ *
+ * Failure: a renewal without an answer is not reported; the core counts the
+ * time. A node that is gone is a certain loss.
+ */
+#include "engines/zookeeper/zookeeper.h"
+
+/* ---- renewing ------------------------------------------------------------ */
+
+static bool holds_or_waits(const struct hf__zk_ticket *mine)
+{
+    return mine->state == HF__ZK_HELD || mine->state == HF__ZK_WAITING;
+}
+
+/* The node of one that holds or waits. */
+static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    struct hf__grant grant;
+
+    if (!ticket || !reply)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    if (!holds_or_waits(mine) || mine->renamed != call->number)
+        return; /* or it is about a node that we have replaced meanwhile */
+    if (reply->error == HF__ZK_NO_NODE) {
+        hf__zk_acquire_not_there(zk, ticket);
+    } else if (reply->error == HF__ZK_OK) {
+        if (mine->state == HF__ZK_HELD)
+            mine->watched = hf__zk_nodes_hash(zk, mine->path, mine->path_len);
+        grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
+        hf__up_renewed(&zk->base, ticket, &grant);
+    }
+}
+
+/* Is its node there? Tell us, too, when it goes: somebody may break it. */
+int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
+                     uint32_t flags, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {.done = on_exists,
+                               .ticket = ticket->id,
+                               .number = mine->renamed,
+                               .flags = flags};
+
+    if (!holds_or_waits(mine))
+        return 0;
+    if (mine->node != HF__ZK_NODE_KNOWN)
+        return mine->under_way
+                   ? 0
+                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false, flags,
+                                         err);
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
+                            /* watch= */ mine->state == HF__ZK_HELD, &call,
+                            err);
+}
+
+int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
+                 hf_error *err)
+{
+    int rc = hf__zk_calls_sync(zk, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = hf__zk_renew_ask(zk, tickets[i], HF__ZK_TRAILS, err);
+    return rc;
+}
+
+/* ---- downgrading --------------------------------------------------------- */
+
+static void put_multi(struct hf__buf *out, int32_t type, bool done)
+{
+    hf__zk_wire_put_int(out, type);
+    hf__zk_wire_put_bool(out, done);
+    hf__zk_wire_put_int(out, -1);
+}
+
+/* The reader's node carries the writer's number, as Curator's does. */
+static int reader_name(struct hf__zk *zk, const struct hf__zk_ticket *mine)
+{
+    struct hf__zk_contender own;
+    struct hf__zk_wire_text name = {mine->path + mine->dir_len + 1,
+                                    mine->path_len - mine->dir_len - 1};
+
+    if (!hf__zk_queue_read_contender(&own, name))
+        return HF_EINTERNAL;
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, mine->path, mine->id_len);
+    hf__buf_printf(&zk->scratch, "%s%010d", zk->dialect->marker[HF__ZK_READ],
+                   (int)own.sequence);
+    if (!hf__buf_failed(&zk->scratch))
+        return 0;
+    hf__buf_release(&zk->scratch);
+    return HF_ENOMEM;
+}
+
+static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
+                          struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
+    struct hf__zk_ticket *mine;
+    struct hf__grant grant;
+    hf_error err;
+    int32_t type;
+
+    if (!ticket || hf__zk_ticket(zk, ticket)->state != HF__ZK_HELD)
+        return;
+    mine = hf__zk_ticket(zk, ticket);
+    mine->renamed++;
+    if (!reply) {
+        /* The old node or the new one is there. */
+        hf__zk_nodes_lose(mine, HF__ZK_NODE_UNSURE);
+        (void)hf__zk_errors_lost(zk, &err);
+        hf__up_unknown(&zk->base, ticket, &err);
+        return;
+    }
+    type = hf__zk_wire_int(&reply->in);
+    if (reply->error != HF__ZK_OK || type != HF__ZK_CREATE_PLAIN) {
+        hf__zk_acquire_not_there(
+            zk, ticket); /* only a node that is gone cannot be replaced */
+        return;
+    }
+    if (reader_name(zk, mine) != 0 ||
+        !hf__zk_nodes_adopt(mine, zk->scratch.text + mine->dir_len + 1,
+                            zk->scratch.len - mine->dir_len - 1)) {
+        hf__zk_nodes_lose(mine, HF__ZK_NODE_UNSURE);
+    }
+    ticket->mode = HF_SHARED;
+    grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
+    hf__up_renewed(&zk->base, ticket, &grant);
+}
+
+/* In one transaction: make the reader's node, delete the writer's. */
+int hf__zk_renew_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
+                           hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = {
+        .done = on_downgraded, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__buf *out = &zk->stream.out;
+    struct hf__buf data = {0};
+    size_t mark;
+    int rc;
+
+    if (!zk->dialect->marker[HF__ZK_READ])
+        return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
+                        zk->dialect->name);
+    if (mine->state != HF__ZK_HELD || mine->node != HF__ZK_NODE_KNOWN)
+        return hf__zk_errors_not_up(zk, err);
+    if (reader_name(zk, mine) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    hf__zk_nodes_write(zk, ticket, mine->czxid, /* held= */ false, &data);
+    mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
+    put_multi(out, HF__ZK_CREATE_PLAIN, /* done= */ false);
+    hf__zk_wire_put_text(out, zk->scratch.text, zk->scratch.len);
+    hf__zk_wire_put_text(out, hf__buf_text(&data), data.len);
+    hf__zk_acl_put(zk, out);
+    hf__zk_wire_put_int(out, HF__ZK_EPHEMERAL);
+    put_multi(out, HF__ZK_DELETE, /* done= */ false);
+    hf__zk_wire_put_text(out, mine->path, mine->path_len);
+    hf__zk_wire_put_int(out, /* any version */ -1);
+    put_multi(out, -1, /* done= */ true);
+    out->failed |= hf__buf_failed(&data);
+    hf__buf_release(&data);
+    rc = hf__zk_calls_end(zk, mark, &call, err);
+    if (rc == 0) {
+        mine->renamed++; /* what is known of the old node is not news */
+        mine->watched = 0;
+    }
+    return rc;
+}
