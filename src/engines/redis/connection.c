@@ -4,8 +4,8 @@
  *
  * A client has one connection, whatever the number of its locks. Commands are
  * gathered in the stream's buffer and sent when the monitor is left. Answers
- * come in the order of the calls, so the calls are a ring: the first answer
- * belongs to the first call. Version 3 of the protocol lets grants be pushed
+ * come in the order of the calls, so the first answer belongs to the oldest
+ * call (common/calls.h). Version 3 of the protocol lets grants be pushed
  * on the same connection, between the answers: there is one order of events,
  * the server's, and no second connection that could be lost by itself.
  *
@@ -27,34 +27,14 @@
 /* Before a channel: one that nobody has. */
 #define NOBODYS '!'
 
-/* ---- the ring of calls ------------------------------------------------- */
-
-static int grow_calls(struct hf__redis *redis)
-{
-    uint32_t size = redis->calls_size ? redis->calls_size * 2 : 64;
-    struct hf__redis_call *calls = hf__malloc(size * sizeof(*calls));
-
-    if (!calls)
-        return HF_ENOMEM;
-    for (uint32_t i = 0; i < redis->calls_n; i++)
-        calls[i] =
-            redis->calls[(redis->calls_first + i) & (redis->calls_size - 1)];
-    hf__free(redis->calls);
-    redis->calls = calls;
-    redis->calls_size = size;
-    redis->calls_first = 0;
-    return 0;
-}
+/* ---- calls ------------------------------------------------------------- */
 
 static bool take_call(struct hf__redis *redis, struct hf__redis_call *call)
 {
-    if (redis->calls_n == 0)
-        return false;
-    *call = redis->calls[redis->calls_first];
-    redis->calls_first = (redis->calls_first + 1) & (redis->calls_size - 1);
-    redis->calls_n--;
+    bool taken = hf__calls_take(&redis->calls, call);
+
     hf__redis_count(redis);
-    return true;
+    return taken;
 }
 
 size_t hf__redis_call_begin(struct hf__redis *redis, uint32_t arguments)
@@ -69,21 +49,19 @@ int hf__redis_call_end(struct hf__redis *redis, size_t mark,
                        const struct hf__redis_call *call, hf_error *err)
 {
     struct hf__buf *out = &redis->stream.out;
-    struct hf__redis_call *place;
+    struct hf__redis_call *place = NULL;
 
-    if (hf__buf_failed(out) ||
-        (redis->calls_n == redis->calls_size && grow_calls(redis) != 0)) {
+    if (!hf__buf_failed(out))
+        place = hf__calls_add(&redis->calls, call);
+    if (!place) {
         out->failed = false;
         out->len = mark;
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    place = &redis->calls[(redis->calls_first + redis->calls_n++) &
-                          (redis->calls_size - 1)];
-    *place = *call;
     hf__redis_count(redis);
     if (place->sent_ns == 0)
         place->sent_ns = hf__now();
-    if (redis->calls_n == 1 && !hf__timer_running(&redis->timer))
+    if (redis->calls.n == 1 && !hf__timer_running(&redis->timer))
         hf__redis_wake(
             redis, place->sent_ns +
                        hf__ms_to_ns(redis->base.host->settings->io_timeout_ms));
@@ -334,16 +312,18 @@ static void push(struct hf__redis *redis, struct hf__resp *message)
     struct hf__resp_value kind = hf__resp_next(message);
     struct hf__resp_value channel = hf__resp_next(message);
     struct hf__resp_value text;
+    struct hf__redis_call *oldest = NULL;
     struct hf__redis_call call;
 
+    if (redis->calls.n > 0)
+        oldest = hf__calls_at(&redis->calls, 0);
     if (is_either(&kind, "message", "smessage") && head.count == 3) {
         hf__resp_skip(message, &channel);
         text = hf__resp_next(message);
         if (text.type == HF__RESP_TEXT && channel.type == HF__RESP_TEXT &&
             redis->dialect->heard)
             redis->dialect->heard(redis, &channel, &text);
-    } else if (ends_call(redis, &kind, &channel) && redis->calls_n > 0 &&
-               redis->calls[redis->calls_first].pushed) {
+    } else if (ends_call(redis, &kind, &channel) && oldest && oldest->pushed) {
         (void)take_call(redis, &call);
     }
 }

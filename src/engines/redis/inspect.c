@@ -281,9 +281,8 @@ static void on_look_cut(struct hf__redis *redis,
 static void cut_page(struct hf__redis *redis, const struct hf__query *query,
                      int rc)
 {
-    for (uint32_t i = 0; i < redis->calls_n; i++) {
-        struct hf__redis_call *call =
-            &redis->calls[(redis->calls_first + i) & (redis->calls_size - 1)];
+    for (uint32_t i = 0; i < redis->calls.n; i++) {
+        struct hf__redis_call *call = hf__calls_at(&redis->calls, i);
 
         if (call->query == query && call->done == on_look) {
             call->done = on_look_cut;

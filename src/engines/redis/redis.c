@@ -58,6 +58,7 @@ static void overdue(struct hf__redis *redis, const char *what, int64_t ms)
 static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
 {
     const struct hf__settings *settings = redis->base.host->settings;
+    const struct hf__redis_call *oldest;
     int64_t due_ns;
 
     if (redis->sentinels && redis->sentinels->searching) {
@@ -76,42 +77,53 @@ static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
         overdue(redis, "no connection", settings->connect_timeout_ms);
         return HF_NEVER;
     }
-    if (redis->calls_n == 0)
+    if (redis->calls.n == 0)
         return HF_NEVER;
-    due_ns = redis->calls[redis->calls_first].sent_ns +
-             hf__ms_to_ns(settings->io_timeout_ms);
+    oldest = hf__calls_at(&redis->calls, 0);
+    due_ns = oldest->sent_ns + hf__ms_to_ns(settings->io_timeout_ms);
     if (now_ns < due_ns)
         return due_ns;
     overdue(redis, "no answer", settings->io_timeout_ms);
     return HF_NEVER;
 }
 
-/* Beat for who is first in line and whose holder's lease has ended; returns
- * when the next one is due. */
+struct watches {
+    struct hf__redis *redis;
+    int64_t now_ns;
+    int64_t next_ns; /* when the earliest of the others is due */
+    struct hf__ticket *due[HF__REDIS_BEATS];
+    size_t n;
+};
+
+static void check_watch(struct hf__ticket *ticket, void *ctx)
+{
+    struct watches *watches = ctx;
+    struct hf__redis_ticket *mine = hf__redis_ticket(watches->redis, ticket);
+
+    if (mine->watch_ns != 0 && mine->watch_ns <= watches->now_ns &&
+        watches->n < HF_COUNT_OF(watches->due)) {
+        mine->watch_ns = 0;
+        watches->due[watches->n++] = ticket;
+    } else if (mine->watch_ns != 0 && mine->watch_ns < watches->next_ns) {
+        watches->next_ns = mine->watch_ns;
+    }
+}
+
+/* Renew for the waiters that are first in line behind a lease that has ended.
+ * Returns when the next one is due. */
 static int64_t check_watches(struct hf__redis *redis, int64_t now_ns)
 {
-    struct hf__ticket *due[HF__REDIS_BEATS];
-    int64_t next_ns = HF_NEVER;
-    size_t n = 0;
+    struct watches watches;
 
-    for (size_t i = 0; i < HF__REDIS_BUCKETS; i++) {
-        struct hf__ticket *ticket = redis->tickets[i];
-
-        for (; ticket; ticket = hf__redis_ticket(redis, ticket)->next) {
-            struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-
-            if (mine->watch_ns != 0 && mine->watch_ns <= now_ns &&
-                n < HF_COUNT_OF(due)) {
-                mine->watch_ns = 0;
-                due[n++] = ticket;
-            } else if (mine->watch_ns != 0 && mine->watch_ns < next_ns) {
-                next_ns = mine->watch_ns;
-            }
-        }
-    }
-    if (n > 0 && redis->up)
-        (void)redis->dialect->renew(redis, due, n, /* err= */ NULL);
-    return next_ns;
+    watches.redis = redis;
+    watches.now_ns = now_ns;
+    watches.next_ns = HF_NEVER;
+    watches.n = 0;
+    hf__ticket_table_each(&redis->tickets, check_watch, &watches);
+    if (watches.n > 0 && redis->up)
+        (void)redis->dialect->renew(redis, watches.due, watches.n,
+                                    /* err= */ NULL);
+    return watches.next_ns;
 }
 
 /* Have there been tickets for a while? If not, when would it be. */
@@ -119,7 +131,7 @@ static int64_t check_tickets(struct hf__redis *redis, int64_t now_ns)
 {
     int64_t due_ns = redis->tickets_since_ns + HF__REDIS_WATCH_NS;
 
-    if (redis->tickets_n == 0 || redis->watching ||
+    if (redis->tickets.n == 0 || redis->watching ||
         !(redis->sentinels || redis->moved))
         return HF_NEVER;
     if (now_ns < due_ns)
@@ -269,6 +281,8 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
     struct hf__redis *redis = redis_of(engine);
     int rc;
 
+    hf__calls_init(&redis->calls, sizeof(struct hf__redis_call));
+    hf__ticket_table_init(&redis->tickets);
     redis->timer.fire = timer_fire;
     redis->stream.loop = engine->host->loop;
     redis->stream.io.fd = -1;
@@ -296,14 +310,12 @@ static int redis_connect(struct hf__engine *engine, hf_error *err)
 /* Calls that nobody will answer: their memory. */
 static void drop_calls(struct hf__redis *redis)
 {
-    for (uint32_t i = 0; i < redis->calls_n; i++)
-        hf__free(
-            redis->calls[(redis->calls_first + i) & (redis->calls_size - 1)]
-                .data);
-    redis->calls_n = 0;
+    struct hf__redis_call call;
+
+    while (hf__calls_take(&redis->calls, &call))
+        hf__free(call.data);
     hf__redis_count(redis);
-    hf__free(redis->calls);
-    redis->calls = NULL;
+    hf__calls_release(&redis->calls);
 }
 
 static void redis_close(struct hf__engine *engine, bool forked)

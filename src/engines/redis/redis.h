@@ -16,6 +16,8 @@
 #ifndef HF_REDIS_REDIS_H
 #define HF_REDIS_REDIS_H
 
+#include "engines/common/calls.h"
+#include "engines/common/ticket_table.h"
 #include "engines/engine.h"
 #include "engines/redis/resp.h"
 #include "engines/redis/scripts.h"
@@ -81,8 +83,8 @@ extern const struct hf__redis_dialect hf__redis_redisson;
 
 /* Our bytes of every ticket. */
 struct hf__redis_ticket {
-    struct hf__ticket *next; /* in redis->tickets */
-    char *record;            /* and the key behind it; NULL: not known here */
+    struct hf__ticket_entry entry; /* in redis->tickets */
+    char *record; /* and the key behind it; NULL: not known here */
     uint32_t record_len;
     uint32_t key_len;
     int64_t confirmed_ns; /* when the last answered request was sent */
@@ -103,8 +105,7 @@ struct hf__redis_ticket {
 };
 
 enum {
-    HF__REDIS_BUCKETS = 16384, /* numbers are consecutive: one in each */
-    HF__REDIS_NAMES = 65536,   /* at most */
+    HF__REDIS_NAMES = 65536, /* at most */
     HF__REDIS_BEATS = 100,
     HF__REDIS_CHANNELS = 256
 };
@@ -128,10 +129,7 @@ struct hf__redis {
     struct hf__stream stream;
     struct hf__resp_scan scan;
     bool loading[HF__REDIS_SCRIPTS]; /* SCRIPT LOAD is under way */
-    struct hf__redis_call *calls;    /* a ring */
-    uint32_t calls_size;
-    uint32_t calls_first;
-    uint32_t calls_n;
+    struct hf__calls calls;          /* of struct hf__redis_call */
     bool up;
     bool greeting;
     bool subscribed;
@@ -165,8 +163,7 @@ struct hf__redis {
     struct hf__timer timer; /* answers overdue, and watches */
 
     /* tickets.c */
-    struct hf__ticket *tickets[HF__REDIS_BUCKETS];
-    uint32_t tickets_n;
+    struct hf__ticket_table tickets; /* those that have a record */
     uint64_t hash_key[2];
     uint64_t nonces[64]; /* random numbers, taken from the end */
     uint32_t nonces_n;
@@ -214,8 +211,7 @@ int hf__redis_call_end(struct hf__redis *redis, size_t mark,
 static inline struct hf__redis_call *hf__redis_last_call(
     const struct hf__redis *redis)
 {
-    return &redis->calls[(redis->calls_first + redis->calls_n - 1) &
-                         (redis->calls_size - 1)];
+    return hf__calls_at(&redis->calls, redis->calls.n - 1);
 }
 /* Begin EVALSHA of @script with @keys keys and @arguments arguments. */
 size_t hf__redis_script_begin(struct hf__redis *redis, int script,
@@ -253,9 +249,9 @@ int hf__redis_send_subscribe(struct hf__redis *redis, bool on,
 /* Answers to come, so that somebody listens. */
 static inline void hf__redis_count(struct hf__redis *redis)
 {
-    uint32_t n = redis->calls_n;
+    uint32_t n = redis->calls.n;
 
-    redis->watching = redis->watching && redis->tickets_n > 0;
+    redis->watching = redis->watching && redis->tickets.n > 0;
     n += redis->watching;
     if (redis->under_way_sum)
         *redis->under_way_sum += n - redis->base.under_way;
@@ -351,8 +347,11 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
 int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,
                         bool known, const hf_error *err);
 /* The ticket with @id; NULL if it is not known (any more). */
-struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
-                                         uint64_t id);
+static inline struct hf__ticket *hf__redis_ticket_find(
+    const struct hf__redis *redis, uint64_t id)
+{
+    return hf__ticket_table_find(&redis->tickets, id);
+}
 /* It is at another server now, with the same record. */
 void hf__redis_ticket_move(struct hf__redis *from, struct hf__redis *to,
                            struct hf__ticket *ticket);

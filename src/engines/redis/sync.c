@@ -113,17 +113,15 @@ static void synced(struct hf__redis *redis, struct hf__ticket *ticket,
     }
 }
 
-/* The next one in @bucket that the WAIT with this mark covers. */
-static struct hf__ticket *covered(const struct hf__redis *redis, size_t bucket,
-                                  uint64_t mark)
+/* The first ticket in @bucket that the WAIT with this mark covers. */
+static struct hf__ticket *covered(const struct hf__list *bucket, uint64_t mark)
 {
-    struct hf__ticket *ticket = redis->tickets[bucket];
+    HF_LIST_EACH(bucket, link) {
+        struct hf__redis_ticket *mine =
+            HF_CONTAINER_OF(link, struct hf__redis_ticket, entry.link);
 
-    for (; ticket; ticket = hf__redis_ticket(redis, ticket)->next) {
-        uint64_t sync = hf__redis_ticket(redis, ticket)->sync;
-
-        if (sync != 0 && sync <= mark)
-            return ticket;
+        if (mine->sync != 0 && mine->sync <= mark)
+            return mine->entry.ticket;
     }
     return NULL;
 }
@@ -147,10 +145,12 @@ static void on_waited(struct hf__redis *redis,
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "%s: %lld replicas have it, sync_replicas wants %d",
                        redis->peer, (long long)value.number, wanted(redis));
-    for (size_t i = 0; i < HF__REDIS_BUCKETS; i++) {
-        struct hf__ticket *ticket = covered(redis, i, mark);
+    /* A report may end any ticket, so each search begins anew. */
+    for (size_t i = 0; i < HF__TICKET_BUCKETS; i++) {
+        const struct hf__list *bucket = &redis->tickets.buckets[i];
+        struct hf__ticket *ticket = covered(bucket, mark);
 
-        for (; ticket; ticket = covered(redis, i, mark))
+        for (; ticket; ticket = covered(bucket, mark))
             synced(redis, ticket, err.code != 0 ? &err : NULL, !reply);
     }
     if (reply && redis->sync_sent == 0 && redis->sync_last > mark)

@@ -119,12 +119,9 @@ static char *put(char *to, const char *text, size_t len)
 
 static void put_in(struct hf__redis *redis, struct hf__ticket *ticket)
 {
-    struct hf__ticket **bucket =
-        &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
-
-    hf__redis_ticket(redis, ticket)->next = *bucket;
-    *bucket = ticket;
-    if (redis->tickets_n++ == 0 && (redis->sentinels || redis->moved)) {
+    hf__ticket_table_add(&redis->tickets,
+                         &hf__redis_ticket(redis, ticket)->entry, ticket);
+    if (redis->tickets.n == 1 && (redis->sentinels || redis->moved)) {
         redis->tickets_since_ns = ticket->sent_ns;
         hf__redis_wake(redis, ticket->sent_ns + HF__REDIS_WATCH_NS);
     }
@@ -133,12 +130,8 @@ static void put_in(struct hf__redis *redis, struct hf__ticket *ticket)
 
 static void take_out(struct hf__redis *redis, struct hf__ticket *ticket)
 {
-    struct hf__ticket **at = &redis->tickets[ticket->id % HF__REDIS_BUCKETS];
-
-    while (*at != ticket)
-        at = &hf__redis_ticket(redis, *at)->next;
-    *at = hf__redis_ticket(redis, ticket)->next;
-    redis->tickets_n--;
+    hf__ticket_table_remove(&redis->tickets,
+                            &hf__redis_ticket(redis, ticket)->entry);
     hf__redis_count(redis);
 }
 
@@ -213,16 +206,6 @@ void hf__redis_record_holder(const char *record, size_t len, char *to,
 
 /* ---- the table --------------------------------------------------------- */
 
-struct hf__ticket *hf__redis_ticket_find(const struct hf__redis *redis,
-                                         uint64_t id)
-{
-    struct hf__ticket *ticket = redis->tickets[id % HF__REDIS_BUCKETS];
-
-    while (ticket && ticket->id != id)
-        ticket = hf__redis_ticket(redis, ticket)->next;
-    return ticket;
-}
-
 void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
@@ -265,12 +248,14 @@ int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,
     return 0;
 }
 
+static void forget(struct hf__ticket *ticket, void *redis)
+{
+    hf__redis_ticket_forget(redis, ticket);
+}
+
 void hf__redis_ticket_forget_all(struct hf__redis *redis)
 {
-    for (size_t i = 0; i < HF__REDIS_BUCKETS; i++) {
-        while (redis->tickets[i])
-            hf__redis_ticket_forget(redis, redis->tickets[i]);
-    }
+    hf__ticket_table_each(&redis->tickets, forget, redis);
 }
 
 /* ---- what is known of names -------------------------------------------- */
