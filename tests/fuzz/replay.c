@@ -7,15 +7,23 @@
 static void replay_file(const char *path)
 {
     static uint8_t bytes[1 << 16];
+    static uint8_t before[1 << 16]; /* the file before this one */
+    static size_t n_before;
     FILE *file = fopen(path, "rb");
+    size_t len = 0;
     size_t n;
 
     CHECK(file);
     n = fread(bytes, 1, sizeof(bytes), file);
     fclose(file);
-    /* Every prefix too: cheap, and parsers end in odd places. */
-    for (size_t len = 0; len <= n; len++)
+    /* Every prefix too: cheap, and parsers end in odd places. Those that the
+     * file before has in common with this one have been tried. */
+    while (len < n && len < n_before && bytes[len] == before[len])
+        len++;
+    for (; len <= n; len++)
         LLVMFuzzerTestOneInput(bytes, len);
+    memcpy(before, bytes, n);
+    n_before = n;
 }
 
 int main(int argc, char **argv)

@@ -152,7 +152,7 @@ static bool ask_whether_gone(struct hf__redis *redis,
     asked->to = to;
     asked->beat = call->data != NULL;
     mine = hf__redis_ticket(redis, ticket);
-    mark = hf__redis_eval_begin(redis, HF__REDIS_GONE, 0, 1);
+    mark = hf__redis_eval_begin(redis, HF__SCRIPT_NATIVE_GONE, 0, 1);
     hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
     if (hf__redis_call_end(redis, mark, &ask, /* err= */ NULL) == 0)
         return true;

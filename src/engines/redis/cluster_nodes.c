@@ -56,8 +56,6 @@ static int make_engine(struct hf__node *node, hf_error *err)
     redis->moved = moved;
     redis->asked = hf__cluster_asked;
     redis->under_way_sum = &cluster->base.under_way;
-    if (cluster->n > 0)
-        redis->lent = &cluster->nodes[0]->redis->scripts;
     return redis->base.ops->open(&redis->base, err);
 }
 
@@ -135,7 +133,7 @@ struct hf__node *hf__cluster_node(struct hf__cluster *cluster, const char *host,
 
 void hf__cluster_free_nodes(struct hf__cluster *cluster, bool forked)
 {
-    for (uint32_t i = cluster->n; i-- > 0;) /* the first one lends */
+    for (uint32_t i = 0; i < cluster->n; i++)
         free_node(cluster->nodes[i], forked);
     if (!forked)
         cluster->n = 0;

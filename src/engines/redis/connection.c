@@ -74,7 +74,7 @@ size_t hf__redis_script_begin(struct hf__redis *redis, int script,
     size_t mark = hf__redis_call_begin(redis, 3 + keys + arguments);
 
     hf__resp_literal(&redis->stream.out, "$7\r\nEVALSHA\r\n");
-    hf__resp_arg(&redis->stream.out, redis->scripts.digest[script], 40);
+    hf__resp_arg(&redis->stream.out, redis->scripts[script].digest, 40);
     hf__resp_arg_number(&redis->stream.out, keys);
     return mark;
 }
@@ -85,8 +85,8 @@ size_t hf__redis_eval_begin(struct hf__redis *redis, int script, uint32_t keys,
     size_t mark = hf__redis_call_begin(redis, 3 + keys + arguments);
 
     hf__resp_arg(&redis->stream.out, "EVAL", 4);
-    hf__resp_arg(&redis->stream.out, redis->scripts.text[script],
-                 redis->scripts.len[script]);
+    hf__resp_arg(&redis->stream.out, redis->scripts[script].text,
+                 redis->scripts[script].len);
     hf__resp_arg_number(&redis->stream.out, keys);
     return mark;
 }
@@ -121,9 +121,9 @@ static void on_loaded(struct hf__redis *redis,
     (void)call;
     if (reply)
         value = hf__resp_next(reply);
-    for (int i = 0; i < HF__REDIS_SCRIPTS; i++) {
+    for (int i = 0; i < HF__SCRIPTS; i++) {
         if (value.type != HF__RESP_TEXT ||
-            hf__resp_is(&value, redis->scripts.digest[i]))
+            hf__resp_is(&value, redis->scripts[i].digest))
             redis->loading[i] = false;
     }
 }
@@ -141,8 +141,8 @@ int hf__redis_script_load(struct hf__redis *redis, int script)
     mark = hf__redis_call_begin(redis, 3);
     hf__resp_arg_text(&redis->stream.out, "SCRIPT");
     hf__resp_arg_text(&redis->stream.out, "LOAD");
-    hf__resp_arg(&redis->stream.out, redis->scripts.text[script],
-                 redis->scripts.len[script]);
+    hf__resp_arg(&redis->stream.out, redis->scripts[script].text,
+                 redis->scripts[script].len);
     rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
     redis->loading[script] = rc == 0;
     return rc;

@@ -323,19 +323,19 @@ static int try_out(struct hf__redis *redis, struct hf__query *query,
 static int try_native(struct hf__redis *redis, struct hf__query *query)
 {
     char record[HF__RECORD_TEXTS + 32];
-    char ticket[HF__RECORD_TICKET + 1];
+    char ticket[HF__RECORD_TICKET_WIDTH + 1];
     int rc;
 
     /* No ticket of ours has the number 0. */
     (void)snprintf(record, sizeof(record),
                    "%s%012dx%05d%013d%07d%03d%013d>%016d%016d?\n0\ndoctor\n",
                    redis->identity, 0, 0, 1000, 0, 1, 0, 0, 0);
-    (void)snprintf(ticket, sizeof(ticket), "%.*s", (int)HF__RECORD_TICKET,
+    (void)snprintf(ticket, sizeof(ticket), "%.*s", (int)HF__RECORD_TICKET_WIDTH,
                    record);
-    rc = try_out(redis, query, "acquire", HF__REDIS_ACQUIRE, 3,
+    rc = try_out(redis, query, "acquire", HF__SCRIPT_NATIVE_ACQUIRE, 3,
                  (const char *[]){record, "0", "0"});
-    return rc == 0 ? try_out(redis, query, "release", HF__REDIS_LEAVE, 2,
-                             (const char *[]){ticket, record})
+    return rc == 0 ? try_out(redis, query, "release", HF__SCRIPT_NATIVE_RELEASE,
+                             2, (const char *[]){ticket, record})
                    : rc;
 }
 
@@ -353,9 +353,9 @@ static int try_redisson(struct hf__redis *redis, struct hf__query *query)
     if (rc == 0)
         rc = try_out(redis, query, "release", kind->leave_script, 2,
                      (const char *[]){owner, "0"});
-    return rc == 0
-               ? try_out(redis, query, "clean up", HF__REDISSON_FORGET, 0, NULL)
-               : rc;
+    return rc == 0 ? try_out(redis, query, "clean up",
+                             HF__SCRIPT_REDISSON_FORGET, 0, NULL)
+                   : rc;
 }
 
 static int try_locks(struct hf__redis *redis, struct hf__query *query)
@@ -364,8 +364,8 @@ static int try_locks(struct hf__redis *redis, struct hf__query *query)
         return try_native(redis, query);
     if (redis->kind)
         return try_redisson(redis, query);
-    return try_out(redis, query, "compare and delete", HF__REDIS_PLAIN_LEAVE, 1,
-                   (const char *[]){redis->identity});
+    return try_out(redis, query, "compare and delete", HF__SCRIPT_PLAIN_RELEASE,
+                   1, (const char *[]){redis->identity});
 }
 
 int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,

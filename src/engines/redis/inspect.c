@@ -154,20 +154,20 @@ static int add_exclusive(struct hf__query *query, const char *name,
                         : counter;
         return add_row(query, &row, text, gate->len);
     }
-    if (gate->len < HF__SLOW_RECORD + HF__RECORD_TEXTS ||
-        text[HF__SLOW_MODE] != 'x')
+    if (gate->len < HF__GATE_SLOW_RECORD + HF__RECORD_TEXTS ||
+        text[HF__GATE_SLOW_MODE] != 'x')
         return 0;
     row.lease_ms =
-        (int64_t)hf__redis_digits(text + HF__SLOW_UNTIL, 13) - server_ms;
-    row.token = hf__redis_digits(text + HF__SLOW_OWN, 16);
+        (int64_t)hf__redis_digits(text + HF__GATE_SLOW_TILL, 13) - server_ms;
+    row.token = hf__redis_digits(text + HF__GATE_SLOW_OWN, 16);
     if (row.token != 0)
         row.since_ms = since_token(row.token, server_ms);
     else
-        row.token = hf__redis_digits(text + HF__SLOW_LAST, 16);
+        row.token = hf__redis_digits(text + HF__GATE_SLOW_LAST, 16);
     if (row.lease_ms <= 0)
         return 0; /* over, and nobody has looked since */
-    return add_row(query, &row, text + HF__SLOW_RECORD,
-                   gate->len - HF__SLOW_RECORD);
+    return add_row(query, &row, text + HF__GATE_SLOW_RECORD,
+                   gate->len - HF__GATE_SLOW_RECORD);
 }
 
 /* One element of the answer to LOOK. */
@@ -341,7 +341,8 @@ static int send_look(struct hf__redis *redis, struct hf__query *query,
 {
     struct hf__redis_call call = {.done = on_look_part, .query = query};
     uint32_t each = redis->moved || redis->kind ? 1 : n;
-    int script = redis->kind ? HF__REDISSON_LOOK : HF__REDIS_LOOK;
+    int script =
+        redis->kind ? HF__SCRIPT_REDISSON_LOOK : HF__SCRIPT_NATIVE_LOOK;
     uint32_t asked = 0;
     uint32_t in_call = 0;
     size_t mark = 0;
@@ -456,7 +457,7 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
                         .alive = 2};
     char record[HF__RECORD_TEXTS + HF__REDIS_TEXTS];
     char copy[HF__REDIS_TEXTS];
-    size_t head = HF__RECORD_TICKET + 1;
+    size_t head = HF__RECORD_TICKET_WIDTH + 1;
     int rc = 0;
 
     if (!reply) {
@@ -475,7 +476,7 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
         size_t len =
             value.len < HF__REDIS_TEXTS - 1 ? value.len : HF__REDIS_TEXTS - 1;
 
-        if (len > head && value.text[HF__RECORD_TICKET] == ':') {
+        if (len > head && value.text[HF__RECORD_TICKET_WIDTH] == ':') {
             memset(record, '0', HF__RECORD_TEXTS);
             memcpy(record + HF__RECORD_TEXTS, value.text + head, len - head);
             hf__redis_record_read(record, HF__RECORD_TEXTS + len - head, copy,
@@ -501,7 +502,7 @@ static int plain_show(struct hf__redis *redis, struct hf__query *query,
 
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(redis, HF__REDIS_PLAIN_LOOK, 1, 0);
+    mark = hf__redis_eval_begin(redis, HF__SCRIPT_PLAIN_LOOK, 1, 0);
     add_key(redis);
     return hf__redis_call_end(redis, mark, &call, err);
 }
@@ -528,7 +529,8 @@ int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
     if (rc != 0)
         return rc;
     mark = hf__redis_eval_begin(
-        redis, redis->kind ? HF__REDISSON_LOOK : HF__REDIS_LOOK, 1, 0);
+        redis, redis->kind ? HF__SCRIPT_REDISSON_LOOK : HF__SCRIPT_NATIVE_LOOK,
+        1, 0);
     add_key(redis);
     return hf__redis_call_end(redis, mark, &call, err);
 }
@@ -543,7 +545,7 @@ static void check_own(struct hf__redis *redis, struct hf__query *query,
     struct hf__ticket *ticket = NULL;
     char number[13];
 
-    if (value->len == 1 + HF__RECORD_TICKET &&
+    if (value->len == 1 + HF__RECORD_TICKET_WIDTH &&
         memcmp(value->text + 1, redis->identity, 32) == 0) {
         memcpy(number, value->text + 33, 12);
         number[12] = '\0';
@@ -603,8 +605,10 @@ int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
     rc = hf__redis_make_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(
-        redis, redis->kind ? HF__REDISSON_CHECK : HF__REDIS_CHECK, 1, 1);
+    mark = hf__redis_eval_begin(redis,
+                                redis->kind ? HF__SCRIPT_REDISSON_CHECK
+                                            : HF__SCRIPT_NATIVE_CHECK,
+                                1, 1);
     add_key(redis);
     hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
     return hf__redis_call_end(redis, mark, &call, err);
@@ -653,9 +657,9 @@ int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
         return rc;
     if (redis->kind)
         return hf__redisson_break(redis, query, on_broken, err);
-    mark = hf__redis_eval_begin(redis,
-                                plain ? HF__REDIS_PLAIN_BREAK : HF__REDIS_BREAK,
-                                1, plain ? 1 : 2);
+    mark = hf__redis_eval_begin(
+        redis, plain ? HF__SCRIPT_PLAIN_BREAK : HF__SCRIPT_NATIVE_BREAK, 1,
+        plain ? 1 : 2);
     add_key(redis);
     if (!plain)
         hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
@@ -755,7 +759,7 @@ int hf__redis_version_commit(struct hf__engine *engine, struct hf__query *query,
     rc = version_key(redis, query, err);
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(redis, HF__REDIS_COMMIT, 1, 1);
+    mark = hf__redis_eval_begin(redis, HF__SCRIPT_VERSION_COMMIT, 1, 1);
     add_key(redis);
     hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
     return hf__redis_call_end(redis, mark, &call, err);

@@ -122,7 +122,7 @@ static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
 static int leave_script(const struct hf__redis *redis)
 {
     (void)redis;
-    return HF__REDIS_LEAVE;
+    return HF__SCRIPT_NATIVE_RELEASE;
 }
 
 static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -135,9 +135,9 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t mark;
 
     hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__REDIS_LEAVE, 1, 2);
+    mark = hf__redis_script_begin(redis, HF__SCRIPT_NATIVE_RELEASE, 1, 2);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
-    hf__resp_arg(out, mine->record, HF__RECORD_TICKET);
+    hf__resp_arg(out, mine->record, HF__RECORD_TICKET_WIDTH);
     /* A holder is known by its ticket; a waiter by the whole record. */
     hf__resp_arg(out, mine->record, mine->releasing ? 0 : mine->record_len);
     return hf__redis_call_end(redis, mark, &call, err);
@@ -199,7 +199,7 @@ static int send_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
             return rc;
     }
     hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__REDIS_ACQUIRE, 1, 3);
+    mark = hf__redis_script_begin(redis, HF__SCRIPT_NATIVE_ACQUIRE, 1, 3);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
     hf__resp_arg(out, wait ? "1" : "0", 1);
@@ -265,7 +265,7 @@ static void on_acquired(struct hf__redis *redis,
     }
     value = hf__resp_next(reply);
     if (hf__redis_is_noscript(&value)) {
-        (void)hf__redis_script_load(redis, HF__REDIS_ACQUIRE);
+        (void)hf__redis_script_load(redis, HF__SCRIPT_NATIVE_ACQUIRE);
         ask_on(redis, ticket);
     } else if (value.type != HF__RESP_LIST || value.count < 2) {
         hf__redis_refused(redis, ticket, &value);
@@ -414,7 +414,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
 static int beat_script(const struct hf__redis *redis)
 {
     (void)redis;
-    return HF__REDIS_BEAT;
+    return HF__SCRIPT_NATIVE_RENEW;
 }
 
 /* Who is in line at another server now listens there first. */
@@ -439,8 +439,8 @@ static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
     char token[16];
 
     hf__redis_put_digits(token, mine->waiting ? 0 : ticket->token, 16);
-    hf__resp_arg_begin(out, HF__RECORD_HEAD + sizeof(token));
-    hf__buf_append(out, mine->record, HF__RECORD_HEAD);
+    hf__resp_arg_begin(out, HF__RECORD_HEAD_WIDTH + sizeof(token));
+    hf__buf_append(out, mine->record, HF__RECORD_HEAD_WIDTH);
     hf__buf_append(out, token, sizeof(token));
     hf__resp_arg_end(out);
 }
@@ -459,7 +459,7 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t mark;
 
     hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__REDIS_DOWNGRADE, 1, 2);
+    mark = hf__redis_script_begin(redis, HF__SCRIPT_NATIVE_DOWNGRADE, 1, 2);
     mine->record[HF__RECORD_MODE] = 's';
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
@@ -530,7 +530,7 @@ const struct hf__redis_dialect hf__redis_native = {
     .beat_arguments = 1,
     .put_beat = put_beat,
     .beaten = beaten,
-    .downgrade_script = HF__REDIS_DOWNGRADE,
+    .downgrade_script = HF__SCRIPT_NATIVE_DOWNGRADE,
     .downgrade = downgrade,
     .key = key,
     .heard = heard,

@@ -83,7 +83,7 @@ static int open_shape(struct hf__redis *redis, hf_error *err)
 
 /* The value lies at the end of the record's head, which plain does not use:
  * ticket, colon, texts. */
-enum { VALUE_AT = HF__RECORD_TEXTS - HF__RECORD_TICKET - 1 };
+enum { VALUE_AT = HF__RECORD_TEXTS - HF__RECORD_TICKET_WIDTH - 1 };
 
 static void key(struct hf__redis *redis, const char *name, size_t len)
 {
@@ -136,7 +136,7 @@ static int know(struct hf__redis *redis, struct hf__ticket *ticket,
         put_shaped(redis, ticket->id, mine->record);
         return 0;
     }
-    memcpy(mine->record + VALUE_AT, mine->record, HF__RECORD_TICKET);
+    memcpy(mine->record + VALUE_AT, mine->record, HF__RECORD_TICKET_WIDTH);
     mine->record[HF__RECORD_TEXTS - 1] = ':';
     return 0;
 }
@@ -164,11 +164,11 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
 static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
                  const struct hf__resp_value *value)
 {
-    size_t head = HF__RECORD_TICKET + 1;
+    size_t head = HF__RECORD_TICKET_WIDTH + 1;
     char record[HF__RECORD_TEXTS + HF__REDIS_TEXTS];
     char holder[160];
     bool ours = value->len > head && value->len < HF__REDIS_TEXTS &&
-                value->text[HF__RECORD_TICKET] == ':';
+                value->text[HF__RECORD_TICKET_WIDTH] == ':';
 
     if (ours) {
         memset(record, '0', HF__RECORD_TEXTS);
@@ -253,7 +253,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 static int leave_script(const struct hf__redis *redis)
 {
     (void)redis;
-    return HF__REDIS_PLAIN_LEAVE;
+    return HF__SCRIPT_PLAIN_RELEASE;
 }
 
 static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -265,7 +265,7 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t mark;
 
     hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__REDIS_PLAIN_LEAVE, 1, 1);
+    mark = hf__redis_script_begin(redis, HF__SCRIPT_PLAIN_RELEASE, 1, 1);
     hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(&redis->stream.out, value_of(redis, mine),
                  value_len(redis, mine));
@@ -277,7 +277,7 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
 static int beat_script(const struct hf__redis *redis)
 {
     (void)redis;
-    return HF__REDIS_PLAIN_BEAT;
+    return HF__SCRIPT_PLAIN_RENEW;
 }
 
 static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)

@@ -292,10 +292,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
         rc = read_url(redis, err);
     if (rc != 0)
         return rc;
-    if (redis->lent)
-        redis->scripts = *redis->lent;
-    else if (hf__redis_scripts_init(&redis->scripts, redis->moved != NULL) != 0)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
+    redis->scripts = hf__redis_scripts[redis->moved != NULL];
     if (hf__redis_tickets_init(redis) != 0)
         return hf__fail(err, HF_EINTERNAL,
                         "the kernel gives no random numbers");
@@ -330,8 +327,6 @@ static void redis_close(struct hf__engine *engine, bool forked)
     hf__timer_stop(engine->host->loop, &redis->timer);
     drop_calls(redis);
     hf__redis_ticket_forget_all(redis);
-    if (!redis->lent)
-        hf__redis_scripts_release(&redis->scripts);
     hf__tls_context_free(redis->tls);
     redis->tls = NULL;
     hf__buf_release(&redis->scratch);

@@ -19,6 +19,7 @@
 #include "engines/common/calls.h"
 #include "engines/common/ticket_table.h"
 #include "engines/engine.h"
+#include "engines/redis/record.h"
 #include "engines/redis/resp.h"
 #include "engines/redis/scripts.h"
 #include "engines/redis/slot.h"
@@ -122,14 +123,13 @@ struct hf__redis_name {
 struct hf__redis {
     struct hf__engine base;
     const struct hf__redis_dialect *dialect;
-    struct hf__redis_scripts scripts;
-    const struct hf__redis_scripts *lent; /* by another node; NULL: our own */
+    const struct hf__redis_script *scripts; /* by HF__SCRIPT_… */
 
     /* connection.c */
     struct hf__stream stream;
     struct hf__resp_scan scan;
-    bool loading[HF__REDIS_SCRIPTS]; /* SCRIPT LOAD is under way */
-    struct hf__calls calls;          /* of struct hf__redis_call */
+    bool loading[HF__SCRIPTS]; /* SCRIPT LOAD is under way */
+    struct hf__calls calls;    /* of struct hf__redis_call */
     bool up;
     bool greeting;
     bool subscribed;

@@ -92,8 +92,6 @@ int hf__redlock_node_open(struct hf__redlock *redlock, size_t index,
     engine->up = &hf__redlock_ear;
     engine->up_owner = node;
     engine->ticket_offset = ticket_offset;
-    if (index > 0)
-        node->redis->lent = &redlock->nodes[0].redis->scripts;
     redlock->n++; /* close() gives it back, also half-opened */
     return engine->ops->open(engine, err);
 }

@@ -148,7 +148,7 @@ static void redlock_close(struct hf__engine *engine, bool forked)
 {
     struct hf__redlock *redlock = redlock_of(engine);
 
-    for (uint32_t i = redlock->n; i-- > 0;) /* the first one lends */
+    for (uint32_t i = 0; i < redlock->n; i++)
         hf__redlock_node_close(&redlock->nodes[i], forked);
     if (forked)
         return;
