@@ -113,17 +113,14 @@ static void synced(struct hf__redis *redis, struct hf__ticket *ticket,
     }
 }
 
-/* The first ticket in @bucket that the WAIT with this mark covers. */
-static struct hf__ticket *covered(const struct hf__list *bucket, uint64_t mark)
+/* Does the WAIT with this mark cover the ticket? */
+static bool covered(struct hf__ticket_entry *entry, const void *what)
 {
-    HF_LIST_EACH(bucket, link) {
-        struct hf__redis_ticket *mine =
-            HF_CONTAINER_OF(link, struct hf__redis_ticket, entry.link);
+    const struct hf__redis_ticket *mine =
+        HF_CONTAINER_OF(entry, struct hf__redis_ticket, entry);
+    const uint64_t *mark = what;
 
-        if (mine->sync != 0 && mine->sync <= mark)
-            return mine->entry.ticket;
-    }
-    return NULL;
+    return mine->sync != 0 && mine->sync <= *mark;
 }
 
 static void on_waited(struct hf__redis *redis,
@@ -131,7 +128,9 @@ static void on_waited(struct hf__redis *redis,
 {
     uint64_t mark = redis->sync_sent;
     struct hf__resp_value value = {0};
+    struct hf__ticket *ticket;
     hf_error err = {0};
+    size_t bucket = 0;
 
     (void)call;
     redis->sync_sent = 0;
@@ -145,14 +144,9 @@ static void on_waited(struct hf__redis *redis,
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "%s: %lld replicas have it, sync_replicas wants %d",
                        redis->peer, (long long)value.number, wanted(redis));
-    /* A report may end any ticket, so each search begins anew. */
-    for (size_t i = 0; i < HF__TICKET_BUCKETS; i++) {
-        const struct hf__list *bucket = &redis->tickets.buckets[i];
-        struct hf__ticket *ticket = covered(bucket, mark);
-
-        for (; ticket; ticket = covered(bucket, mark))
-            synced(redis, ticket, err.code != 0 ? &err : NULL, !reply);
-    }
+    while ((ticket = hf__ticket_table_next(&redis->tickets, &bucket, covered,
+                                           &mark)) != NULL)
+        synced(redis, ticket, err.code != 0 ? &err : NULL, !reply);
     if (reply && redis->sync_sent == 0 && redis->sync_last > mark)
         (void)send_wait(redis, /* err= */ NULL); /* or with the next one */
 }
