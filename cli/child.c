@@ -170,6 +170,8 @@ static void stop_with(struct child *child, int signo)
 
     take_tty(child);
     child->asked_to_stop = false;
+    if (child->on_stop)
+        child->on_stop(child->ctx);
     signals_stop(whole_group);
     if (we_are_foreground(child) && (whole_group || signo != SIGTSTP))
         give_tty(child);

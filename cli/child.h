@@ -22,6 +22,8 @@ struct child {
     bool stopped;       /* it stopped, we stopped, and we were continued */
     pid_t guard_pid;    /* 0: none yet */
     struct guard *guard;
+    void (*on_stop)(void *ctx); /* before we stop with it; NULL: nobody asks */
+    void *ctx;
 };
 
 /* Start @argv with @envp. 0, or CLI_NOT_FOUND, CLI_NOT_EXECUTABLE,

@@ -62,6 +62,8 @@ extern const struct verb verb_run, verb_hold, verb_test, verb_ls, verb_show,
 
 /* Read the configuration files that apply, once. 0 or an exit code, said. */
 int cli_load_config(void);
+/* Load the configuration, and refuse what cannot be meant. */
+int cli_choose_engine(void);
 /* Load the configuration and open the engine. 0 or an exit code, said. */
 int cli_open(hf_client **ret_client);
 /* Take the URL that a verb has as its argument, as if it came with -u; NULL
@@ -71,6 +73,9 @@ int cli_take_url(char *url);
 int cli_exit_code(int rc);
 /* Say what @err says, with the next step, and return the exit code. */
 int cli_fail(const hf_error *err);
+/* "-u URL --config FILE --profile NAME ", as the command line had them, for a
+ * hint; "" if it had none. A URL with a secret is "URL". */
+const char *cli_same_engine(void);
 /* Say that the command line is wrong, and return CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Write out stdout and turn a failure (a full disk) into an exit code. */

@@ -246,8 +246,9 @@ static int check(const char *path)
         rc = rc == CLI_DONE ? other : rc;
         any = true;
     }
-    if (!any && talk_wanted())
-        talk_say("there is no configuration file; everything is standard");
+    if (!any)
+        talk_say("there is no configuration file to check, neither "
+                 "~/.config/holdfast/holdfast.conf nor " CLI_MACHINE_CONFIG);
     return rc;
 }
 

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "inherit.h"
 #include "json.h"
 #include "lock.h"
 #include "options.h"
@@ -171,9 +170,7 @@ static int doctor_main(const struct verb *verb, int argc, char **argv)
     if (rc == 0)
         rc = cli_take_url(words.word[0]);
     if (rc == 0)
-        rc = cli_load_config();
-    if (rc == 0)
-        rc = inherit_check();
+        rc = cli_choose_engine();
     if (rc != 0)
         return rc;
     rc = hf_open(cli.url, cli.config, &client, &err);

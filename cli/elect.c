@@ -67,6 +67,7 @@ static void on_change(hf_hold *hold, int state, void *ctx)
 {
     struct candidacy *candidacy = ctx;
 
+    talk_jeopardy(hold, state);
     if (state != HF_HELD || hf_check(hold) == HF_LOST)
         return;
     /* HELD also follows JEOPARDY; a term has one token. */

@@ -2,7 +2,7 @@
 /*
  * engines.c - holdfast engines: what is built in, and what it promises.
  *
- * Nothing is loaded for it: the library's registry knows names, schemes and
+ * Nothing is loaded for the whole list: the library's registry knows names, schemes and
  * capabilities without the engines' own libraries.
  */
 #include <stdio.h>
@@ -14,12 +14,13 @@
 #include "text.h"
 
 static const char help[] =
-    "Usage: holdfast engines [--json]\n"
+    "Usage: holdfast engines [--json] [-u URL]\n"
     "The engines of this build: URL schemes, dialects, and what each "
     "promises.\n"
     "A promise can be demanded: holdfast run NAME --require fenced,fifo -- "
     "CMD\n"
-    "\n  --json    one object per line: engine, schemes, dialects, capabilities"
+    "\n  -u URL    what this one promises, in its dialect and mode\n"
+    "  --json    one object per line: engine, schemes, dialects, capabilities"
     "\n";
 
 static const struct option *const tables[] = {NULL};
@@ -69,6 +70,27 @@ static int add_row(const hf_engine_info *engine, void *ctx)
     return 0;
 }
 
+/* What the engine of @client promises, in its dialect and mode. */
+static int print_one(hf_client *client)
+{
+    struct json json = {.to = stdout};
+    char capabilities[512];
+
+    name_capabilities(hf_capabilities(client), capabilities,
+                      sizeof(capabilities));
+    if (!cli.json) {
+        printf("%s promises: %s\n", text_safe(hf_client_url(client)),
+               capabilities);
+        return CLI_DONE;
+    }
+    json_open(&json, NULL, '{');
+    json_text(&json, "engine", hf_engine_name(client));
+    json_text(&json, "url", hf_client_url(client));
+    json_words(&json, "capabilities", capabilities);
+    json_end(&json);
+    return CLI_DONE;
+}
+
 static int engines_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 0};
@@ -77,6 +99,15 @@ static int engines_main(const struct verb *verb, int argc, char **argv)
 
     if (rc != 0)
         return rc;
+    if (cli.url || cli.config_path || cli.profile) {
+        hf_client *client = NULL;
+
+        rc = cli_open(&client);
+        if (rc == 0)
+            rc = print_one(client);
+        hf_close(client);
+        return rc;
+    }
     if (cli.json)
         return hf_engines(print_json, NULL) == 0 ? CLI_DONE : CLI_INTERNAL;
     table_add(&table, "ENGINE");

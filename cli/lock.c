@@ -5,7 +5,8 @@
  * The wait sits inside the library (hf_request_wait), which is where the engine
  * can wake us soonest. A signal handler cancels the request, so TERM, HUP and
  * Ctrl-C end the wait at once and leave nothing on the engine. On a terminal we
- * come back after 0.3 s, and then every second, to say who holds the lock.
+ * come back after 0.3 s, and then every second, to say who holds the lock; off a
+ * terminal after 5 s, and then every minute.
  *
  * Failure: the cancel may meet the grant. Then we hold the lock for a moment,
  * and give it back before we leave.
@@ -25,6 +26,7 @@
 #include "text.h"
 
 enum { FIRST_LOOK_MS = 300, NEXT_LOOK_MS = 1000, CONNECT_MS = 5000 };
+enum { FIRST_LINE_MS = 5000, NEXT_LINE_MS = 60000 }; /* off a terminal */
 
 struct lock lock = {.wait_ms = LOCK_UNSET,
                     .slots = LOCK_UNSET,
@@ -37,10 +39,13 @@ static int set_require(const char *value)
 
 const struct option lock_options[] = {
     {'n', "nonblock", OPTION_FLAG, &lock.nonblock, NULL, NULL},
+    {0, "nb", OPTION_FLAG, &lock.nonblock, NULL, NULL},
     {'w', "wait", OPTION_DURATION, &lock.wait_ms, NULL, "DUR"},
+    {0, "timeout", OPTION_DURATION, &lock.wait_ms, NULL, "DUR"},
     {'E', "conflict-exit-code", OPTION_NUMBER, &lock.conflict_code, NULL, "N"},
     {'s', "shared", OPTION_FLAG, &lock.shared, NULL, NULL},
     {'x', "exclusive", OPTION_FLAG, &lock.exclusive, NULL, NULL},
+    {'e', "ex", OPTION_FLAG, &lock.exclusive, NULL, NULL},
     {0, "slots", OPTION_NUMBER, &lock.slots, NULL, "N"},
     {0, "ttl", OPTION_DURATION, &lock.ttl_ms, NULL, "DUR"},
     {0, "max-hold", OPTION_DURATION, &lock.max_hold_ms, NULL, "DUR"},
@@ -146,15 +151,20 @@ int lock_prepare(hf_opts *opts)
 static int wait_for(hf_client *client, hf_request *request, hf_hold **ret_hold,
                     hf_error *err)
 {
-    int64_t slice = talk_wanted() ? FIRST_LOOK_MS : HF_FOREVER;
+    int64_t slice = talk_wanted() ? FIRST_LOOK_MS
+                    : cli.quiet   ? HF_FOREVER
+                                  : FIRST_LINE_MS;
 
     for (;;) {
         int rc = hf_request_wait(request, slice, ret_hold, err);
 
         if (rc != HF_ETIMEOUT || !hf_request_pending(request))
             return rc;
-        talk_waiting(client, lock.name, lock.owner);
-        slice = NEXT_LOOK_MS;
+        if (talk_wanted())
+            talk_waiting(client, lock.name, lock.owner);
+        else
+            talk_still_waiting(client, lock.name, lock.owner);
+        slice = talk_wanted() ? NEXT_LOOK_MS : NEXT_LINE_MS;
     }
 }
 

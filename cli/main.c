@@ -61,22 +61,48 @@ int cli_exit_code(int rc)
     }
 }
 
-/* What to do next, where the library's own text does not say it. */
-static const char *next_step(int code)
+const char *cli_same_engine(void)
 {
+    static char text[2048];
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (cli.url)
+        used =
+            (size_t)snprintf(text, sizeof(text), "-u %s ",
+                             secret_has(cli.url) ? "URL" : text_shell(cli.url));
+    if (cli.config_path && used < sizeof(text))
+        used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                 "--config %s ", text_shell(cli.config_path));
+    if (cli.profile && used < sizeof(text))
+        snprintf(text + used, sizeof(text) - used, "--profile %s ",
+                 text_shell(cli.profile));
+    return text;
+}
+
+/* What to do next, where the library's own text does not say it; and the verb
+ * that helps. */
+static const char *next_step(int code, const char **ret_verb)
+{
+    *ret_verb = NULL;
     switch (code) {
     case HF_EUNAVAILABLE:
-        return "check the URL and the server, then: holdfast doctor";
+        *ret_verb = "doctor";
+        return "check the URL and the server, then:";
     case HF_EAUTH:
-        return "check user and password_file, then: holdfast doctor";
+        *ret_verb = "doctor";
+        return "check user and password_file, then:";
     case HF_ECONFIG:
-        return "see: holdfast config show";
+        *ret_verb = "config show";
+        return "see:";
     case HF_EUNSUPPORTED:
-        return "see what each engine can do: holdfast engines";
+        *ret_verb = "engines";
+        return "see what this engine can do:";
     case HF_EUNKNOWN:
         return "try again; what was asked is being taken back";
     case HF_ENOSPACE:
-        return "release locks, or give the engine more room: holdfast doctor";
+        *ret_verb = "doctor";
+        return "release locks, or give the engine more room:";
     case HF_EINVAL:
         return "see: man holdfast";
     case HF_EINTERNAL:
@@ -88,10 +114,13 @@ static const char *next_step(int code)
 
 int cli_fail(const hf_error *err)
 {
-    const char *next = next_step(err->code);
+    const char *verb;
+    const char *next = next_step(err->code, &verb);
 
     fprintf(stderr, "holdfast: %s\n", text_safe(err->text));
-    if (next && !cli.quiet)
+    if (next && !cli.quiet && verb)
+        fprintf(stderr, "  %s holdfast %s%s\n", next, cli_same_engine(), verb);
+    else if (next && !cli.quiet)
         fprintf(stderr, "  %s\n", next);
     return cli_exit_code(err->code);
 }
@@ -294,13 +323,32 @@ int cli_take_url(char *url)
     return cli.url ? 0 : CLI_INTERNAL;
 }
 
-int cli_open(hf_client **ret_client)
+/* What a Java program has. */
+static int refuse_jdbc(void)
 {
-    hf_error err = {0};
+    const char *url = cli.url ? cli.url : variable("HOLDFAST_URL");
+
+    if (!url || strncmp(url, "jdbc:", 5) != 0)
+        return 0;
+    fprintf(stderr, "holdfast: %s is a URL of Java; drop \"jdbc:\"\n",
+            text_safe(secret_shown(url + 5)));
+    return CLI_CONFIG;
+}
+
+int cli_choose_engine(void)
+{
     int rc = cli_load_config();
 
     if (rc == 0)
         rc = inherit_check();
+    return rc == 0 ? refuse_jdbc() : rc;
+}
+
+int cli_open(hf_client **ret_client)
+{
+    hf_error err = {0};
+    int rc = cli_choose_engine();
+
     if (rc != 0)
         return rc;
     if (!cli.quiet)
@@ -405,7 +453,7 @@ int main(int argc, char **argv)
     int used = 0;
     int rc = options_parse_globals(argc - 1, argv + 1, &used);
 
-    if (rc < 0 && argv[1] && strcmp(argv[1], "--version") != 0)
+    if (rc == OPTIONS_HELP)
         print_help(stdout);
     if (rc != 0)
         return rc < 0 ? cli_finish(CLI_DONE) : rc;

@@ -240,7 +240,7 @@ static int apply(const struct verb *verb, const struct option *option,
     case OPTION_HELP:
         if (verb)
             fputs(verb->help, stdout);
-        return -1;
+        return OPTIONS_HELP;
     }
     return CLI_INTERNAL;
 }
@@ -374,9 +374,9 @@ int options_parse_globals(int argc, char **argv, int *ret_used)
     for (; i < argc && is_option(argv[i]); i++) {
         int rc;
 
-        if (strcmp(argv[i], "--version") == 0) {
+        if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
             printf("holdfast %s\n", hf_library_version());
-            return -1;
+            return OPTIONS_VERSION;
         }
         rc = take_option(NULL, only_global, argc, argv, &i);
         if (rc != 0)

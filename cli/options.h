@@ -44,8 +44,11 @@ struct words {
 
 extern const struct option options_global[];
 
-/* Parse everything behind the verb. 0; -1 when help was printed; or an exit
- * code, said. */
+/* Below zero: there is nothing left to do. */
+enum { OPTIONS_HELP = -1, OPTIONS_VERSION = -2 };
+
+/* Parse everything behind the verb. 0; OPTIONS_HELP, which is printed; or an
+ * exit code, said. */
 int options_parse(const struct verb *verb, int argc, char **argv,
                   struct words *words);
 /* Parse what stands before the verb; *ret_used is how many arguments. */

@@ -46,7 +46,7 @@ static const char help[] =
     "      --note TEXT       shown to whoever asks who holds it\n"
     "      --require CAP,... refuse an engine without: fenced, distributed, "
     "...\n"
-    "      --report FILE     how it went, as JSON\n"
+    "      --report FILE     how it went, as JSON; - for stdout\n"
     "  -u URL, --config FILE, --profile NAME, -o KEY=VALUE, -q, -v\n\n"
     "Exit: CMD's own, 128+n if signal n ended it; 75 busy; 79 lock lost;\n"
     "  69 engine unreachable; 77 refused; 64 usage; 78 configuration;\n"
@@ -56,12 +56,14 @@ static const char help[] =
 static struct {
     bool skip_ok;
     int64_t hold_at_least_ms;
+    bool no_fork; /* flock's: we stay all the same, to renew the lease */
     const char *shell;
     const char *report;
 } options;
 
 static const struct option run_options[] = {
     {'c', "command", OPTION_TEXT, &options.shell, NULL, "STRING"},
+    {'F', "no-fork", OPTION_FLAG, &options.no_fork, NULL, NULL},
     {0, "skip-ok", OPTION_FLAG, &options.skip_ok, NULL, NULL},
     {0, "hold-at-least", OPTION_DURATION, &options.hold_at_least_ms, NULL,
      "DUR"},
@@ -87,7 +89,10 @@ static int open_report(struct report *report)
     report->asked = lock_now_ms();
     if (!options.report)
         return 0;
-    report->file = fopen(options.report, "we");
+    if (strcmp(options.report, "-") == 0)
+        report->file = stdout;
+    else
+        report->file = fopen(options.report, "we");
     if (report->file)
         return 0;
     fprintf(stderr, "holdfast: cannot write the report to %s: %s\n",
@@ -135,7 +140,7 @@ static int write_report(struct report *report, int code)
     json_number(&json, "exit_code", code);
     json_number(&json, "signal", report->signo);
     json_end(&json);
-    if (fclose(report->file) != 0)
+    if (report->file != stdout && fclose(report->file) != 0)
         fprintf(stderr, "holdfast: cannot write the report to %s: %s\n",
                 text_safe(options.report), strerror(errno));
     return code;
@@ -181,15 +186,17 @@ static int let_go(struct watch *watch, int code)
 }
 
 /* The important line comes last: what to do about it. */
-static void advise(enum watch_outcome outcome)
+static void advise(const hf_client *client, enum watch_outcome outcome)
 {
     if (cli.quiet || outcome == WATCH_DONE)
         return;
-    if (outcome == WATCH_LOST)
+    if (outcome == WATCH_LOST && hf_capabilities(client) & HF_CAP_LIST)
         fprintf(stderr,
                 "  look at what the command left half done, then: "
-                "holdfast show %s\n",
-                text_shell(lock.name));
+                "holdfast %sshow %s\n",
+                cli_same_engine(), text_shell(lock.name));
+    else if (outcome == WATCH_LOST)
+        fprintf(stderr, "  look at what the command left half done\n");
     else
         fprintf(stderr, "  raise --max-hold, or find out why the command "
                         "takes so long\n");
@@ -223,7 +230,7 @@ static int run_under(struct watch *watch, char **argv, struct report *report)
     if (watch->outcome == WATCH_DONE)
         hold_on(watch);
     code = let_go(watch, watch_exit_code(watch));
-    advise(watch->outcome);
+    advise(watch->client, watch->outcome);
     task_echo_interrupt(watch);
     report->outcome = outcome_name(watch->outcome);
     report->signo =
@@ -231,13 +238,12 @@ static int run_under(struct watch *watch, char **argv, struct report *report)
     return code;
 }
 
-/* The events themselves are of no interest: hf_event_fd() wakes us, and then
- * we look at the hold. */
+/* hf_event_fd() wakes us, and then we look at the hold; people want to know
+ * sooner. */
 static void on_event(hf_hold *hold, int state, void *ctx)
 {
-    (void)hold;
-    (void)state;
     (void)ctx;
+    talk_jeopardy(hold, state);
 }
 
 static void say_granted(const struct report *report)

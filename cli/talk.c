@@ -5,7 +5,7 @@
  * The question that a busy lock always raises is: who has it, since when, why,
  * and how long will it take? We ask the engine and answer in one line. On a
  * terminal the line is redrawn in place and wiped when the wait is over; off a
- * terminal there is no line at all.
+ * terminal a long wait is a line now and then.
  *
  * Failure: where the engine cannot list, or does not answer, we say less. The
  * talk never changes the outcome.
@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "secret.h"
 #include "text.h"
 
 /* What hf_show() told about one name. */
@@ -196,6 +195,16 @@ void talk_waiting(hf_client *client, const char *name, const char *owner)
     line_drawn = true;
 }
 
+void talk_still_waiting(hf_client *client, const char *name, const char *owner)
+{
+    struct picture picture = {0};
+    char line[1024] = "";
+
+    if (take_picture(client, name, owner, &picture))
+        describe(&picture, line, sizeof(line));
+    talk_say("waiting for \"%s\"%s", text_safe(name), line);
+}
+
 void talk_clear(void)
 {
     if (line_drawn && can_redraw())
@@ -203,24 +212,20 @@ void talk_clear(void)
     line_drawn = false;
 }
 
-static const char *url_option(void)
-{
-    static char option[512];
-
-    if (cli.url && !*option && !secret_has(cli.url))
-        snprintf(option, sizeof(option), "-u %s ", text_shell(cli.url));
-    return option;
-}
-
-static void suggest(const char *name, const struct picture *picture)
+/* What this engine can do about it. */
+static void suggest(const hf_client *client, const char *name,
+                    const struct picture *picture)
 {
     const char *word = text_shell(name);
+    uint64_t can = hf_capabilities(client);
 
-    fprintf(stderr, "  look:  holdfast %sshow %s\n", url_option(), word);
+    if (can & HF_CAP_LIST)
+        fprintf(stderr, "  look:  holdfast %sshow %s\n", cli_same_engine(),
+                word);
     fprintf(stderr, "  wait:  add -w 10m, or leave out -n and -w\n");
-    if (picture->token > 0)
+    if (picture->token > 0 && can & HF_CAP_BREAK)
         fprintf(stderr, "  break: holdfast %sbreak %s --token %" PRIu64 "\n",
-                url_option(), word, picture->token);
+                cli_same_engine(), word, picture->token);
 }
 
 void talk_busy(hf_client *client, const char *name, int rc, const hf_error *err)
@@ -230,7 +235,7 @@ void talk_busy(hf_client *client, const char *name, int rc, const hf_error *err)
 
     if (!take_picture(client, name, NULL, &picture) || picture.holders == 0) {
         fprintf(stderr, "holdfast: %s\n", text_safe(err->text));
-        suggest(name, &picture);
+        suggest(client, name, &picture);
         return;
     }
     fprintf(stderr, "holdfast: %s\"%s\" is held by %s",
@@ -250,7 +255,7 @@ void talk_busy(hf_client *client, const char *name, int rc, const hf_error *err)
     fputc('\n', stderr);
     if (*picture.note)
         fprintf(stderr, "  note:  %s\n", text_safe(picture.note));
-    suggest(name, &picture);
+    suggest(client, name, &picture);
 }
 
 void talk_say(const char *format, ...)
@@ -265,4 +270,21 @@ void talk_say(const char *format, ...)
     va_end(args);
     talk_clear();
     fprintf(stderr, "holdfast: %s\n", text);
+}
+
+void talk_jeopardy(const hf_hold *hold, int state)
+{
+    static bool told;
+    char age[TEXT_AGE];
+
+    if (state == HF_JEOPARDY) {
+        told = true;
+        talk_say("\"%s\" is in jeopardy: the engine does not answer, and the "
+                 "lease is good for %s more",
+                 text_safe(hf_hold_name(hold)),
+                 text_age(hf_remaining_ms(hold), age));
+    } else if (state == HF_HELD && told) {
+        told = false;
+        talk_say("\"%s\" is safe again", text_safe(hf_hold_name(hold)));
+    }
 }

@@ -12,6 +12,10 @@
 bool talk_wanted(void);
 /* One line, redrawn each time: who holds @name, and our place in the queue. */
 void talk_waiting(hf_client *client, const char *name, const char *owner);
+/* The same for a log: a line of its own, unless -q. */
+void talk_still_waiting(hf_client *client, const char *name, const char *owner);
+/* The engine has been silent, or answers again; for events of a hold. */
+void talk_jeopardy(const hf_hold *hold, int state);
 /* Wipe that line, if there is one. */
 void talk_clear(void);
 /* Why we did not get @name, and what to try next. */

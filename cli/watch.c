@@ -276,8 +276,23 @@ static void plan(struct watch *watch)
         watch->kill_after_ms = ttl_ms / 3 - watch->reserve_ms;
 }
 
+/* While we are stopped nobody renews. */
+static void say_stopped(void *ctx)
+{
+    const struct watch *watch = ctx;
+    int64_t left = left_ms(watch);
+    char age[TEXT_AGE];
+
+    if (left >= 0)
+        talk_say("stopped: the lock \"%s\" is lost in %s unless the command "
+                 "goes on",
+                 text_safe(hf_hold_name(watch->hold)), text_age(left, age));
+}
+
 void watch_child(struct watch *watch)
 {
+    watch->child.on_stop = say_stopped;
+    watch->child.ctx = watch;
     watch->outcome = WATCH_DONE;
     watch->stage = RUNNING;
     watch->told = false;

@@ -31,6 +31,15 @@ install(
     EXPORT holdfast
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+# A program that links the archive should not have to optimise all of it.
+if(holdfast_lto AND CMAKE_OBJCOPY)
+    install(
+        CODE "execute_process(
+            COMMAND \"${CMAKE_OBJCOPY}\" --wildcard -R .gnu.lto_*
+                    -R .gnu.debuglto_* -N __gnu_lto_v1
+                    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libholdfast.a\"
+            COMMAND_ERROR_IS_FATAL ANY)")
+endif()
 install(
     EXPORT holdfast
     NAMESPACE holdfast::

@@ -5,6 +5,8 @@
  *
  * drive=app makes the descriptor carry everything: connections, timers and
  * finished requests. In return the program must dispatch, or leases end.
+ * release=post lets hf_release() return at once: the loop would stand still
+ * while it waits for the engine's answer.
  */
 #include <holdfast.h>
 #include <poll.h>
@@ -57,6 +59,7 @@ int main(void)
     hf_error err;
 
     if (!config || hf_config_set(config, "drive", "app", &err) != 0 ||
+        hf_config_set(config, "release", "post", &err) != 0 ||
         hf_open(NULL, config, &client, &err) != 0) {
         fprintf(stderr, "event_loop: cannot open\n");
         hf_config_free(config);

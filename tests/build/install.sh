@@ -17,6 +17,11 @@ pc=$(find "$dir/prefix" -name holdfast.pc)
 libdir=$(dirname "$(dirname "$pc")")
 test -e "$libdir/libholdfast.so.0"
 test -e "$libdir/libholdfast.a"
+# Nobody who links it waits for an optimisation across its files.
+if objdump -h "$libdir/libholdfast.a" | grep -q '\.gnu\.lto_'; then
+    echo "libholdfast.a is installed with LTO sections"
+    exit 1
+fi
 test -e "$dir/prefix/include/holdfast.h"
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 example=$source/examples/report.c

@@ -149,9 +149,10 @@ TEST(completion, in_bash_offers_verbs_options_and_names)
         "printf '<%s>' \"${COMPREPLY[@]}\"; echo; }; "
         "try ru; try run --no; try show on; try show 'one\\ '; try show x");
     ASSERT_EQ(command_wait(shell), 0);
-    ASSERT_STREQ(command_out(shell), "<run>\n<--nonblock><--note><--no-color>\n"
-                                     "<one\\ \\*\\ two>\n<one\\ \\*\\ two>\n"
-                                     "<>\n");
+    ASSERT_STREQ(command_out(shell),
+                 "<run>\n<--no-fork><--nonblock><--note><--no-color>\n"
+                 "<one\\ \\*\\ two>\n<one\\ \\*\\ two>\n"
+                 "<>\n");
     command_close_input(run);
     ASSERT_EQ(command_wait(run), 0);
 }

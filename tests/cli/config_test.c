@@ -311,3 +311,41 @@ TEST(bench, prints_the_figures_that_are_promised)
     FINISH(64, "bench", "--scenario", "nothing");
     FINISH(78, "bench", "--scenario", "handover", "local:///proc/nowhere");
 }
+
+TEST(config, check_without_a_file_says_so)
+{
+    struct command *check = FINISH(0, "config", "check");
+
+    ASSERT_HAS(command_err(check), "no configuration file to check");
+}
+
+TEST(config, url_of_java_is_told_to_drop_jdbc)
+{
+    struct command *run = FINISH(78, "run", "x", "-u",
+                                 "jdbc:mysql://me:hunter2@db/x", "--", "true");
+
+    ASSERT_HAS(command_err(run), "drop \"jdbc:\"");
+    ASSERT_NULL(strstr(command_err(run), "hunter2"));
+}
+
+TEST(config, engines_tells_what_one_url_promises)
+{
+    char url[512];
+    struct command *engines;
+
+    snprintf(url, sizeof(url), "%s?lease=process", command_url());
+    engines = FINISH(0, "engines", "--json", "-u", url);
+    ASSERT_HAS(command_out(engines), "{\"engine\":\"local\",\"url\":");
+    ASSERT_NULL(strstr(command_out(engines), "\"leased\""));
+    engines = FINISH(0, "engines", "-u", command_url());
+    ASSERT_HAS(command_out(engines), " leased");
+}
+
+TEST(config, version_is_told)
+{
+    struct command *version = FINISH(0, "--version");
+
+    ASSERT_EQ(strncmp(command_out(version), "holdfast 0.", 11), 0);
+    version = FINISH(0, "-q", "-V");
+    ASSERT_EQ(strncmp(command_out(version), "holdfast 0.", 11), 0);
+}

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "test.h"
@@ -41,6 +43,49 @@ static const char *extract(const char *page)
     free(code);
     free(text);
     return path;
+}
+
+/* The lines of the crontabs in cron.md; each job is one line. */
+TEST(guide, crontabs_run)
+{
+    char *text = strdup(file_text(HOLDFAST_SOURCE "/docs/guide/cron.md"));
+    bool inside = false;
+    int jobs = 0;
+
+    ASSERT_NOT_NULL(text);
+    command_variable("PATH", command_dir());
+    file_write(command_path("sync-files"), "#!/bin/sh\necho ran\n");
+    file_write(command_path("nightly"), "#!/bin/sh\necho ran\n");
+    ASSERT_EQ(chmod(command_path("sync-files"), 0700), 0);
+    ASSERT_EQ(chmod(command_path("nightly"), 0700), 0);
+    ASSERT_EQ(symlink(HOLDFAST_COMMAND, command_path("holdfast")), 0);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char job[1024] = "";
+        int at = 0;
+
+        if (strncmp(line, "```", 3) == 0)
+            inside = strcmp(line, "```crontab") == 0;
+        if (!inside || strncmp(line, "```", 3) == 0 ||
+            strncmp(line, "PATH=", 5) == 0)
+            continue;
+        /* Five fields, then the job, on one line. */
+        ASSERT_EQ(sscanf(line, "%*s %*s %*s %*s %*s %n", &at), 0);
+        ASSERT_TRUE(at > 0 && line[strlen(line) - 1] != '\\');
+        snprintf(job, sizeof(job), "%s", line + at);
+        char *server = strstr(job, "-u redis://lock.example/0 ");
+        if (server)
+            memset(server, ' ', strlen("-u redis://lock.example/0 "));
+        char *least = strstr(job, "40s");
+        if (least)
+            memcpy(least, ".1s", 3);
+
+        struct command *shell = PROGRAM("/bin/sh", "-c", job);
+        ASSERT_EQ(command_wait(shell), 0);
+        ASSERT_STREQ(command_out(shell), "ran\n");
+        jobs++;
+    }
+    ASSERT_EQ(jobs, 2);
+    free(text);
 }
 
 TEST(guide, examples_are_shell)

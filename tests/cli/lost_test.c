@@ -242,3 +242,16 @@ TEST(lost, unreachable_is_not_busy)
     ASSERT_NULL(strstr(command_err(run), "held by"));
     FINISH(77, "-u", faulty("acquire:fail=EAUTH"), "run", "x", "--", "true");
 }
+
+TEST(lost, jeopardy_is_told_before)
+{
+    struct command *run =
+        COMMAND("-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "3s",
+                "--kill-after", "200ms", "--", "sh", "-c", "sleep 100");
+
+    command_expect_err(run, "\"x\" is in jeopardy: ");
+    command_expect_err(run, "about to lose");
+    ASSERT_EQ(command_wait(run), 79);
+    /* The hint is about the same engine. */
+    ASSERT_HAS(command_err(run), "then: holdfast -u 'fault+local:");
+}

@@ -499,3 +499,65 @@ TEST(run, says_what_to_do_next)
     run = FINISH(78, "run", "x", "-o", "tttl=5s", "--", "true");
     ASSERT_HAS(command_err(run), "did you mean ttl?");
 }
+
+TEST(run, tells_of_a_long_wait_off_a_terminal)
+{
+    struct command *hold = COMMAND("hold", "x", "--note", "a long one");
+    struct command *quiet;
+    struct command *run;
+
+    command_expect(hold, "held");
+    quiet = COMMAND("-q", "run", "x", "--", "true");
+    run = COMMAND("run", "x", "--", "true");
+    command_expect_err(run, "waiting for \"x\", held by ");
+    command_expect_err(run, "a long one");
+    command_close_input(hold);
+    ASSERT_EQ(command_wait(run), 0);
+    ASSERT_EQ(command_wait(quiet), 0);
+    ASSERT_STREQ(command_err(quiet), "");
+}
+
+TEST(run, hints_are_about_the_same_engine)
+{
+    char text[700];
+    char path[512];
+    struct command *hold;
+    struct command *run;
+
+    snprintf(path, sizeof(path), "%s", command_path("my.conf"));
+    snprintf(text, sizeof(text), "[prod]\nurl = %s\n", command_url());
+    file_write(path, text);
+    hold = COMMAND("hold", "x");
+    command_expect(hold, "held");
+    command_variable("HOLDFAST_URL", NULL);
+    run = FINISH(75, "run", "-n", "x", "--config", path, "--profile", "prod",
+                 "--", "true");
+    snprintf(text, sizeof(text), "holdfast --config %s --profile prod show x\n",
+             path);
+    ASSERT_HAS(command_err(run), text);
+    run = FINISH(78, "run", "x", "-u", "local:///no/such", "--", "true");
+    ASSERT_HAS(command_err(run), "holdfast -u local:///no/such config show");
+    command_close_input(hold);
+    ASSERT_EQ(command_wait(hold), 0);
+}
+
+TEST(run, takes_the_letters_of_flock)
+{
+    struct command *hold = COMMAND("hold", "x");
+
+    command_expect(hold, "held");
+    FINISH(75, "run", "-e", "--nb", "x", "--", "true");
+    FINISH(75, "run", "-e", "--timeout", "0.1", "x", "--", "true");
+    FINISH(0, "run", "-F", "y", "--", "true");
+    command_close_input(hold);
+    ASSERT_EQ(command_wait(hold), 0);
+}
+
+TEST(run, reports_to_its_output)
+{
+    struct command *run =
+        FINISH(3, "run", "x", "--report", "-", "--", "sh", "-c", "exit 3");
+
+    ASSERT_HAS(command_out(run), "{\"outcome\":\"done\"");
+    ASSERT_HAS(command_out(run), "\"exit_code\":3");
+}

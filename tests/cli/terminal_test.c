@@ -101,6 +101,7 @@ TEST(terminal, ctrl_z_stops_and_fg_continues)
          "$H run x -- sh -c 'echo in''side; read a; echo got $a; exit 3'");
     command_expect(bash, "inside");
     command_type(bash, CTRL_Z);
+    command_expect(bash, "stopped: the lock \"x\" is lost in ");
     command_expect(bash, "Stopped");
     command_expect(bash, "ready> ");
     FINISH(75, "test", "x");
