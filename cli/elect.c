@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "json.h"
 #include "lock.h"
+#include "notify.h"
 #include "signals.h"
 #include "talk.h"
 #include "task.h"
@@ -83,8 +84,14 @@ static bool campaign(struct candidacy *candidacy)
 {
     int64_t look_ms = talk_wanted() ? FIRST_LOOK_MS : -1;
 
+    notify_say("STATUS=campaigning for \"%s\"", text_safe(lock.name));
     while (!candidacy->elected) {
-        if (signals_wait(candidacy->event_fd, look_ms))
+        int64_t alive_ms = notify_alive();
+        int64_t wait_ms = look_ms > 0 && (alive_ms < 0 || look_ms < alive_ms)
+                              ? look_ms
+                              : alive_ms;
+
+        if (signals_wait(candidacy->event_fd, wait_ms))
             (void)hf_dispatch(candidacy->client); /* tells on_change() */
         else if (look_ms > 0 && signals_first() == 0)
             talk_waiting(candidacy->client, lock.name, lock.owner);
@@ -110,6 +117,7 @@ static bool lead(struct candidacy *candidacy, char **argv, int *ret_code)
     if (talk_wanted())
         talk_say("leading \"%s\", term %" PRIu64, text_safe(lock.name),
                  hf_token(watch.hold));
+    notify_ready(lock.name);
     *ret_code = task_start(&watch, argv);
     if (*ret_code == 0) {
         watch_child(&watch);
@@ -140,6 +148,7 @@ static int stand(hf_client *client, hf_opts *opts, char **argv)
         }
     } while (lead(&candidacy, argv, &code));
 
+    notify_say("STOPPING=1");
     signals_leave();
     rc = hf_elect_stop(candidacy.election, &err);
     if (rc != 0 && rc != HF_ELOST)

@@ -19,6 +19,7 @@
 #include "cli.h"
 #include "json.h"
 #include "lock.h"
+#include "notify.h"
 #include "signals.h"
 #include "talk.h"
 #include "text.h"
@@ -34,13 +35,19 @@ static const char help[] =
     "  -E, --conflict-exit-code N             instead of 75\n"
     "      --ttl DUR        the lease; renewed while we hold it (30s)\n"
     "      --max-hold DUR   no longer than this; then it is lost\n"
+    "      --until-signal   do not read stdin; hold until TERM, for systemd\n"
     "      --note TEXT      shown to whoever asks who holds it\n"
     "      --require CAP,.. refuse an engine without\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE, -q, -v\n\n"
     "Exit: 0 released; 75 busy; 79 lost; 69 engine unreachable; 77 refused;\n"
     "  64 usage; 78 configuration; 130/143 interrupted while waiting\n";
 
-static const struct option *const tables[] = {lock_options, NULL};
+static bool until_signal;
+static const struct option hold_options[] = {
+    {0, "until-signal", OPTION_FLAG, &until_signal, NULL, NULL},
+    {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
+};
+static const struct option *const tables[] = {hold_options, lock_options, NULL};
 
 static void tell(const hf_hold *hold, const char *event)
 {
@@ -76,13 +83,26 @@ static bool input_ended(void)
     return n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 }
 
+/* When the hold, or a watchdog, wants to be looked after; -1: never. */
+static int64_t next_look(const hf_hold *hold)
+{
+    int64_t remaining_ms = hf_remaining_ms(hold);
+    int64_t alive_ms = notify_alive();
+
+    if (alive_ms < 0)
+        return remaining_ms;
+    return remaining_ms < 0 || alive_ms < remaining_ms ? alive_ms
+                                                       : remaining_ms;
+}
+
 /* Until stdin ends, a signal comes, or the lock is lost. */
 static void keep(hf_client *client, hf_hold *hold, bool *lost)
 {
     int fd = hf_event_fd(client);
 
     while (!*lost) {
-        int ready = signals_wait_two(fd, STDIN_FILENO, hf_remaining_ms(hold));
+        int ready = signals_wait_two(fd, until_signal ? -1 : STDIN_FILENO,
+                                     next_look(hold));
 
         if (ready & 1)
             (void)hf_dispatch(client); /* tells through on_event() */
@@ -140,10 +160,14 @@ static int hold_main(const struct verb *verb, int argc, char **argv)
     opts.on_event = on_event;
     opts.ctx = &lost;
     (void)hf_event_fd(client); /* so that events come to hf_dispatch() */
+    notify_say("STATUS=waiting for \"%s\"", text_safe(lock.name));
     rc = lock_acquire(client, &opts, &hold, &why);
     if (hold) {
         tell(hold, "held");
+        notify_ready(lock.name);
         keep(client, hold, &lost);
+        notify_say("STOPPING=1\nSTATUS=%s",
+                   lost ? "lost the lock" : "releasing");
         rc = let_go(hold, &lost);
     }
     signals_leave();

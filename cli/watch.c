@@ -33,6 +33,7 @@
 
 #include "cli.h"
 #include "lock.h"
+#include "notify.h"
 #include "signals.h"
 #include "talk.h"
 #include "text.h"
@@ -213,12 +214,12 @@ static int64_t next_look_at_hold(const struct watch *watch)
 /* How long until check_clock() has something to do; -1: no end. */
 static int64_t next_look(const struct watch *watch)
 {
-    int64_t wait_ms = -1;
+    int64_t wait_ms = notify_alive();
 
     if (watch->stage == KILLED)
         return LOOK_AGAIN_MS;
     if (watch->stage == ASKED)
-        wait_ms = until(watch->kill_at);
+        wait_ms = least(wait_ms, until(watch->kill_at));
     if (watch->outcome == WATCH_DONE)
         wait_ms = least(wait_ms, next_look_at_hold(watch));
     if (watch->outcome == WATCH_DONE && watch->max_hold_ms > 0)
