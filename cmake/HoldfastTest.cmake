@@ -5,8 +5,10 @@
 #                   [TIMEOUT seconds] [BUSY])
 #
 # A program that links the library's private parts and tests/lib, and a ctest
-# of the same name that runs it. What is not called …_test.c is a fixture. Most tests wait for servers and leases, so
-# ./dev runs four for each processor; BUSY is for one that computes.
+# of the same name that runs it. What is not called …_test.c is a fixture. Most
+# tests wait for servers and leases, so ./dev runs four for each processor; BUSY
+# is for one that computes. A live test fails if it leaves anything in the
+# temporary directory.
 set(HOLDFAST_TESTS_PER_PROCESSOR 4)
 
 # What ./dev asan and ./dev tsan build: programs with one of these labels.
@@ -65,6 +67,10 @@ function(holdfast_add_test)
         target_link_options(${test_NAME} PRIVATE "LINKER:--wrap=_exit")
     endif()
 
+    if(test_LABELS MATCHES "live")
+        list(PREPEND test_WITH
+             "${PROJECT_SOURCE_DIR}/tests/lib/leaves_nothing.sh")
+    endif()
     add_test(NAME ${test_NAME} COMMAND ${test_WITH} $<TARGET_FILE:${test_NAME}>
                                    ${test_ARGS})
     set_tests_properties(
