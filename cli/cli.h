@@ -58,7 +58,7 @@ struct verb {
 extern const struct verb *const cli_verbs[]; /* NULL at the end */
 extern const struct verb verb_run, verb_hold, verb_test, verb_ls, verb_show,
     verb_break, verb_check, verb_elect, verb_version, verb_engines, verb_doctor,
-    verb_bench, verb_config, verb_completion;
+    verb_bench, verb_metrics, verb_config, verb_completion;
 
 /* Read the configuration files that apply, once. 0 or an exit code, said. */
 int cli_load_config(void);

@@ -27,9 +27,10 @@
 struct cli cli;
 
 const struct verb *const cli_verbs[] = {
-    &verb_run,    &verb_hold,  &verb_test,   &verb_ls,         &verb_show,
-    &verb_break,  &verb_check, &verb_elect,  &verb_version,    &verb_engines,
-    &verb_doctor, &verb_bench, &verb_config, &verb_completion, NULL};
+    &verb_run,     &verb_hold,    &verb_test,       &verb_ls,
+    &verb_show,    &verb_break,   &verb_check,      &verb_elect,
+    &verb_version, &verb_engines, &verb_doctor,     &verb_bench,
+    &verb_metrics, &verb_config,  &verb_completion, NULL};
 
 int cli_exit_code(int rc)
 {
@@ -378,7 +379,7 @@ static void print_help(FILE *to)
     fputs("\nWith every verb: -u URL  -c FILE  --profile NAME  -o KEY=VALUE  "
           "--json  -q  -v\n"
           "Without -u: $HOLDFAST_URL, the configuration's url, or local:\n"
-          "\nTry:  holdfast run hello -- echo \"I hold the lock\"\n"
+          "Try:  holdfast run hello -- echo \"I hold the lock\"\n"
           "More: holdfast VERB --help, man holdfast\n",
           to);
 }

@@ -204,9 +204,10 @@ TEST(config, show_says_what_is_in_force_and_why)
     ASSERT_HAS(command_out(show), "redis://me:***@host/");
 }
 
-static const char *const verbs[] = {
-    "run",   "hold",    "test",    "ls",     "show",  "break",  "check",
-    "elect", "version", "engines", "doctor", "bench", "config", "completion"};
+static const char *const verbs[] = {"run",     "hold",    "test",      "ls",
+                                    "show",    "break",   "check",     "elect",
+                                    "version", "engines", "doctor",    "bench",
+                                    "metrics", "config",  "completion"};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 /* The widest line and the number of lines of @text. */

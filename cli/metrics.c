@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metrics.c - holdfast metrics: what the store shows, for Prometheus.
+ *
+ * One scrape lists the locks and writes one family after the other, a series
+ * for each name. It goes to stdout, to a file that node_exporter reads (written
+ * beside it and renamed, so that nobody reads half of it), or to whoever asks
+ * by HTTP. The server answers one client at a time, reads no more than a
+ * request line needs, and gives a client two seconds.
+ *
+ * Failure: a server whose engine does not answer tells holdfast_up 0 and goes
+ * on; the other forms fail with the exit code of the error. Names beyond
+ * NAMES_MAX are counted, not told: each costs Prometheus memory.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "lock.h"
+#include "options.h"
+#include "signals.h"
+#include "text.h"
+
+static const char help[] =
+    "Usage: holdfast metrics [PREFIX] [--textfile FILE | --listen HOST:PORT]\n"
+    "What the store shows of locks whose names begin with PREFIX, as text for\n"
+    "Prometheus: holders, waiters, the oldest of each, the shortest lease.\n\n"
+    "      --textfile FILE     for node_exporter: FILE is replaced at once\n"
+    "      --listen HOST:PORT  answer GET /metrics until TERM, such as\n"
+    "                          127.0.0.1:9912; port 0 is any free one\n"
+    "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n\n"
+    "Exit: 0; 69 engine unreachable; else as ls.\n";
+
+enum { NAMES_MAX = 1000, REQUEST_MAX = 4096, PATIENCE_MS = 2000 };
+
+static struct {
+    const char *textfile;
+    const char *listen;
+} options;
+
+static const struct option metrics_options[] = {
+    {0, "textfile", OPTION_TEXT, &options.textfile, NULL, "FILE"},
+    {0, "listen", OPTION_TEXT, &options.listen, NULL, "HOST:PORT"},
+    {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
+};
+static const struct option *const tables[] = {metrics_options, NULL};
+
+/* What one name shows; times in ms, -1 if nobody knows. */
+enum { HOLDERS, WAITERS, HELD_MS, WAITED_MS, LEASE_MS, VALUES };
+struct series {
+    char *name;
+    int64_t values[VALUES];
+};
+
+struct scrape {
+    struct series *all;
+    size_t n;
+    size_t locks;
+};
+
+static const struct {
+    const char *name;
+    const char *help;
+    bool seconds;
+} families[VALUES] = {
+    [HOLDERS] = {"holdfast_lock_holders", "Holders of the lock.", false},
+    [WAITERS] = {"holdfast_lock_waiters", "Waiters for the lock.", false},
+    [HELD_MS] = {"holdfast_lock_held_seconds",
+                 "For how long the first holder has it.", true},
+    [WAITED_MS] = {"holdfast_lock_oldest_wait_seconds",
+                   "For how long the oldest waiter has waited.", true},
+    [LEASE_MS] = {"holdfast_lock_lease_seconds",
+                  "The shortest lease that is left.", true},
+};
+
+static struct series *series_of(struct scrape *scrape, const char *name)
+{
+    struct series *last = scrape->n > 0 ? &scrape->all[scrape->n - 1] : NULL;
+    struct series *more;
+
+    if (last && strcmp(last->name, name) == 0)
+        return last;
+    scrape->locks++;
+    if (scrape->n == NAMES_MAX)
+        return NULL;
+    more = reallocarray(scrape->all, scrape->n + 1, sizeof(*more));
+    if (!more)
+        return NULL;
+    scrape->all = more;
+    more[scrape->n] =
+        (struct series){.name = strdup(name), .values = {0, 0, -1, -1, -1}};
+    return more[scrape->n].name ? &more[scrape->n++] : NULL;
+}
+
+static void raise_to(int64_t *value, int64_t other)
+{
+    if (other > *value)
+        *value = other;
+}
+
+/* The rows of one name come together. */
+static int add_row(const hf_lock_info *info, void *ctx)
+{
+    struct series *series = series_of(ctx, info->name);
+
+    if (!series)
+        return 0;
+
+    int64_t *values = series->values;
+    if (info->role == HF_WAITER) {
+        values[WAITERS]++;
+        raise_to(&values[WAITED_MS], info->since_ms);
+        return 0;
+    }
+    values[HOLDERS]++;
+    raise_to(&values[HELD_MS], info->since_ms);
+    if (info->lease_ms >= 0 &&
+        (values[LEASE_MS] < 0 || info->lease_ms < values[LEASE_MS]))
+        values[LEASE_MS] = info->lease_ms;
+    return 0;
+}
+
+static void write_label(FILE *to, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', to);
+        fputc(*text, to);
+    }
+}
+
+static void write_family(FILE *to, const struct scrape *scrape, size_t family)
+{
+    fprintf(to, "# HELP %s %s\n# TYPE %s gauge\n", families[family].name,
+            families[family].help, families[family].name);
+    for (size_t i = 0; i < scrape->n; i++) {
+        int64_t value = scrape->all[i].values[family];
+
+        if (value < 0)
+            continue;
+        fprintf(to, "%s{name=\"", families[family].name);
+        write_label(to, text_safe(scrape->all[i].name));
+        if (families[family].seconds)
+            fprintf(to, "\"} %.3f\n", (double)value / 1e3);
+        else
+            fprintf(to, "\"} %" PRId64 "\n", value);
+    }
+}
+
+static void write_gauge(FILE *to, const char *name, const char *about,
+                        size_t value)
+{
+    fprintf(to, "# HELP %s %s\n# TYPE %s gauge\n%s %zu\n", name, about, name,
+            name, value);
+}
+
+static void forget(struct scrape *scrape)
+{
+    for (size_t i = 0; i < scrape->n; i++)
+        free(scrape->all[i].name);
+    free(scrape->all);
+}
+
+/* List, and write the text. 0 or HF_E*. */
+static int scrape_to(FILE *to, hf_client *client, const char *prefix,
+                     hf_error *err)
+{
+    struct scrape scrape = {0};
+    int rc = hf_list(client, prefix, add_row, &scrape, err);
+
+    write_gauge(to, "holdfast_up", "Whether the engine answers.", rc == 0);
+    if (rc == 0) {
+        write_gauge(to, "holdfast_locks", "Names with a holder or a waiter.",
+                    scrape.locks);
+        write_gauge(to, "holdfast_locks_left_off", "Names without series.",
+                    scrape.locks - scrape.n);
+        for (size_t family = 0; family < VALUES; family++)
+            write_family(to, &scrape, family);
+    }
+    forget(&scrape);
+    return rc;
+}
+
+/* ---- a file --------------------------------------------------------------- */
+
+static int cannot_write(const char *path)
+{
+    fprintf(stderr, "holdfast: cannot write %s: %s\n", text_safe(path),
+            strerror(errno));
+    return CLI_USAGE;
+}
+
+static int write_textfile(hf_client *client, const char *prefix)
+{
+    char path[PATH_MAX];
+    hf_error err = {0};
+    int len = snprintf(path, sizeof(path), "%s.XXXXXX", options.textfile);
+    int fd = len > 0 && (size_t)len < sizeof(path) ? mkstemp(path) : -1;
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+    if (!file)
+        return cannot_write(options.textfile);
+
+    int rc = scrape_to(file, client, prefix, &err);
+    bool written = fchmod(fd, 0644) == 0 && !ferror(file);
+    written = fclose(file) == 0 && written;
+    if (rc == 0 && written && rename(path, options.textfile) == 0)
+        return CLI_DONE;
+    unlink(path);
+    return rc == 0 ? cannot_write(options.textfile) : cli_fail(&err);
+}
+
+/* ---- HTTP ----------------------------------------------------------------- */
+
+/* The request up to its empty line; false if it does not come in time. */
+static bool read_request(int fd, char *text)
+{
+    int64_t until = lock_now_ms() + PATIENCE_MS;
+    size_t used = 0;
+
+    text[0] = '\0';
+    while (!strstr(text, "\r\n\r\n") && used < REQUEST_MAX - 1) {
+        struct pollfd polled = {.fd = fd, .events = POLLIN};
+        int64_t left = until - lock_now_ms();
+
+        if (left <= 0 || signals_first() != 0)
+            return false;
+        if (poll(&polled, 1, (int)left) <= 0)
+            continue;
+
+        ssize_t n = recv(fd, text + used, REQUEST_MAX - 1 - used, 0);
+        if (n <= 0)
+            return false;
+        used += (size_t)n;
+        text[used] = '\0';
+    }
+    return true;
+}
+
+static void send_all(int fd, const char *text, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
+
+        if (n <= 0)
+            return; /* SO_SNDTIMEO, or gone */
+        text += n;
+        len -= (size_t)n;
+    }
+}
+
+static void respond(int fd, const char *status, const char *body, size_t len)
+{
+    char head[256];
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 %s\r\n"
+                     "Content-Type: text/plain; version=0.0.4; charset=utf-8"
+                     "\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                     status, len);
+
+    send_all(fd, head, (size_t)n);
+    send_all(fd, body, len);
+}
+
+static void answer(int fd, hf_client *client, const char *prefix)
+{
+    char request[REQUEST_MAX];
+    char *body = NULL;
+    size_t len = 0;
+    hf_error err = {0};
+
+    if (!read_request(fd, request))
+        return;
+    if (strncmp(request, "GET /metrics ", 13) != 0) {
+        static const char hint[] = "GET /metrics\n";
+
+        respond(fd, "404 Not Found", hint, sizeof(hint) - 1);
+        return;
+    }
+
+    FILE *memory = open_memstream(&body, &len);
+    if (!memory)
+        return;
+    (void)scrape_to(memory, client, prefix, &err); /* holdfast_up tells */
+    if (fclose(memory) == 0)
+        respond(fd, "200 OK", body, len);
+    free(body);
+}
+
+/* Bind to HOST:PORT, both numbers; "[::1]:9912" for IPv6. */
+static int bind_to(const char *where)
+{
+    struct addrinfo hints = {.ai_flags =
+                                 AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                             .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char host[64] = "";
+    const char *colon = strrchr(where, ':');
+    size_t len = colon ? (size_t)(colon - where) : 0;
+    bool brackets = len > 1 && where[0] == '[' && where[len - 1] == ']';
+    int on = 1;
+    int fd = -1;
+
+    if (len == 0 || len >= sizeof(host))
+        return -1;
+    snprintf(host, sizeof(host), "%.*s", (int)(brackets ? len - 2 : len),
+             where + brackets);
+    if (getaddrinfo(host, colon + 1, &hints, &found) != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    fd =
+        socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 &&
+        (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+         bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
+         listen(fd, 16) != 0)) {
+        close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+static void say_address(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t len = sizeof(address);
+    char host[64];
+    char port[16];
+
+    if (!cli.quiet && getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
+        getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port,
+                    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+        fprintf(stderr, "holdfast: listening on %s:%s\n", host, port);
+}
+
+static int serve(hf_client *client, const char *prefix)
+{
+    struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    int fd = bind_to(options.listen);
+
+    if (fd < 0)
+        return cli_usage("cannot listen on %s, which is HOST:PORT in numbers: "
+                         "%s",
+                         options.listen, strerror(errno));
+    say_address(fd);
+    while (signals_first() == 0) {
+        int peer;
+
+        if (!signals_wait(fd, /* timeout_ms= */ -1))
+            continue;
+        peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        if (peer < 0)
+            continue;
+        (void)setsockopt(peer, SOL_SOCKET, SO_SNDTIMEO, &patience,
+                         sizeof(patience));
+        answer(peer, client, prefix);
+        close(peer);
+    }
+    close(fd);
+    return CLI_DONE;
+}
+
+static int metrics_main(const struct verb *verb, int argc, char **argv)
+{
+    struct words words = {.wanted = 1};
+    hf_client *client = NULL;
+    hf_error err = {0};
+    int rc = options_parse(verb, argc, argv, &words);
+
+    if (rc != 0)
+        return rc;
+    if (options.listen && options.textfile)
+        return cli_usage("choose one of --listen and --textfile");
+    signals_begin();
+    rc = cli_open(&client);
+    if (rc != 0)
+        return rc;
+    if (options.listen)
+        rc = serve(client, words.word[0]);
+    else if (options.textfile)
+        rc = write_textfile(client, words.word[0]);
+    else if (scrape_to(stdout, client, words.word[0], &err) != 0)
+        rc = cli_fail(&err);
+    signals_leave();
+    hf_close(client);
+    return rc;
+}
+
+const struct verb verb_metrics = {
+    .name = "metrics",
+    .arguments = "[PREFIX]",
+    .summary = "holders, waiters and leases, for Prometheus",
+    .help = help,
+    .options = tables,
+    .main = metrics_main,
+};
