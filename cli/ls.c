@@ -13,17 +13,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "json.h"
 #include "options.h"
+#include "signals.h"
 #include "talk.h"
 #include "text.h"
 
 static const char ls_help[] =
-    "Usage: holdfast ls [PREFIX] [--json] [--names]\n"
+    "Usage: holdfast ls [PREFIX] [--json] [--names] [--watch]\n"
     "List locks whose names begin with PREFIX: holder, age, lease, waiters.\n\n"
     "      --names    the names only, one per line\n"
+    "      --watch    again and again, until Ctrl-C; --interval DUR (1s)\n"
     "      --json     one object per line: name, mode, token, holders, "
     "waiters, slots\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
@@ -40,8 +43,12 @@ static const char test_help[] =
     "\n  --json, -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
 
 static bool names_only;
+static bool watching;
+static int64_t interval_ms = 1000;
 static const struct option ls_options[] = {
     {0, "names", OPTION_FLAG, &names_only, NULL, NULL},
+    {0, "watch", OPTION_FLAG, &watching, NULL, NULL},
+    {0, "interval", OPTION_DURATION, &interval_ms, NULL, "DUR"},
     {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
 };
 static const struct option *const ls_tables[] = {ls_options, NULL};
@@ -249,30 +256,65 @@ static void print_listing(struct listing *listing, const hf_client *client,
         talk_say("%zu on %s", listing->locks, hf_client_url(client));
 }
 
-static int ls_main(const struct verb *verb, int argc, char **argv)
+/* One listing. 0, or an exit code, said; *ret_rc is what the library said. */
+static int list_once(hf_client *client, const char *prefix, int *ret_rc)
 {
     static const char *const titles[] = {"NAME", "MODE",  "HOLDER",
                                          "HELD", "LEASE", "TOKEN",
                                          "WAIT", "NOTE",  NULL};
-    struct words words = {.wanted = 1};
     struct listing listing = {.rows.last = &listing.rows.first,
                               .table.right = {[3] = true, true, true, true}};
-    hf_client *client = NULL;
     hf_error err = {0};
-    int rc = options_parse(verb, argc, argv, &words);
 
-    if (rc == 0)
-        rc = cli_open(&client);
-    if (rc != 0)
-        return rc;
     if (!cli.json && !names_only)
         add_titles(&listing.table, titles);
-    rc = hf_list(client, words.word[0], list_row, &listing, &err);
-    if (rc == 0)
-        print_listing(&listing, client, words.word[0]);
-    rc = rc == 0 ? CLI_DONE : cli_fail(&err);
+    *ret_rc = hf_list(client, prefix, list_row, &listing, &err);
+    if (*ret_rc == 0)
+        print_listing(&listing, client, prefix);
     forget(&listing.rows);
     table_release(&listing.table);
+    return *ret_rc == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+/* Again and again, from the top of the screen, until a signal comes. */
+static int list_for_ever(hf_client *client, const char *prefix)
+{
+    bool screen = isatty(STDOUT_FILENO) && !cli.json;
+    int rc;
+
+    while (signals_first() == 0) {
+        int code;
+
+        if (screen)
+            fputs("\033[H\033[2J", stdout);
+        code = list_once(client, prefix, &rc);
+        fflush(stdout);
+        if (ferror(stdout) || (rc != 0 && !hf_is_retriable(rc)))
+            return code;
+        signals_wait(-1, interval_ms);
+    }
+    return CLI_SIGNAL + signals_first();
+}
+
+static int ls_main(const struct verb *verb, int argc, char **argv)
+{
+    struct words words = {.wanted = 1};
+    hf_client *client = NULL;
+    int rc = options_parse(verb, argc, argv, &words);
+
+    if (rc != 0)
+        return rc;
+    if (interval_ms < 10)
+        return cli_usage("--interval is at least 10ms");
+    if (watching)
+        signals_begin();
+    rc = cli_open(&client);
+    if (rc != 0)
+        return rc;
+    if (watching)
+        rc = list_for_ever(client, words.word[0]);
+    else
+        rc = list_once(client, words.word[0], &(int){0});
     hf_close(client);
     return rc;
 }

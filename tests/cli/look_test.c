@@ -277,3 +277,20 @@ TEST(look, escapes_of_a_hostile_store_do_not_reach_the_terminal)
         assert_harmless(command_err(look));
     }
 }
+
+TEST(look, ls_watches_what_changes)
+{
+    struct command *watch = COMMAND("ls", "--watch", "--interval", "50ms");
+    struct command *hold;
+
+    command_expect_err(watch, "");
+    hold = COMMAND("hold", "seen-later");
+    command_expect(hold, "held");
+    command_expect(watch, "seen-later");
+    command_expect(watch, "NAME");
+    command_close_input(hold);
+    ASSERT_EQ(command_wait(hold), 0);
+    command_signal(watch, SIGTERM);
+    ASSERT_EQ(command_wait(watch), 128 + SIGTERM);
+    FINISH(64, "ls", "--watch", "--interval", "0");
+}
