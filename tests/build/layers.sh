@@ -66,7 +66,6 @@ for file in src/engines/*/*.c src/engines/*/*.h; do
         case $engine-$included in
         "$engine-$engine" | *-common) ;;
         mysql-sql | postgres-sql) ;;
-        redlock-redis) ;; # until redlock is a part of engines/redis/
         *)
             echo "$file: the engine $engine includes headers of $included"
             bad=1

@@ -35,6 +35,9 @@ engines/local/waiting   watch
 engines/local/attend    observe check_store
 engines/local/inspect   break holder
 engines/wrap/fault_script fault
+engines/redis/cluster_ask   cluster
+engines/redis/cluster_nodes cluster
+engines/redis/sentinel      sentinels
 engines/sql/dialect     name_uuid
 END
 }
@@ -46,8 +49,6 @@ engines() {
 memcached  memcached meta
 mysql      mysql mariadb
 postgres   postgres advisory table session pg pq
-redis      redis redisson redlock resp cluster sentinel sentinels slot
-redlock    redlock
 zookeeper  zk zookeeper jute
 END
 }

@@ -5,6 +5,7 @@
  * The engine is real, and so are its calls; the bytes that a server would send
  * are the fuzzer's. The core is fuzz_core.c.
  */
+#include "engines/redis/connection.h"
 #include "engines/redis/redis.h"
 #include "fuzz_core.h"
 
@@ -26,7 +27,7 @@ static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
         hf_error err;
 
         (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
-        hf__redis_fail(redis, &err);
+        hf__redis_connection_fail(redis, &err);
     }
 }
 

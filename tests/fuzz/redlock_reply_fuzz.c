@@ -5,7 +5,7 @@
  * The engine is real, with three servers a, b and c; the input is pieces for
  * the streams (fuzz_streams.h). Half of what is granted is held, so that renewals and lost majorities are met.
  */
-#include "engines/redlock/redlock.h"
+#include "engines/redis/redlock.h"
 #include "fuzz_core.h"
 #include "fuzz_streams.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* redlock_quorum_test.c - the arithmetic of RedLock, for every count of votes. */
 #include "base/world.h"
-#include "engines/redlock/quorum.h"
+#include "engines/redis/redlock_quorum.h"
 #include "test.h"
 
 /* Call @body with every way in which @n nodes can stand. */
@@ -44,8 +44,8 @@ TEST(quorum, nobody_wins_beside_another)
             struct hf__redlock_tally other = {.yes = n - tally.yes,
                                               .no = tally.yes};
 
-            if (hf__redlock_ask_verdict(&tally) == HF__REDLOCK_WON)
-                ASSERT_NE(hf__redlock_ask_verdict(&other), HF__REDLOCK_WON);
+            if (hf__redlock_quorum_ask(&tally) == HF__REDLOCK_WON)
+                ASSERT_NE(hf__redlock_quorum_ask(&other), HF__REDLOCK_WON);
         }
     }
 }
@@ -56,12 +56,12 @@ TEST(quorum, is_open_exactly_while_it_can_still_be_won)
         EACH_TALLY(n, tally)
         {
             struct hf__redlock_tally best = tally;
-            int verdict = (int)hf__redlock_ask_verdict(&tally);
+            int verdict = (int)hf__redlock_quorum_ask(&tally);
             bool won;
 
             best.yes += best.open;
             best.open = 0;
-            won = hf__redlock_ask_verdict(&best) == HF__REDLOCK_WON;
+            won = hf__redlock_quorum_ask(&best) == HF__REDLOCK_WON;
             ASSERT_EQ(verdict == HF__REDLOCK_OPEN || verdict == HF__REDLOCK_WON,
                       won);
         }
@@ -74,9 +74,9 @@ TEST(quorum, says_whether_others_or_failures_prevented_it)
     struct hf__redlock_tally split = {.yes = 2, .no = 1, .out = 2};
     struct hf__redlock_tally dead = {.yes = 1, .no = 1, .out = 3};
 
-    ASSERT_EQ(hf__redlock_ask_verdict(&held), HF__REDLOCK_BUSY);
-    ASSERT_EQ(hf__redlock_ask_verdict(&split), HF__REDLOCK_BUSY);
-    ASSERT_EQ(hf__redlock_ask_verdict(&dead), HF__REDLOCK_TOO_FEW);
+    ASSERT_EQ(hf__redlock_quorum_ask(&held), HF__REDLOCK_BUSY);
+    ASSERT_EQ(hf__redlock_quorum_ask(&split), HF__REDLOCK_BUSY);
+    ASSERT_EQ(hf__redlock_quorum_ask(&dead), HF__REDLOCK_TOO_FEW);
 }
 
 TEST(leaving, is_certain_only_when_no_majority_can_be_ours)
@@ -85,8 +85,8 @@ TEST(leaving, is_certain_only_when_no_majority_can_be_ours)
         EACH_TALLY(n, tally)
         {
             uint32_t perhaps = tally.open + tally.out;
-            int left = (int)hf__redlock_leave_verdict(&tally, false);
-            int released = (int)hf__redlock_leave_verdict(&tally, true);
+            int left = (int)hf__redlock_quorum_release(&tally, false);
+            int released = (int)hf__redlock_quorum_release(&tally, true);
 
             ASSERT_EQ(left == HF__REDLOCK_LEFT,
                       perhaps < hf__redlock_quorum(n));
@@ -106,27 +106,30 @@ TEST(leaving, is_certain_only_when_no_majority_can_be_ours)
 
 TEST(quarantine, lasts_until_the_longest_lease_has_ended)
 {
-    ASSERT_EQ(hf__redlock_quarantine_ns(0, HF_NEVER, 30000), 30 * HF_SECOND);
-    ASSERT_EQ(hf__redlock_quarantine_ns(11, HF_NEVER, 30000), 20 * HF_SECOND);
-    ASSERT_EQ(hf__redlock_quarantine_ns(31, HF_NEVER, 30000), 0);
-    ASSERT_EQ(hf__redlock_quarantine_ns(INT64_MAX, HF_NEVER, 30000), 0);
-    ASSERT_EQ(hf__redlock_quarantine_ns(-5, HF_NEVER, 30000), 30 * HF_SECOND);
+    ASSERT_EQ(hf__redlock_quorum_quarantine_ns(0, HF_NEVER, 30000),
+              30 * HF_SECOND);
+    ASSERT_EQ(hf__redlock_quorum_quarantine_ns(11, HF_NEVER, 30000),
+              20 * HF_SECOND);
+    ASSERT_EQ(hf__redlock_quorum_quarantine_ns(31, HF_NEVER, 30000), 0);
+    ASSERT_EQ(hf__redlock_quorum_quarantine_ns(INT64_MAX, HF_NEVER, 30000), 0);
+    ASSERT_EQ(hf__redlock_quorum_quarantine_ns(-5, HF_NEVER, 30000),
+              30 * HF_SECOND);
 }
 
 /* Its uptime comes from a clock that may have been set; we know better. */
 TEST(quarantine, does_not_believe_an_uptime_that_cannot_be)
 {
-    ASSERT_EQ(hf__redlock_quarantine_ns(3600, 4 * HF_SECOND, 30000),
+    ASSERT_EQ(hf__redlock_quorum_quarantine_ns(3600, 4 * HF_SECOND, 30000),
               26 * HF_SECOND);
-    ASSERT_EQ(hf__redlock_quarantine_ns(INT64_MAX, 4 * HF_SECOND, 30000),
+    ASSERT_EQ(hf__redlock_quorum_quarantine_ns(INT64_MAX, 4 * HF_SECOND, 30000),
               26 * HF_SECOND);
 }
 
 #define LOOK(clock, server_s, sent_s, now_s)                                   \
-    hf__redlock_clock_jumped(&(clock), (int64_t)((server_s)*HF_SECOND),        \
-                             (int64_t)((sent_s)*HF_SECOND),                    \
-                             (int64_t)((now_s)*HF_SECOND), 600 * HF_MS,        \
-                             30 * HF_SECOND)
+    hf__redlock_quorum_clock_jumped(&(clock), (int64_t)((server_s)*HF_SECOND), \
+                                    (int64_t)((sent_s)*HF_SECOND),             \
+                                    (int64_t)((now_s)*HF_SECOND), 600 * HF_MS, \
+                                    30 * HF_SECOND)
 
 TEST(clock, that_goes_on_is_believed)
 {

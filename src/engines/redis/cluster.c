@@ -19,6 +19,8 @@
  * like any other that had no answer.
  */
 #include "engines/redis/cluster.h"
+#include "engines/redis/inspect.h"
+#include "engines/redis/tickets.h"
 
 _Static_assert(sizeof(struct hf__cluster_ticket) % 16 == 0,
                "the node's bytes of a ticket follow ours");
@@ -53,7 +55,7 @@ static void go_to(struct hf__node *node, struct hf__ticket *ticket)
     struct hf__cluster_ticket *mine = hf__cluster_ticket(node->cluster, ticket);
 
     if (mine->at && mine->at != node)
-        hf__redis_ticket_move(mine->at->redis, node->redis, ticket);
+        hf__redis_tickets_move(mine->at->redis, node->redis, ticket);
     mine->at = node;
     hf__redis_ticket(node->redis, ticket)->importing = false;
 }
@@ -200,8 +202,8 @@ static void end_question(struct hf__query *query)
 static int ask_server(struct hf__cluster *cluster, struct hf__query *query,
                       const struct question *question, hf_error *err)
 {
-    bool version = question->ask == hf__redis_version_read ||
-                   question->ask == hf__redis_version_commit;
+    bool version = question->ask == hf__redis_versions_read ||
+                   question->ask == hf__redis_versions_commit;
     const struct hf__redis_dialect *dialect =
         version ? &hf__redis_native : cluster->nodes[0]->redis->dialect;
     uint16_t slot = slot_of(cluster, dialect, query->name, strlen(query->name));
@@ -281,32 +283,32 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
 static int cluster_list(struct hf__engine *engine, struct hf__query *query,
                         hf_error *err)
 {
-    return query->name ? ask_one(engine, query, hf__redis_list, err)
-                       : ask_all(engine, query, hf__redis_list, err);
+    return query->name ? ask_one(engine, query, hf__redis_inspect_list, err)
+                       : ask_all(engine, query, hf__redis_inspect_list, err);
 }
 
 static int cluster_check_token(struct hf__engine *engine,
                                struct hf__query *query, hf_error *err)
 {
-    return ask_one(engine, query, hf__redis_check_token, err);
+    return ask_one(engine, query, hf__redis_inspect_check_token, err);
 }
 
 static int cluster_break(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
-    return ask_one(engine, query, hf__redis_break, err);
+    return ask_one(engine, query, hf__redis_inspect_break, err);
 }
 
 static int cluster_version_read(struct hf__engine *engine,
                                 struct hf__query *query, hf_error *err)
 {
-    return ask_one(engine, query, hf__redis_version_read, err);
+    return ask_one(engine, query, hf__redis_versions_read, err);
 }
 
 static int cluster_version_commit(struct hf__engine *engine,
                                   struct hf__query *query, hf_error *err)
 {
-    return ask_one(engine, query, hf__redis_version_commit, err);
+    return ask_one(engine, query, hf__redis_versions_commit, err);
 }
 
 static int cluster_doctor(struct hf__engine *engine, struct hf__query *query,

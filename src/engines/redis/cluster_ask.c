@@ -20,6 +20,9 @@
  * is answered "try again", which is certain and which the core does.
  */
 #include "engines/redis/cluster.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/redisson.h"
+#include "engines/redis/tickets.h"
 
 static const char not_now[] = "-TRYAGAIN the lock is on its way\r\n";
 
@@ -40,12 +43,12 @@ struct memory {
 static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
                       const struct memory *last)
 {
-    struct hf__redis_call call = {.done = hf__redis_ignore};
+    struct hf__redis_call call = {.done = hf__redis_connection_ignore};
     struct hf__buf *out = &redis->stream.out;
     size_t mark;
 
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_call_begin(redis, 6);
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_begin(redis, 6);
     hf__resp_arg_text(out, "SET");
     hf__resp_arg_begin(out, mine->key_len + 2);
     hf__buf_append(out, hf__redis_ticket_key(mine), mine->key_len);
@@ -55,7 +58,7 @@ static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
     hf__resp_arg_text(out, "NX");
     hf__resp_arg_text(out, "PX");
     hf__resp_arg_number(out, last->keep_ms);
-    (void)hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    (void)hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
 /* Is this what the ticket still waits for? */
@@ -78,14 +81,14 @@ static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
 static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
                   bool beat, const struct memory *last)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(from->redis, id);
+    struct hf__ticket *ticket = hf__redis_tickets_find(from->redis, id);
     struct hf__engine *engine = &to->redis->base;
     struct hf__redis_ticket *mine;
     hf_error err;
 
     if (!ticket || !to->up || !is_wanted(from, ticket, beat))
         return false;
-    hf__redis_ticket_move(from->redis, to->redis, ticket);
+    hf__redis_tickets_move(from->redis, to->redis, ticket);
     hf__cluster_ticket(to->cluster, ticket)->at = to;
     mine = hf__redis_ticket(to->redis, ticket);
     mine->importing = true;
@@ -106,9 +109,9 @@ static bool read_gone(const struct hf__resp_value *value, struct memory *last)
     last->token = 0;
     if (value->len <= 16 || value->len > 32)
         return true;
-    last->token = hf__redis_digits(value->text, 16);
+    last->token = hf__redis_tickets_digits(value->text, 16);
     last->keep_ms =
-        (int64_t)hf__redis_digits(value->text + 16, value->len - 16);
+        (int64_t)hf__redis_tickets_digits(value->text + 16, value->len - 16);
     if (last->keep_ms <= 0)
         last->keep_ms = 600000;
     return true;
@@ -136,7 +139,7 @@ static bool ask_whether_gone(struct hf__redis *redis,
                              const struct hf__redis_call *call,
                              struct hf__node *to)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct asked *asked = hf__malloc(sizeof(*asked));
     struct hf__redis_call ask = {
         .done = on_gone, .ticket = call->ticket, .data = asked};
@@ -152,9 +155,9 @@ static bool ask_whether_gone(struct hf__redis *redis,
     asked->to = to;
     asked->beat = call->data != NULL;
     mine = hf__redis_ticket(redis, ticket);
-    mark = hf__redis_eval_begin(redis, HF__SCRIPT_NATIVE_GONE, 0, 1);
+    mark = hf__redis_connection_eval_begin(redis, HF__SCRIPT_NATIVE_GONE, 0, 1);
     hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
-    if (hf__redis_call_end(redis, mark, &ask, /* err= */ NULL) == 0)
+    if (hf__redis_connection_end(redis, mark, &ask, /* err= */ NULL) == 0)
         return true;
     hf__free(asked);
     return false;

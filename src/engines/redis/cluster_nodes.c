@@ -16,6 +16,8 @@
  * none is left is "down" reported, and the core decides when to connect again.
  */
 #include "engines/redis/cluster.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 
 /* ---- nodes ------------------------------------------------------------- */
 
@@ -53,6 +55,7 @@ static int make_engine(struct hf__node *node, hf_error *err)
     redis->base.up_owner = node;
     redis->base.ticket_offset =
         cluster->base.ticket_offset + sizeof(struct hf__cluster_ticket);
+    redis->in_cluster = true;
     redis->moved = moved;
     redis->asked = hf__cluster_asked;
     redis->under_way_sum = &cluster->base.under_way;
@@ -376,10 +379,10 @@ static void on_slots(struct hf__redis *redis, const struct hf__redis_call *call,
         return; /* "down" follows */
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST) {
-        (void)hf__redis_explain(redis, &head, &err);
-        hf__redis_fail(redis, &err);
+        (void)hf__redis_errors_explain(redis, &head, &err);
+        hf__redis_connection_fail(redis, &err);
     } else if (read_slots(node, reply, head.count, &err) != 0) {
-        hf__redis_fail(redis, &err);
+        hf__redis_connection_fail(redis, &err);
     } else {
         use_slots(cluster);
         settle(cluster);
@@ -390,15 +393,15 @@ static void ask_slots(struct hf__node *node)
 {
     struct hf__redis *redis = node->redis;
     struct hf__redis_call call = {.done = on_slots};
-    size_t mark = hf__redis_call_begin(redis, 2);
+    size_t mark = hf__redis_connection_begin(redis, 2);
     hf_error err;
 
     hf__resp_arg_text(&redis->stream.out, "CLUSTER");
     hf__resp_arg_text(&redis->stream.out, "SLOTS");
     node->cluster->mapping = true;
-    if (hf__redis_call_end(redis, mark, &call, &err) != 0) {
+    if (hf__redis_connection_end(redis, mark, &call, &err) != 0) {
         node->cluster->mapping = false;
-        hf__redis_fail(redis, &err);
+        hf__redis_connection_fail(redis, &err);
     }
 }
 

@@ -18,7 +18,11 @@
  * end of the stream: the connection is dropped, each call under way is told so
  * in order, and then the core.
  */
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 #include <stdio.h>
 
@@ -33,11 +37,11 @@ static bool take_call(struct hf__redis *redis, struct hf__redis_call *call)
 {
     bool taken = hf__calls_take(&redis->calls, call);
 
-    hf__redis_count(redis);
+    hf__redis_connection_count(redis);
     return taken;
 }
 
-size_t hf__redis_call_begin(struct hf__redis *redis, uint32_t arguments)
+size_t hf__redis_connection_begin(struct hf__redis *redis, uint32_t arguments)
 {
     size_t mark = redis->stream.out.len;
 
@@ -45,8 +49,8 @@ size_t hf__redis_call_begin(struct hf__redis *redis, uint32_t arguments)
     return mark;
 }
 
-int hf__redis_call_end(struct hf__redis *redis, size_t mark,
-                       const struct hf__redis_call *call, hf_error *err)
+int hf__redis_connection_end(struct hf__redis *redis, size_t mark,
+                             const struct hf__redis_call *call, hf_error *err)
 {
     struct hf__buf *out = &redis->stream.out;
     struct hf__redis_call *place = NULL;
@@ -58,7 +62,7 @@ int hf__redis_call_end(struct hf__redis *redis, size_t mark,
         out->len = mark;
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    hf__redis_count(redis);
+    hf__redis_connection_count(redis);
     if (place->sent_ns == 0)
         place->sent_ns = hf__now();
     if (redis->calls.n == 1 && !hf__timer_running(&redis->timer))
@@ -68,10 +72,10 @@ int hf__redis_call_end(struct hf__redis *redis, size_t mark,
     return 0;
 }
 
-size_t hf__redis_script_begin(struct hf__redis *redis, int script,
-                              uint32_t keys, uint32_t arguments)
+size_t hf__redis_connection_script_begin(struct hf__redis *redis, int script,
+                                         uint32_t keys, uint32_t arguments)
 {
-    size_t mark = hf__redis_call_begin(redis, 3 + keys + arguments);
+    size_t mark = hf__redis_connection_begin(redis, 3 + keys + arguments);
 
     hf__resp_literal(&redis->stream.out, "$7\r\nEVALSHA\r\n");
     hf__resp_arg(&redis->stream.out, redis->scripts[script].digest, 40);
@@ -79,10 +83,10 @@ size_t hf__redis_script_begin(struct hf__redis *redis, int script,
     return mark;
 }
 
-size_t hf__redis_eval_begin(struct hf__redis *redis, int script, uint32_t keys,
-                            uint32_t arguments)
+size_t hf__redis_connection_eval_begin(struct hf__redis *redis, int script,
+                                       uint32_t keys, uint32_t arguments)
 {
-    size_t mark = hf__redis_call_begin(redis, 3 + keys + arguments);
+    size_t mark = hf__redis_connection_begin(redis, 3 + keys + arguments);
 
     hf__resp_arg(&redis->stream.out, "EVAL", 4);
     hf__resp_arg(&redis->stream.out, redis->scripts[script].text,
@@ -91,24 +95,26 @@ size_t hf__redis_eval_begin(struct hf__redis *redis, int script, uint32_t keys,
     return mark;
 }
 
-void hf__redis_ignore(struct hf__redis *redis,
-                      const struct hf__redis_call *call, struct hf__resp *reply)
+void hf__redis_connection_ignore(struct hf__redis *redis,
+                                 const struct hf__redis_call *call,
+                                 struct hf__resp *reply)
 {
     (void)redis;
     (void)call;
     (void)reply; /* what depends on it will say if it went wrong */
 }
 
-void hf__redis_ask(struct hf__redis *redis, const struct hf__redis_ticket *mine)
+void hf__redis_connection_put_asking(struct hf__redis *redis,
+                                     const struct hf__redis_ticket *mine)
 {
-    struct hf__redis_call call = {.done = hf__redis_ignore};
+    struct hf__redis_call call = {.done = hf__redis_connection_ignore};
     size_t mark;
 
     if (!mine->importing)
         return;
-    mark = hf__redis_call_begin(redis, 1);
+    mark = hf__redis_connection_begin(redis, 1);
     hf__resp_arg_text(&redis->stream.out, "ASKING");
-    (void)hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    (void)hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
 /* The answer names the script by its digest. An error does not: it may have
@@ -130,7 +136,7 @@ static void on_loaded(struct hf__redis *redis,
 
 /* Once for all that were refused together: what is asked again comes behind
  * it. */
-int hf__redis_script_load(struct hf__redis *redis, int script)
+int hf__redis_connection_script_load(struct hf__redis *redis, int script)
 {
     struct hf__redis_call call = {.done = on_loaded};
     size_t mark;
@@ -138,97 +144,19 @@ int hf__redis_script_load(struct hf__redis *redis, int script)
 
     if (redis->loading[script])
         return 0;
-    mark = hf__redis_call_begin(redis, 3);
+    mark = hf__redis_connection_begin(redis, 3);
     hf__resp_arg_text(&redis->stream.out, "SCRIPT");
     hf__resp_arg_text(&redis->stream.out, "LOAD");
     hf__resp_arg(&redis->stream.out, redis->scripts[script].text,
                  redis->scripts[script].len);
-    rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    rc = hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
     redis->loading[script] = rc == 0;
     return rc;
 }
 
-/* ---- what the server says ---------------------------------------------- */
-
-static bool begins(const struct hf__resp_value *value, const char *word)
-{
-    size_t len = strlen(word);
-
-    return value->type == HF__RESP_ERROR && value->len >= len &&
-           memcmp(value->text, word, len) == 0;
-}
-
-bool hf__redis_is_noscript(const struct hf__resp_value *value)
-{
-    return begins(value, "NOSCRIPT");
-}
-
-/* How the server's word for an error reads in ours, and what to do. @certain:
- * it is said before anything is done. */
-static const struct {
-    const char *word;
-    int code;
-    bool certain;
-    const char *hint;
-} words[] = {
-    {"OOM", HF_ENOSPACE, true, "raise maxmemory, or free some"},
-    {"WRONGPASS", HF_EAUTH, true, "user and password are wrong"},
-    {"NOAUTH", HF_EAUTH, true, "the server wants a user or password"},
-    {"NOPERM", HF_EAUTH, false,
-     "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
-    {"ERR The user executing the script", HF_EAUTH, false,
-     "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
-    /* The same, as Valkey and Redis after 7.0 say it. */
-    {"ERR ACL failure in script", HF_EAUTH, false,
-     "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
-    {"DENIED", HF_EAUTH, true, "the server takes no remote clients"},
-    {"READONLY", HF_EUNAVAILABLE, true, "this is a replica"},
-    {"LOADING", HF_EUNAVAILABLE, true, "it has just started"},
-    {"MASTERDOWN", HF_EUNAVAILABLE, true, "this is a replica"},
-    {"MISCONF", HF_EUNAVAILABLE, true, "it cannot write to its disk"},
-    {"NOREPLICAS", HF_EUNAVAILABLE, true, "too few replicas are connected"},
-    {"BUSY", HF_EUNAVAILABLE, true, "a script of somebody runs too long"},
-    {"MOVED", HF_EUNAVAILABLE, true, "another node has this slot now"},
-    {"ASK", HF_EUNAVAILABLE, true, "the slot is on its way to another node"},
-    {"TRYAGAIN", HF_EUNAVAILABLE, true,
-     "the slot is on its way to another node"},
-    /* The scripts for clusters look at all keys before they change any. */
-    {"ERR Script attempted to access a non local key", HF_EUNAVAILABLE, true,
-     "the slot is on its way to another node"},
-    {"CLUSTERDOWN", HF_EUNAVAILABLE, true, "the cluster is down"},
-    {"CROSSSLOT", HF_EUNSUPPORTED, true,
-     "this is a node of a cluster: write redis-cluster://"},
-    {"WRONGTYPE", HF_ECONFIG, false, "another program uses this key: prefix="},
-    {"ERR max number of clients", HF_EUNAVAILABLE, true, "raise maxclients"},
-};
-
-bool hf__redis_explain(struct hf__redis *redis,
-                       const struct hf__resp_value *value, hf_error *err)
-{
-    int most = value->len < 120 ? (int)value->len : 120;
-
-    for (size_t i = 0; i < HF_COUNT_OF(words); i++) {
-        if (begins(value, words[i].word)) {
-            (void)hf__fail(err, words[i].code, "%s: %s (%.*s)", redis->peer,
-                           words[i].hint, most, value->text);
-            return words[i].certain;
-        }
-    }
-    (void)hf__fail(err, HF_EINTERNAL, "%s: %.*s", redis->peer,
-                   value->type == HF__RESP_ERROR ? most : 0,
-                   value->type == HF__RESP_ERROR ? value->text : "");
-    return false;
-}
-
-void hf__redis_explain_lost(struct hf__redis *redis, hf_error *err)
-{
-    (void)hf__fail(err, HF_EUNAVAILABLE, "%s: the connection was lost",
-                   redis->peer);
-}
-
 /* ---- the end of a connection ------------------------------------------- */
 
-void hf__redis_disconnect(struct hf__redis *redis, bool forked)
+void hf__redis_connection_close(struct hf__redis *redis, bool forked)
 {
     hf__stream_stop(&redis->stream, forked);
     redis->up = false;
@@ -254,8 +182,8 @@ static void down(struct hf__redis *redis, const hf_error *err)
         memcpy(redis->old_run_id, redis->run_id, sizeof(redis->run_id));
         redis->connection_id = 0;
     }
-    hf__redis_disconnect(redis, /* forked= */ false);
-    hf__redis_names_forget(redis);
+    hf__redis_connection_close(redis, /* forked= */ false);
+    hf__redis_tickets_names_forget(redis);
     tell_calls(redis);
     told = *err;
     if (strncmp(told.text, redis->peer, strlen(redis->peer)) != 0)
@@ -263,7 +191,7 @@ static void down(struct hf__redis *redis, const hf_error *err)
     hf__up_down(&redis->base, &told);
 }
 
-void hf__redis_fail(struct hf__redis *redis, const hf_error *err)
+void hf__redis_connection_fail(struct hf__redis *redis, const hf_error *err)
 {
     if (redis->in_received) {
         redis->may_close = true; /* the stream is in use above us */
@@ -301,7 +229,7 @@ static bool ends_call(struct hf__redis *redis,
         return false;
     if (channel->text[0] == NOBODYS)
         return true;
-    hf__redis_channel_ended(redis, channel->text, channel->len);
+    hf__redis_wait_ended(redis, channel->text, channel->len);
     return false;
 }
 
@@ -335,7 +263,7 @@ static void protocol_error(struct hf__redis *redis, const char *what)
     (void)hf__fail(&err, HF_EUNAVAILABLE,
                    "%s: what it says is not the Redis protocol (%s)",
                    redis->peer, what);
-    hf__redis_fail(redis, &err);
+    hf__redis_connection_fail(redis, &err);
 }
 
 /* The master has become a replica under our feet: another one is master, and
@@ -354,7 +282,7 @@ static void tell_demoted(struct hf__redis *redis)
 
     (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: it is a replica now",
                    redis->peer);
-    hf__redis_fail(redis, &err);
+    hf__redis_connection_fail(redis, &err);
 }
 
 /* What a node of a cluster does not serve, or not this time. */
@@ -363,7 +291,7 @@ static bool redirects(const struct hf__redis *redis, struct hf__resp message,
 {
     struct hf__resp_value value;
 
-    if (!redis->moved || message.at[0] != '-')
+    if (!redis->in_cluster || message.at[0] != '-')
         return false;
     value = hf__resp_next(&message);
     return hf__slot_read_redirect(&value, to);
@@ -372,7 +300,7 @@ static bool redirects(const struct hf__redis *redis, struct hf__resp message,
 /* MOVED: what this connection knew of tokens may be another's by now. */
 static void follow(struct hf__redis *redis, const struct hf__slot_redirect *to)
 {
-    hf__redis_names_forget(redis);
+    hf__redis_tickets_names_forget(redis);
     redis->redirected = true;
     redis->moved(redis, to);
 }
@@ -447,24 +375,25 @@ static void subscribe_failed(struct hf__redis *redis,
     if (!reply)
         return;
     value = hf__resp_next(reply);
-    (void)hf__redis_explain(redis, &value, &err);
-    if (redis->moved && err.code == HF_EUNAVAILABLE) {
-        hf__redis_channels_unheard(redis);
+    (void)hf__redis_errors_explain(redis, &value, &err);
+    if (redis->in_cluster && err.code == HF_EUNAVAILABLE) {
+        hf__redis_wait_unheard(redis);
         return;
     }
     (void)hf__fail_in(&err, err.code, "no grant can be told to us");
-    hf__redis_fail(redis, &err);
+    hf__redis_connection_fail(redis, &err);
 }
 
 /* In a cluster channels are sharded: they belong to a slot, as keys do. */
-int hf__redis_send_subscribe(struct hf__redis *redis, bool on,
-                             const char *channel, size_t len, hf_error *err)
+int hf__redis_connection_send_subscribe(struct hf__redis *redis, bool on,
+                                        const char *channel, size_t len,
+                                        hf_error *err)
 {
     struct hf__redis_call call = {.done = subscribe_failed, .pushed = true};
     struct hf__buf *out = &redis->stream.out;
-    bool sharded = redis->moved != NULL;
+    bool sharded = redis->in_cluster;
     const char *word = on ? "SSUBSCRIBE" : "SUNSUBSCRIBE";
-    size_t mark = hf__redis_call_begin(redis, sharded && !on ? 3 : 2);
+    size_t mark = hf__redis_connection_begin(redis, sharded && !on ? 3 : 2);
 
     hf__resp_arg_text(out, sharded ? word : on ? word + 1 : "UNSUBSCRIBE");
     hf__resp_arg(out, channel, len);
@@ -474,10 +403,10 @@ int hf__redis_send_subscribe(struct hf__redis *redis, bool on,
         hf__buf_append(out, channel, len);
         hf__resp_arg_end(out);
     }
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
-int hf__redis_subscribe(struct hf__redis *redis, hf_error *err)
+int hf__redis_connection_subscribe(struct hf__redis *redis, hf_error *err)
 {
     char channel[48];
     int rc;
@@ -485,8 +414,8 @@ int hf__redis_subscribe(struct hf__redis *redis, hf_error *err)
     if (redis->subscribed)
         return 0;
     (void)snprintf(channel, sizeof(channel), "hf:i:%s", redis->identity);
-    rc = hf__redis_send_subscribe(redis, /* on= */ true, channel,
-                                  strlen(channel), err);
+    rc = hf__redis_connection_send_subscribe(redis, /* on= */ true, channel,
+                                             strlen(channel), err);
     redis->subscribed = rc == 0;
     return rc;
 }
@@ -512,17 +441,17 @@ static void on_killed(struct hf__redis *redis,
 static int send_kill(struct hf__redis *redis)
 {
     struct hf__redis_call call = {.done = on_killed};
-    size_t mark = hf__redis_call_begin(redis, 4);
+    size_t mark = hf__redis_connection_begin(redis, 4);
 
     hf__resp_arg_text(&redis->stream.out, "CLIENT");
     hf__resp_arg_text(&redis->stream.out, "KILL");
     hf__resp_arg_text(&redis->stream.out, "ID");
     hf__resp_arg_number(&redis->stream.out, redis->old_id);
-    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
-void hf__redis_read_info(const struct hf__resp_value *info, const char *key,
-                         char *to, size_t size)
+void hf__redis_connection_read_info(const struct hf__resp_value *info,
+                                    const char *key, char *to, size_t size)
 {
     const char *at = info->type == HF__RESP_TEXT ? info->text : "";
     const char *end = info->type == HF__RESP_TEXT ? at + info->len : at;
@@ -559,17 +488,20 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
     if (!reply)
         return;
     value = hf__resp_next(reply);
-    hf__redis_read_info(&value, "run_id", redis->run_id, sizeof(redis->run_id));
-    hf__redis_read_info(&value, "redis_mode", mode, sizeof(mode));
+    hf__redis_connection_read_info(&value, "run_id", redis->run_id,
+                                   sizeof(redis->run_id));
+    hf__redis_connection_read_info(&value, "redis_mode", mode, sizeof(mode));
     if (mode[0] == '\0') /* Valkey */
-        hf__redis_read_info(&value, "server_mode", mode, sizeof(mode));
+        hf__redis_connection_read_info(&value, "server_mode", mode,
+                                       sizeof(mode));
     if (mode[0] != '\0' &&
-        strcmp(mode, redis->moved ? "cluster" : "standalone") != 0) {
-        (void)hf__fail(
-            &err, HF_EUNSUPPORTED, "%s: this is a %s: write %s%s://",
-            redis->peer, redis->moved ? "server outside a cluster" : mode,
-            redis->moved ? "redis" : "redis-", redis->moved ? "" : mode);
-        hf__redis_fail(redis, &err);
+        strcmp(mode, redis->in_cluster ? "cluster" : "standalone") != 0) {
+        (void)hf__fail(&err, HF_EUNSUPPORTED, "%s: this is a %s: write %s%s://",
+                       redis->peer,
+                       redis->in_cluster ? "server outside a cluster" : mode,
+                       redis->in_cluster ? "redis" : "redis-",
+                       redis->in_cluster ? "" : mode);
+        hf__redis_connection_fail(redis, &err);
         return;
     }
     if (redis->old_id == 0 || redis->run_id[0] == '\0' ||
@@ -588,15 +520,16 @@ static void refuse(struct hf__redis *redis, const struct hf__resp_value *value)
 {
     hf_error err;
 
-    if (begins(value, "ERR unknown command") || begins(value, "NOPROTO"))
+    if (hf__redis_errors_begins(value, "ERR unknown command") ||
+        hf__redis_errors_begins(value, "NOPROTO"))
         (void)hf__fail(&err, HF_EUNSUPPORTED,
                        "%s is too old: Redis 7 or later is needed",
                        redis->peer);
     else
-        (void)hf__redis_explain(redis, value, &err);
-    if (begins(value, "ERR AUTH"))
+        (void)hf__redis_errors_explain(redis, value, &err);
+    if (hf__redis_errors_begins(value, "ERR AUTH"))
         err.code = HF_EAUTH;
-    hf__redis_fail(redis, &err);
+    hf__redis_connection_fail(redis, &err);
 }
 
 static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
@@ -631,7 +564,7 @@ static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
     if (redis->sentinels && !master) {
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "%s is not the master (any more, or yet)", redis->peer);
-        hf__redis_fail(redis, &err);
+        hf__redis_connection_fail(redis, &err);
         return;
     }
     if (redis->version[1] != '.' || redis->version[0] >= '7')
@@ -639,7 +572,7 @@ static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
     (void)hf__fail(&err, HF_EUNSUPPORTED,
                    "%s has Redis %s: Redis 7 or later is needed", redis->peer,
                    redis->version);
-    hf__redis_fail(redis, &err);
+    hf__redis_connection_fail(redis, &err);
 }
 
 static void on_select(struct hf__redis *redis,
@@ -654,10 +587,10 @@ static void on_select(struct hf__redis *redis,
     value = hf__resp_next(reply);
     if (value.type != HF__RESP_ERROR)
         return;
-    (void)hf__redis_explain(redis, &value, &err);
+    (void)hf__redis_errors_explain(redis, &value, &err);
     if (err.code == HF_EINTERNAL)
         err.code = HF_ECONFIG;
-    hf__redis_fail(redis, &err);
+    hf__redis_connection_fail(redis, &err);
 }
 
 static const char *password(const struct hf__redis *redis)
@@ -667,13 +600,13 @@ static const char *password(const struct hf__redis *redis)
     return host->url->password ? host->url->password : host->settings->password;
 }
 
-bool hf__redis_has_password(const struct hf__redis *redis)
+bool hf__redis_connection_has_password(const struct hf__redis *redis)
 {
     return password(redis)[0] != '\0';
 }
 
-void hf__redis_put_hello(const struct hf__redis *redis, struct hf__buf *out,
-                         bool auth)
+void hf__redis_connection_put_hello(const struct hf__redis *redis,
+                                    struct hf__buf *out, bool auth)
 {
     const struct hf__engine_host *host = redis->base.host;
     const char *user = host->url->user ? host->url->user : host->settings->user;
@@ -693,20 +626,20 @@ static int send_hello(struct hf__redis *redis)
     struct hf__redis_call call = {.done = on_hello};
     size_t mark = redis->stream.out.len;
 
-    hf__redis_put_hello(redis, &redis->stream.out,
-                        hf__redis_has_password(redis));
-    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    hf__redis_connection_put_hello(redis, &redis->stream.out,
+                                   hf__redis_connection_has_password(redis));
+    return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
 static int send_words(struct hf__redis *redis, hf__redis_reply_fn *done,
                       const char *first, const char *second)
 {
     struct hf__redis_call call = {.done = done};
-    size_t mark = hf__redis_call_begin(redis, 2);
+    size_t mark = hf__redis_connection_begin(redis, 2);
 
     hf__resp_arg_text(&redis->stream.out, first);
     hf__resp_arg_text(&redis->stream.out, second);
-    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
 static void stream_opened(struct hf__stream *stream)
@@ -736,7 +669,8 @@ static int start_stream(struct hf__redis *redis, hf_error *err)
     return rc == 0 ? 0 : hf__fail_in(err, rc, "%s", redis->peer);
 }
 
-void hf__redis_found(struct hf__redis *redis, const char *host, int port)
+void hf__redis_connection_found(struct hf__redis *redis, const char *host,
+                                int port)
 {
     hf_error err;
 
@@ -747,7 +681,7 @@ void hf__redis_found(struct hf__redis *redis, const char *host, int port)
         down(redis, &err);
 }
 
-int hf__redis_connect(struct hf__redis *redis, hf_error *err)
+int hf__redis_connection_open(struct hf__redis *redis, hf_error *err)
 {
     int rc;
 

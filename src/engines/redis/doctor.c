@@ -9,15 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
+#include "engines/redis/inspect.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/redisson.h"
 #include "engines/redis/sentinel.h"
 
 enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
 
 const char hf__redis_doctor_name[] = "holdfast-doctor";
 
-void hf__redis_read_config(struct hf__resp reply, const char *key, char *to,
-                           size_t size)
+void hf__redis_doctor_read_config(struct hf__resp reply, const char *key,
+                                  char *to, size_t size)
 {
     struct hf__resp_value head = hf__resp_next(&reply);
 
@@ -96,8 +100,9 @@ static void on_memory(struct hf__redis *redis,
     (void)redis;
     if (refused(call->query, "eviction", reply, "allow config|get"))
         return;
-    hf__redis_read_config(*reply, "maxmemory", most, sizeof(most));
-    hf__redis_read_config(*reply, "maxmemory-policy", policy, sizeof(policy));
+    hf__redis_doctor_read_config(*reply, "maxmemory", most, sizeof(most));
+    hf__redis_doctor_read_config(*reply, "maxmemory-policy", policy,
+                                 sizeof(policy));
     evicts = strcmp(policy, "noeviction") != 0;
     if (!evicts || strcmp(most, "0") == 0)
         (void)hf__query_add_finding(call->query, evicts ? WARN : OK, "eviction",
@@ -120,8 +125,8 @@ static void on_append(struct hf__redis *redis,
     (void)redis;
     if (refused(call->query, "persistence", reply, "allow config|get"))
         return;
-    hf__redis_read_config(*reply, "appendonly", on, sizeof(on));
-    hf__redis_read_config(*reply, "appendfsync", sync, sizeof(sync));
+    hf__redis_doctor_read_config(*reply, "appendonly", on, sizeof(on));
+    hf__redis_doctor_read_config(*reply, "appendfsync", sync, sizeof(sync));
     safe = strcmp(on, "yes") == 0 && strcmp(sync, "always") == 0;
     (void)hf__query_add_finding(
         call->query, safe ? OK : WARN, "persistence",
@@ -137,7 +142,8 @@ static int64_t farthest_behind(const struct hf__resp_value *info)
     int64_t written;
     int64_t behind = -1;
 
-    hf__redis_read_info(info, "master_repl_offset", offset, sizeof(offset));
+    hf__redis_connection_read_info(info, "master_repl_offset", offset,
+                                   sizeof(offset));
     written = strtoll(offset, NULL, 10);
     for (int i = 0; i < 64; i++) {
         char key[20];
@@ -145,7 +151,7 @@ static int64_t farthest_behind(const struct hf__resp_value *info)
         const char *has;
 
         (void)snprintf(key, sizeof(key), "slave%d", i);
-        hf__redis_read_info(info, key, replica, sizeof(replica));
+        hf__redis_connection_read_info(info, key, replica, sizeof(replica));
         if (replica[0] == '\0')
             break;
         has = strstr(replica, "offset=");
@@ -167,8 +173,9 @@ static void on_replication(struct hf__redis *redis,
     if (refused(call->query, "replication", reply, "allow info"))
         return;
     info = hf__resp_next(reply);
-    hf__redis_read_info(&info, "role", role, sizeof(role));
-    hf__redis_read_info(&info, "connected_slaves", replicas, sizeof(replicas));
+    hf__redis_connection_read_info(&info, "role", role, sizeof(role));
+    hf__redis_connection_read_info(&info, "connected_slaves", replicas,
+                                   sizeof(replicas));
     if (strcmp(role, "master") != 0)
         (void)hf__query_add_finding(call->query, BAD, "replication",
                                     "connect to the master",
@@ -193,12 +200,12 @@ static void on_alone(struct hf__redis *redis, const struct hf__redis_call *call,
     char least[16];
     bool stops;
 
-    if (!redis->sentinels && !redis->moved)
+    if (!redis->sentinels && !redis->in_cluster)
         return; /* nobody is promoted */
     if (refused(call->query, "cut off", reply, "allow config|get"))
         return;
-    hf__redis_read_config(*reply, "min-replicas-to-write", least,
-                          sizeof(least));
+    hf__redis_doctor_read_config(*reply, "min-replicas-to-write", least,
+                                 sizeof(least));
     stops = least[0] != '\0' && strcmp(least, "0") != 0;
     (void)hf__query_add_finding(
         call->query, stops ? OK : WARN, "cut off",
@@ -234,8 +241,10 @@ static void on_cluster(struct hf__redis *redis,
     if (refused(call->query, "cluster", reply, "allow cluster|info"))
         return;
     info = hf__resp_next(reply);
-    hf__redis_read_info(&info, "cluster_state", state, sizeof(state));
-    hf__redis_read_info(&info, "cluster_slots_ok", served, sizeof(served));
+    hf__redis_connection_read_info(&info, "cluster_state", state,
+                                   sizeof(state));
+    hf__redis_connection_read_info(&info, "cluster_slots_ok", served,
+                                   sizeof(served));
     whole = strcmp(state, "ok") == 0 && strtol(served, NULL, 10) == HF__SLOTS;
     (void)hf__query_add_finding(call->query, whole ? OK : BAD, "cluster",
                                 whole ? "" : "redis-cli --cluster check",
@@ -277,7 +286,7 @@ static void on_last(struct hf__redis *redis, const struct hf__redis_call *call,
         hf__up_answer(&redis->base, call->query, 0, /* err= */ NULL);
         return;
     }
-    hf__redis_explain_lost(redis, &err);
+    hf__redis_errors_explain_lost(redis, &err);
     hf__up_answer(&redis->base, call->query, err.code, &err);
 }
 
@@ -287,11 +296,11 @@ static int ask(struct hf__redis *redis, struct hf__query *query,
                hf__redis_reply_fn *done, uint32_t n, const char *const *words)
 {
     struct hf__redis_call call = {.done = done, .query = query};
-    size_t mark = hf__redis_call_begin(redis, n);
+    size_t mark = hf__redis_connection_begin(redis, n);
 
     for (uint32_t i = 0; i < n; i++)
         hf__resp_arg_text(&redis->stream.out, words[i]);
-    return hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
 /* One script about the lock called hf__redis_doctor_name, as any client would
@@ -310,11 +319,11 @@ static int try_out(struct hf__redis *redis, struct hf__query *query,
         return HF_ENOMEM;
     redis->dialect->key(redis, hf__redis_doctor_name,
                         strlen(hf__redis_doctor_name));
-    mark = hf__redis_eval_begin(redis, script, 1, n);
+    mark = hf__redis_connection_eval_begin(redis, script, 1, n);
     hf__resp_arg(out, redis->scratch.text, redis->scratch.len);
     for (uint32_t i = 0; i < n; i++)
         hf__resp_arg_text(out, words[i]);
-    rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+    rc = hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
     if (rc != 0)
         hf__free(call.data);
     return rc;
@@ -389,7 +398,7 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
         ASK(on_append, "CONFIG", "GET", "append*") != 0 ||
         ASK(on_replication, "INFO", "replication") != 0 ||
         ASK(on_alone, "CONFIG", "GET", "min-replicas-to-write") != 0 ||
-        (redis->moved && ASK(on_cluster, "CLUSTER", "INFO") != 0) ||
+        (redis->in_cluster && ASK(on_cluster, "CLUSTER", "INFO") != 0) ||
         (trial && try_locks(redis, query) != 0) ||
         (redis->no_trial ? ASK(on_last, "PING") : ASK(on_last, "DEL", token)) !=
             0) {
@@ -397,7 +406,7 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
 
         /* What was sent refers to the query: no half answers. */
         (void)hf__fail(&why, HF_ENOMEM, "out of memory");
-        hf__redis_fail(redis, &why);
+        hf__redis_connection_fail(redis, &why);
         return hf__fail_pass(err, &why);
     }
 #undef ASK

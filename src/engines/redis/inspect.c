@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect.c - questions about locks in general: list, check, break, versions.
+ * inspect.c - questions about locks in general: list, check, break.
  *
  * A list walks through the server's keys by SCAN, a page at a time, and looks
  * at the locks of each page by one script, so that the rows of one lock belong
@@ -15,29 +15,34 @@
 #include <stdlib.h>
 
 #include "config/name.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
+#include "engines/redis/inspect.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/redisson.h"
+#include "engines/redis/tickets.h"
 
 /* ---- answers ----------------------------------------------------------- */
 
-void hf__redis_answer_lost(struct hf__redis *redis, struct hf__query *query)
+void hf__redis_inspect_lost(struct hf__redis *redis, struct hf__query *query)
 {
     hf_error err;
 
-    hf__redis_explain_lost(redis, &err);
+    hf__redis_errors_explain_lost(redis, &err);
     hf__up_answer(&redis->base, query, err.code, &err);
 }
 
-void hf__redis_answer_refused(struct hf__redis *redis, struct hf__query *query,
-                              const struct hf__resp_value *value)
+void hf__redis_inspect_refused(struct hf__redis *redis, struct hf__query *query,
+                               const struct hf__resp_value *value)
 {
     hf_error err;
 
-    (void)hf__redis_explain(redis, value, &err);
+    (void)hf__redis_errors_explain(redis, value, &err);
     hf__up_answer(&redis->base, query, err.code, &err);
 }
 
 /* It was sent, and may have been done. */
-static void answer_unknown(struct hf__redis *redis, struct hf__query *query)
+void hf__redis_inspect_unknown(struct hf__redis *redis, struct hf__query *query)
 {
     hf_error err;
 
@@ -47,8 +52,8 @@ static void answer_unknown(struct hf__redis *redis, struct hf__query *query)
     hf__up_answer(&redis->base, query, err.code, &err);
 }
 
-static void answer_text(struct hf__redis *redis, struct hf__query *query,
-                        int code, const char *text)
+void hf__redis_inspect_text(struct hf__redis *redis, struct hf__query *query,
+                            int code, const char *text)
 {
     hf_error err;
 
@@ -56,8 +61,10 @@ static void answer_text(struct hf__redis *redis, struct hf__query *query,
     hf__up_answer(&redis->base, query, code, &err);
 }
 
-int hf__redis_make_key(struct hf__redis *redis, const struct hf__query *query,
-                       const struct hf__redis_dialect *dialect, hf_error *err)
+int hf__redis_inspect_key(struct hf__redis *redis,
+                          const struct hf__query *query,
+                          const struct hf__redis_dialect *dialect,
+                          hf_error *err)
 {
     dialect->key(redis, query->name, strlen(query->name));
     if (!hf__buf_failed(&redis->scratch))
@@ -66,7 +73,7 @@ int hf__redis_make_key(struct hf__redis *redis, const struct hf__query *query,
     return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
-static void add_key(struct hf__redis *redis)
+void hf__redis_inspect_put_key(struct hf__redis *redis)
 {
     hf__resp_arg(&redis->stream.out, redis->scratch.text, redis->scratch.len);
 }
@@ -96,7 +103,8 @@ static bool name_of_key(const struct hf__redis *redis,
 
 static int64_t since_ms(const char *record)
 {
-    int64_t asked_ms = (int64_t)hf__redis_digits(record + HF__RECORD_ASKED, 13);
+    int64_t asked_ms =
+        (int64_t)hf__redis_tickets_digits(record + HF__RECORD_ASKED, 13);
     int64_t gone_ms = hf__world->wall_us() / 1000 - asked_ms;
 
     return gone_ms > 0 ? gone_ms : 0;
@@ -109,7 +117,7 @@ static int add_row(struct hf__query *query, hf_lock_info *row,
 
     if (len < HF__RECORD_TEXTS)
         return 0; /* not ours */
-    hf__redis_record_read(record, len, copy, row);
+    hf__redis_tickets_record_read(record, len, copy, row);
     if (row->since_ms < 0)
         row->since_ms = since_ms(record);
     return hf__query_add_lock(query, row);
@@ -133,7 +141,7 @@ static int add_holder(struct hf__query *query, const char *name,
 
     if (held.type != HF__RESP_TEXT || held.len < 17 + HF__RECORD_TEXTS)
         return 0;
-    row.token = hf__redis_digits(held.text + 1, 16);
+    row.token = hf__redis_tickets_digits(held.text + 1, 16);
     row.lease_ms = hf__resp_number(&ends, server_ms) - server_ms;
     row.since_ms = since_token(row.token, server_ms);
     return add_row(query, &row, held.text + 17, held.len - 17);
@@ -150,7 +158,7 @@ static int add_exclusive(struct hf__query *query, const char *name,
     if (gate->len > HF__RECORD_TEXTS && text[0] != '~') {
         row.lease_ms = left_ms;
         row.token = text[HF__RECORD_BOUND] == '='
-                        ? hf__redis_digits(text + HF__RECORD_TOKEN, 16)
+                        ? hf__redis_tickets_digits(text + HF__RECORD_TOKEN, 16)
                         : counter;
         return add_row(query, &row, text, gate->len);
     }
@@ -158,12 +166,13 @@ static int add_exclusive(struct hf__query *query, const char *name,
         text[HF__GATE_SLOW_MODE] != 'x')
         return 0;
     row.lease_ms =
-        (int64_t)hf__redis_digits(text + HF__GATE_SLOW_TILL, 13) - server_ms;
-    row.token = hf__redis_digits(text + HF__GATE_SLOW_OWN, 16);
+        (int64_t)hf__redis_tickets_digits(text + HF__GATE_SLOW_TILL, 13) -
+        server_ms;
+    row.token = hf__redis_tickets_digits(text + HF__GATE_SLOW_OWN, 16);
     if (row.token != 0)
         row.since_ms = since_token(row.token, server_ms);
     else
-        row.token = hf__redis_digits(text + HF__GATE_SLOW_LAST, 16);
+        row.token = hf__redis_tickets_digits(text + HF__GATE_SLOW_LAST, 16);
     if (row.lease_ms <= 0)
         return 0; /* over, and nobody has looked since */
     return add_row(query, &row, text + HF__GATE_SLOW_RECORD,
@@ -223,7 +232,7 @@ static int add_locks(struct hf__redis *redis, struct hf__query *query,
     int rc = 0;
 
     if (redis->kind)
-        return hf__redisson_add_rows(redis, query, reply, count);
+        return hf__redisson_inspect_add_rows(redis, query, reply, count);
     for (uint32_t i = 0; i < count && rc == 0; i++) {
         struct hf__resp_value lock = hf__resp_next(reply);
         struct hf__resp after = *reply;
@@ -249,12 +258,12 @@ static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
     int rc;
 
     if (!reply) {
-        hf__redis_answer_lost(redis, query);
+        hf__redis_inspect_lost(redis, query);
         return;
     }
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST) {
-        hf__redis_answer_refused(redis, query, &head);
+        hf__redis_inspect_refused(redis, query, &head);
         return;
     }
     rc = add_locks(redis, query, reply, head.count);
@@ -312,7 +321,7 @@ static void on_look_part(struct hf__redis *redis,
 static bool lock_of_key(const struct hf__redis *redis,
                         const struct hf__resp_value *key, char *to, size_t size)
 {
-    return redis->kind ? hf__redisson_name(redis, key, to, size)
+    return redis->kind ? hf__redisson_inspect_name(redis, key, to, size)
                        : name_of_key(redis, key, to, size);
 }
 
@@ -340,13 +349,13 @@ static int send_look(struct hf__redis *redis, struct hf__query *query,
                      uint64_t cursor)
 {
     struct hf__redis_call call = {.done = on_look_part, .query = query};
-    uint32_t each = redis->moved || redis->kind ? 1 : n;
+    uint32_t each = redis->in_cluster || redis->kind ? 1 : n;
     int script =
         redis->kind ? HF__SCRIPT_REDISSON_LOOK : HF__SCRIPT_NATIVE_LOOK;
     uint32_t asked = 0;
     uint32_t in_call = 0;
     size_t mark = 0;
-    int rc = hf__redis_script_load(redis, script);
+    int rc = hf__redis_connection_script_load(redis, script);
 
     while (count-- > 0 && rc == 0) {
         struct hf__resp_value key = hf__resp_next(&keys);
@@ -355,18 +364,20 @@ static int send_look(struct hf__redis *redis, struct hf__query *query,
         if (!lock_of_key(redis, &key, name, sizeof(name)))
             continue;
         if (in_call == 0)
-            mark = hf__redis_script_begin(redis, script, each, 0);
+            mark = hf__redis_connection_script_begin(redis, script, each, 0);
         add_lock_key(redis, &key, name);
         if (++in_call < each)
             continue;
         in_call = 0;
-        rc = hf__redis_call_end(redis, mark, &call, /* err= */ NULL);
+        rc = hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
         asked += rc == 0;
     }
     if (asked == 0)
         return rc == 0 ? HF_EINTERNAL : rc;
-    hf__redis_last_call(redis)->done = rc == 0 ? on_look : on_look_cut;
-    hf__redis_last_call(redis)->ticket = rc == 0 ? cursor : (uint64_t)-rc;
+    hf__redis_connection_last_call(redis)->done =
+        rc == 0 ? on_look : on_look_cut;
+    hf__redis_connection_last_call(redis)->ticket =
+        rc == 0 ? cursor : (uint64_t)-rc;
     return 0;
 }
 
@@ -382,17 +393,18 @@ static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
     int rc = 0;
 
     if (!reply) {
-        hf__redis_answer_lost(redis, query);
+        hf__redis_inspect_lost(redis, query);
         return;
     }
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST) {
-        hf__redis_answer_refused(redis, query, &head);
+        hf__redis_inspect_refused(redis, query, &head);
         return;
     }
     head = hf__resp_next(reply);
-    cursor =
-        head.type == HF__RESP_TEXT ? hf__redis_digits(head.text, head.len) : 0;
+    cursor = head.type == HF__RESP_TEXT
+                 ? hf__redis_tickets_digits(head.text, head.len)
+                 : 0;
     list = hf__resp_next(reply);
     keys = *reply;
     if (!query->waiter || list.count > PAGE_MAX) {
@@ -424,22 +436,22 @@ static int send_scan(struct hf__redis *redis, struct hf__query *query,
     size_t mark;
 
     if (redis->kind)
-        type = hf__redisson_pattern(redis, query->prefix);
+        type = hf__redisson_inspect_pattern(redis, query->prefix);
     else
         hf__redis_native.key(redis, query->prefix, strlen(query->prefix));
     if (!redis->kind && key->len > 0)
         key->text[key->len - 1] = '*'; /* was the closing brace */
     (void)snprintf(text, sizeof(text), "%" PRIu64, cursor);
-    mark = hf__redis_call_begin(redis, 8);
+    mark = hf__redis_connection_begin(redis, 8);
     hf__resp_arg_text(out, "SCAN");
     hf__resp_arg_text(out, text);
     hf__resp_arg_text(out, "MATCH");
-    add_key(redis);
+    hf__redis_inspect_put_key(redis);
     hf__resp_arg_text(out, "COUNT");
     hf__resp_arg_number(out, PAGE_KEYS);
     hf__resp_arg_text(out, "TYPE");
     hf__resp_arg_text(out, type);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* What plain shows of one key: the value may be anybody's. */
@@ -461,12 +473,12 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
     int rc = 0;
 
     if (!reply) {
-        hf__redis_answer_lost(redis, query);
+        hf__redis_inspect_lost(redis, query);
         return;
     }
     value = hf__resp_next(reply);
     if (value.type != HF__RESP_LIST) {
-        hf__redis_answer_refused(redis, query, &value);
+        hf__redis_inspect_refused(redis, query, &value);
         return;
     }
     value = hf__resp_next(reply);
@@ -479,8 +491,8 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
         if (len > head && value.text[HF__RECORD_TICKET_WIDTH] == ':') {
             memset(record, '0', HF__RECORD_TEXTS);
             memcpy(record + HF__RECORD_TEXTS, value.text + head, len - head);
-            hf__redis_record_read(record, HF__RECORD_TEXTS + len - head, copy,
-                                  &row);
+            hf__redis_tickets_record_read(record, HF__RECORD_TEXTS + len - head,
+                                          copy, &row);
             row.mode = HF_EXCLUSIVE;
             row.slots = 0;
         } else {
@@ -498,17 +510,17 @@ static int plain_show(struct hf__redis *redis, struct hf__query *query,
 {
     struct hf__redis_call call = {.done = on_plain, .query = query};
     size_t mark;
-    int rc = hf__redis_make_key(redis, query, &hf__redis_plain, err);
+    int rc = hf__redis_inspect_key(redis, query, &hf__redis_plain, err);
 
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(redis, HF__SCRIPT_PLAIN_LOOK, 1, 0);
-    add_key(redis);
-    return hf__redis_call_end(redis, mark, &call, err);
+    mark = hf__redis_connection_eval_begin(redis, HF__SCRIPT_PLAIN_LOOK, 1, 0);
+    hf__redis_inspect_put_key(redis);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
-int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
-                   hf_error *err)
+int hf__redis_inspect_list(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err)
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
     struct hf__redis_call call = {.done = on_look, .query = query};
@@ -525,14 +537,14 @@ int hf__redis_list(struct hf__engine *engine, struct hf__query *query,
                               "keys: ask for one name, by show");
     if (!query->name)
         return send_scan(redis, query, 0, err);
-    rc = hf__redis_make_key(redis, query, redis->dialect, err);
+    rc = hf__redis_inspect_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(
+    mark = hf__redis_connection_eval_begin(
         redis, redis->kind ? HF__SCRIPT_REDISSON_LOOK : HF__SCRIPT_NATIVE_LOOK,
         1, 0);
-    add_key(redis);
-    return hf__redis_call_end(redis, mark, &call, err);
+    hf__redis_inspect_put_key(redis);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* ---- tokens ------------------------------------------------------------ */
@@ -549,16 +561,18 @@ static void check_own(struct hf__redis *redis, struct hf__query *query,
         memcmp(value->text + 1, redis->identity, 32) == 0) {
         memcpy(number, value->text + 33, 12);
         number[12] = '\0';
-        ticket = hf__redis_ticket_find(redis, strtoull(number, NULL, 16));
+        ticket = hf__redis_tickets_find(redis, strtoull(number, NULL, 16));
     }
     if (!ticket || ticket->token == 0)
-        answer_text(redis, query, HF_EUNSUPPORTED,
-                    "the server learns its token with the next renewal; ask "
-                    "again then");
+        hf__redis_inspect_text(
+            redis, query, HF_EUNSUPPORTED,
+            "the server learns its token with the next renewal; ask "
+            "again then");
     else if (ticket->token == query->token)
         hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
     else
-        answer_text(redis, query, HF_ECONFLICT, "held under another token");
+        hf__redis_inspect_text(redis, query, HF_ECONFLICT,
+                               "held under another token");
 }
 
 static void on_checked(struct hf__redis *redis,
@@ -569,25 +583,26 @@ static void on_checked(struct hf__redis *redis,
     struct hf__resp_value value;
 
     if (!reply) {
-        hf__redis_answer_lost(redis, query);
+        hf__redis_inspect_lost(redis, query);
         return;
     }
     value = hf__resp_next(reply);
     if (hf__resp_is(&value, "y"))
         hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
     else if (hf__resp_is(&value, "n"))
-        answer_text(redis, query, HF_ENOTFOUND, "nobody holds it");
+        hf__redis_inspect_text(redis, query, HF_ENOTFOUND, "nobody holds it");
     else if (hf__resp_is(&value, "c"))
-        answer_text(redis, query, HF_ECONFLICT, "held under another token");
+        hf__redis_inspect_text(redis, query, HF_ECONFLICT,
+                               "held under another token");
     else if (value.type == HF__RESP_TEXT && value.len > 0 &&
              value.text[0] == 'u')
         check_own(redis, query, &value);
     else
-        hf__redis_answer_refused(redis, query, &value);
+        hf__redis_inspect_refused(redis, query, &value);
 }
 
-int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
-                          hf_error *err)
+int hf__redis_inspect_check_token(struct hf__engine *engine,
+                                  struct hf__query *query, hf_error *err)
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
     struct hf__redis_call call = {.done = on_checked, .query = query};
@@ -602,16 +617,16 @@ int hf__redis_check_token(struct hf__engine *engine, struct hf__query *query,
                         redis->kind ? redis->kind->mode : "");
     if (!redis->up)
         return hf__redis_not_up(redis, err);
-    rc = hf__redis_make_key(redis, query, redis->dialect, err);
+    rc = hf__redis_inspect_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
-    mark = hf__redis_eval_begin(redis,
-                                redis->kind ? HF__SCRIPT_REDISSON_CHECK
-                                            : HF__SCRIPT_NATIVE_CHECK,
-                                1, 1);
-    add_key(redis);
+    mark = hf__redis_connection_eval_begin(
+        redis,
+        redis->kind ? HF__SCRIPT_REDISSON_CHECK : HF__SCRIPT_NATIVE_CHECK, 1,
+        1);
+    hf__redis_inspect_put_key(redis);
     hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 static void on_broken(struct hf__redis *redis,
@@ -623,20 +638,20 @@ static void on_broken(struct hf__redis *redis,
     if (reply)
         value = hf__resp_next(reply);
     if (value.type == HF__RESP_ERROR)
-        hf__redis_answer_refused(redis, query, &value);
+        hf__redis_inspect_refused(redis, query, &value);
     else if (value.type != HF__RESP_NUMBER)
-        answer_unknown(redis, query);
+        hf__redis_inspect_unknown(redis, query);
     else if (value.number == 1)
         hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
     else if (value.number == 0)
-        answer_text(redis, query, HF_ENOTFOUND, "nobody holds it");
+        hf__redis_inspect_text(redis, query, HF_ENOTFOUND, "nobody holds it");
     else
-        answer_text(redis, query, HF_ECONFLICT,
-                    "held under another token or by another owner");
+        hf__redis_inspect_text(redis, query, HF_ECONFLICT,
+                               "held under another token or by another owner");
 }
 
-int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
-                    hf_error *err)
+int hf__redis_inspect_break(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err)
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
     struct hf__redis_call call = {.done = on_broken, .query = query};
@@ -652,115 +667,17 @@ int hf__redis_break(struct hf__engine *engine, struct hf__query *query,
                         "dialect=%s%s%s has no tokens: name the owner",
                         redis->dialect->name, redis->kind ? "&mode=" : "",
                         redis->kind ? redis->kind->mode : "");
-    rc = hf__redis_make_key(redis, query, redis->dialect, err);
+    rc = hf__redis_inspect_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
     if (redis->kind)
-        return hf__redisson_break(redis, query, on_broken, err);
-    mark = hf__redis_eval_begin(
+        return hf__redisson_inspect_break(redis, query, on_broken, err);
+    mark = hf__redis_connection_eval_begin(
         redis, plain ? HF__SCRIPT_PLAIN_BREAK : HF__SCRIPT_NATIVE_BREAK, 1,
         plain ? 1 : 2);
-    add_key(redis);
+    hf__redis_inspect_put_key(redis);
     if (!plain)
         hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
     hf__resp_arg_text(&redis->stream.out, owner);
-    return hf__redis_call_end(redis, mark, &call, err);
-}
-
-/* ---- versions ---------------------------------------------------------- */
-
-static int version_key(struct hf__redis *redis, const struct hf__query *query,
-                       hf_error *err)
-{
-    int rc = hf__redis_make_key(redis, query, &hf__redis_native, err);
-
-    if (rc == 0)
-        hf__buf_add(&redis->scratch, ":v");
-    return rc;
-}
-
-static void on_version(struct hf__redis *redis,
-                       const struct hf__redis_call *call,
-                       struct hf__resp *reply)
-{
-    struct hf__query *query = call->query;
-    struct hf__resp_value value;
-
-    if (!reply) {
-        hf__redis_answer_lost(redis, query);
-        return;
-    }
-    value = hf__resp_next(reply);
-    if (value.type == HF__RESP_ERROR) {
-        hf__redis_answer_refused(redis, query, &value);
-        return;
-    }
-    query->version = (uint64_t)hf__resp_number(&value, 0);
-    hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
-}
-
-int hf__redis_version_read(struct hf__engine *engine, struct hf__query *query,
-                           hf_error *err)
-{
-    struct hf__redis *redis = (struct hf__redis *)engine;
-    struct hf__redis_call call = {.done = on_version, .query = query};
-    size_t mark;
-    int rc;
-
-    if (!redis->up)
-        return hf__redis_not_up(redis, err);
-    rc = version_key(redis, query, err);
-    if (rc != 0)
-        return rc;
-    mark = hf__redis_call_begin(redis, 2);
-    hf__resp_arg_text(&redis->stream.out, "GET");
-    add_key(redis);
-    return hf__redis_call_end(redis, mark, &call, err);
-}
-
-static void on_committed(struct hf__redis *redis,
-                         const struct hf__redis_call *call,
-                         struct hf__resp *reply)
-{
-    struct hf__query *query = call->query;
-    struct hf__resp_value head;
-    struct hf__resp_value done;
-    struct hf__resp_value version;
-
-    head = reply ? hf__resp_next(reply) : (struct hf__resp_value){0};
-    if (head.type == HF__RESP_ERROR) {
-        hf__redis_answer_refused(redis, query, &head); /* SET is its last act */
-        return;
-    }
-    if (head.type != HF__RESP_LIST || head.count != 2) {
-        answer_unknown(redis, query);
-        return;
-    }
-    done = hf__resp_next(reply);
-    version = hf__resp_next(reply);
-    query->version = (uint64_t)hf__resp_number(&version, 0);
-    if (hf__resp_number(&done, 0) == 1)
-        hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
-    else
-        answer_text(redis, query, HF_ECONFLICT,
-                    "another version was committed");
-}
-
-int hf__redis_version_commit(struct hf__engine *engine, struct hf__query *query,
-                             hf_error *err)
-{
-    struct hf__redis *redis = (struct hf__redis *)engine;
-    struct hf__redis_call call = {.done = on_committed, .query = query};
-    size_t mark;
-    int rc;
-
-    if (!redis->up)
-        return hf__redis_not_up(redis, err);
-    rc = version_key(redis, query, err);
-    if (rc != 0)
-        return rc;
-    mark = hf__redis_eval_begin(redis, HF__SCRIPT_VERSION_COMMIT, 1, 1);
-    add_key(redis);
-    hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }

@@ -22,12 +22,16 @@
  * LEAVING is one script for release, withdrawal and reaping.
  *
  * Failure: an error of the server that may have come half-way through a script
- * is followed by LEAVE, and reported when that is done (leave.c).
+ * is followed by LEAVE, and reported when that is done (release.c).
  */
 #include <stdlib.h>
 
 #include "config/name.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 #define BASED_NS (300 * HF_SECOND)
 /* Nor by more than so many µs: the server's memory of the last token ends when
@@ -70,7 +74,7 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_name *name =
-        hf__redis_name(redis, ticket->name, ticket->name_len);
+        hf__redis_ticket_name(redis, ticket->name, ticket->name_len);
     uint32_t reserve = ticket->reserve < 999 ? ticket->reserve : 999;
     struct hf__grant grant = {
         .token = token,
@@ -82,10 +86,10 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->waiting = false;
     mine->watch_ns = 0;
     mine->confirmed_ns = sent_ns;
-    hf__redis_channel_part(redis, mine);
+    hf__redis_wait_part(redis, mine);
     if (name->token < token + reserve - 1)
         name->token = token + reserve - 1;
-    hf__redis_granted(redis, ticket, &grant, pushed);
+    hf__redis_sync_granted(redis, ticket, &grant, pushed);
 }
 
 static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -98,9 +102,9 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
     record = hf__resp_next(reply);
     holder[0] = '\0';
     if (record.type == HF__RESP_TEXT && record.len > HF__RECORD_TEXTS)
-        hf__redis_record_holder(record.text, record.len, holder,
-                                sizeof(holder));
-    hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_record_holder(record.text, record.len, holder,
+                                        sizeof(holder));
+    hf__redis_tickets_forget(redis, ticket);
     hf__up_busy(&redis->base, ticket, /* again_ns= */ 0,
                 holder[0] ? holder : NULL);
 }
@@ -134,13 +138,14 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__buf *out = &redis->stream.out;
     size_t mark;
 
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__SCRIPT_NATIVE_RELEASE, 1, 2);
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_script_begin(redis, HF__SCRIPT_NATIVE_RELEASE,
+                                             1, 2);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, HF__RECORD_TICKET_WIDTH);
     /* A holder is known by its ticket; a waiter by the whole record. */
     hf__resp_arg(out, mine->record, mine->releasing ? 0 : mine->record_len);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -157,8 +162,8 @@ static int hear(struct hf__redis *redis, struct hf__redis_ticket *mine,
     struct hf__buf *to = &redis->scratch;
     int rc = 0;
 
-    if (!redis->moved)
-        return hf__redis_subscribe(redis, err);
+    if (!redis->in_cluster)
+        return hf__redis_connection_subscribe(redis, err);
     if (!mine->channel) {
         to->len = 0;
         hf__buf_append(to, hf__redis_ticket_key(mine), mine->key_len);
@@ -168,9 +173,9 @@ static int hear(struct hf__redis *redis, struct hf__redis_ticket *mine,
             hf__buf_release(to);
             return hf__fail(err, HF_ENOMEM, "out of memory");
         }
-        rc = hf__redis_channel_join(redis, mine, to->text, to->len, err);
+        rc = hf__redis_wait_join(redis, mine, to->text, to->len, err);
     }
-    return rc == 0 ? hf__redis_channel_listen(redis, mine, err) : rc;
+    return rc == 0 ? hf__redis_wait_listen(redis, mine, err) : rc;
 }
 
 /* In a cluster a channel is subscribed to and left again for each wait: a name
@@ -178,8 +183,9 @@ static int hear(struct hf__redis *redis, struct hf__redis_ticket *mine,
 static bool may_wait(struct hf__redis *redis, const struct hf__ticket *ticket)
 {
     return !ticket->nowait &&
-           (!redis->moved ||
-            hf__redis_name(redis, ticket->name, ticket->name_len)->contended);
+           (!redis->in_cluster ||
+            hf__redis_ticket_name(redis, ticket->name, ticket->name_len)
+                ->contended);
 }
 
 static int send_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -198,13 +204,14 @@ static int send_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
         if (rc != 0)
             return rc;
     }
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__SCRIPT_NATIVE_ACQUIRE, 1, 3);
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_script_begin(redis, HF__SCRIPT_NATIVE_ACQUIRE,
+                                             1, 3);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
     hf__resp_arg(out, wait ? "1" : "0", 1);
     hf__resp_arg(out, mine->tried ? "1" : "0", 1);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* Ask by the script, from inside an answer. */
@@ -222,7 +229,7 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
                      const struct hf__redis_call *call, struct hf__resp *reply)
 {
     struct hf__redis_name *name =
-        hf__redis_name(redis, ticket->name, ticket->name_len);
+        hf__redis_ticket_name(redis, ticket->name, ticket->name_len);
     struct hf__resp_value letter = hf__resp_next(reply);
     struct hf__resp_value number;
 
@@ -252,7 +259,7 @@ static void on_acquired(struct hf__redis *redis,
                         const struct hf__redis_call *call,
                         struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__redis_ticket *mine =
         ticket ? hf__redis_ticket(redis, ticket) : NULL;
     struct hf__resp_value value;
@@ -260,15 +267,16 @@ static void on_acquired(struct hf__redis *redis,
     if (!mine || !mine->asking)
         return; /* withdrawn meanwhile */
     if (!reply) {
-        hf__redis_unknown(redis, ticket);
+        hf__redis_release_unknown(redis, ticket);
         return;
     }
     value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value)) {
-        (void)hf__redis_script_load(redis, HF__SCRIPT_NATIVE_ACQUIRE);
+    if (hf__redis_errors_is_noscript(&value)) {
+        (void)hf__redis_connection_script_load(redis,
+                                               HF__SCRIPT_NATIVE_ACQUIRE);
         ask_on(redis, ticket);
     } else if (value.type != HF__RESP_LIST || value.count < 2) {
-        hf__redis_refused(redis, ticket, &value);
+        hf__redis_release_refused(redis, ticket, &value);
     } else {
         acquired(redis, ticket, call, reply);
     }
@@ -280,7 +288,7 @@ static void on_counted(struct hf__redis *redis,
                        const struct hf__redis_call *call,
                        struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__redis_ticket *mine =
         ticket ? hf__redis_ticket(redis, ticket) : NULL;
     struct hf__resp_value value;
@@ -288,7 +296,7 @@ static void on_counted(struct hf__redis *redis,
     if (!mine || !mine->asking)
         return;
     if (!reply) {
-        hf__redis_unknown(redis, ticket);
+        hf__redis_release_unknown(redis, ticket);
         return;
     }
     value = hf__resp_next(reply);
@@ -299,8 +307,8 @@ static void on_counted(struct hf__redis *redis,
         return;
     }
     if (mine->tried)
-        hf__redis_name(redis, ticket->name, ticket->name_len)->contended =
-            QUIET;
+        hf__redis_ticket_name(redis, ticket->name, ticket->name_len)
+            ->contended = QUIET;
     mine->tried = true;
     ask_on(redis, ticket);
 }
@@ -309,7 +317,7 @@ static void on_counted(struct hf__redis *redis,
 static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                    struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__resp_value value;
 
     if (!ticket || !reply)
@@ -335,7 +343,7 @@ static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_arg_number(out, ticket->ttl_ms +
                                  redis->base.host->settings->lock_delay_ms);
     call.done = on_set;
-    rc = hf__redis_call_end(redis, mark, &call, err);
+    rc = hf__redis_connection_end(redis, mark, &call, err);
     if (rc != 0)
         return rc;
 
@@ -346,7 +354,7 @@ static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_literal(out, ":t\r\n");
     hf__resp_arg_number(out, ticket->reserve);
     call.done = on_counted;
-    if (hf__redis_call_end(redis, mark, &call, err) != 0)
+    if (hf__redis_connection_end(redis, mark, &call, err) != 0)
         ask_on(redis, ticket); /* SET is on its way */
     return 0;
 }
@@ -355,29 +363,30 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
                    hf_error *err)
 {
     struct hf__redis_name *name =
-        hf__redis_name(redis, ticket->name, ticket->name_len);
+        hf__redis_ticket_name(redis, ticket->name, ticket->name_len);
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     bool known = mine->record != NULL;
     bool quick;
     int rc;
 
-    rc = hf__redis_ticket_know(redis, ticket, err);
+    rc = hf__redis_tickets_know(redis, ticket, err);
     if (rc != 0)
         return rc;
     if (!known) /* and never again: the line is searched for the record */
-        hf__redis_put_digits(mine->record + HF__RECORD_TOKEN, name->token, 16);
+        hf__redis_tickets_put_digits(mine->record + HF__RECORD_TOKEN,
+                                     name->token, 16);
     quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
             name->contended == 0 && name->based_ns != 0 &&
             ticket->reserve < 999 && name->token - name->based < BASED_US &&
             ticket->sent_ns - name->based_ns <
-                (redis->moved ? BASED_IN_CLUSTER_NS : BASED_NS);
+                (redis->in_cluster ? BASED_IN_CLUSTER_NS : BASED_NS);
     mine->asking = true;
     mine->waiting = false;
     mine->tried = false;
     mine->again = known;
     rc = quick ? send_fast(redis, ticket, err)
                : send_acquire(redis, ticket, err);
-    return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
 }
 
 /* ---- beats ------------------------------------------------------------- */
@@ -393,20 +402,21 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
         said->len == 0)
         return;
     if (said->text[0] == 'h' && mine->waiting) {
-        granted(redis, ticket, hf__redis_digits(said->text + 1, said->len - 1),
+        granted(redis, ticket,
+                hf__redis_tickets_digits(said->text + 1, said->len - 1),
                 sent_ns, /* pushed= */ false);
     } else if (said->text[0] == 'h' ||
                (said->text[0] == 'w' && mine->waiting)) {
         mine->confirmed_ns = sent_ns;
         if (mine->waiting)
-            hf__redis_watch(
-                redis, mine,
-                said->text[1] == '-'
-                    ? -1
-                    : (int64_t)hf__redis_digits(said->text + 1, said->len - 1));
-        hf__redis_renewed(redis, ticket, &grant);
+            hf__redis_watch(redis, mine,
+                            said->text[1] == '-'
+                                ? -1
+                                : (int64_t)hf__redis_tickets_digits(
+                                      said->text + 1, said->len - 1));
+        hf__redis_sync_renewed(redis, ticket, &grant);
     } else {
-        hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     }
 }
@@ -421,14 +431,14 @@ static int beat_script(const struct hf__redis *redis)
 static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err)
 {
-    for (size_t i = 0; redis->moved && i < n; i++) {
+    for (size_t i = 0; redis->in_cluster && i < n; i++) {
         struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
         int rc = mine->waiting ? hear(redis, mine, err) : 0;
 
         if (rc != 0)
             return rc;
     }
-    return hf__redis_beat(redis, tickets, n, err);
+    return hf__redis_renew(redis, tickets, n, err);
 }
 
 /* The head of the record, and the token. */
@@ -438,7 +448,7 @@ static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
     struct hf__buf *out = &redis->stream.out;
     char token[16];
 
-    hf__redis_put_digits(token, mine->waiting ? 0 : ticket->token, 16);
+    hf__redis_tickets_put_digits(token, mine->waiting ? 0 : ticket->token, 16);
     hf__resp_arg_begin(out, HF__RECORD_HEAD_WIDTH + sizeof(token));
     hf__buf_append(out, mine->record, HF__RECORD_HEAD_WIDTH);
     hf__buf_append(out, token, sizeof(token));
@@ -451,20 +461,21 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    struct hf__redis_call call = {.done = hf__redis_downgraded,
+    struct hf__redis_call call = {.done = hf__redis_release_downgraded,
                                   .ticket = ticket->id,
                                   .sent_ns = hf__now(),
                                   .movable = true};
     struct hf__buf *out = &redis->stream.out;
     size_t mark;
 
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__SCRIPT_NATIVE_DOWNGRADE, 1, 2);
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_script_begin(redis, HF__SCRIPT_NATIVE_DOWNGRADE,
+                                             1, 2);
     mine->record[HF__RECORD_MODE] = 's';
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
     hf__resp_arg_number(out, (int64_t)ticket->token);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* ---- pushes ------------------------------------------------------------ */
@@ -481,7 +492,7 @@ static struct hf__ticket *pushed_to(struct hf__redis *redis,
         return NULL;
     memcpy(number, said->text + 1, 12);
     number[12] = '\0';
-    ticket = hf__redis_ticket_find(redis, strtoull(number, NULL, 16));
+    ticket = hf__redis_tickets_find(redis, strtoull(number, NULL, 16));
     if (!ticket ||
         memcmp(said->text + 13,
                hf__redis_ticket(redis, ticket)->record + HF__RECORD_NONCE,
@@ -504,14 +515,14 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
         return;
     mine = hf__redis_ticket(redis, ticket);
     if (said->text[0] == 'g' && mine->waiting && said->len == PUSH_HEAD + 16) {
-        token = hf__redis_digits(said->text + PUSH_HEAD, 16);
+        token = hf__redis_tickets_digits(said->text + PUSH_HEAD, 16);
         if (token >
-            hf__redis_name(redis, ticket->name, ticket->name_len)->token)
+            hf__redis_ticket_name(redis, ticket->name, ticket->name_len)->token)
             granted(redis, ticket, token, mine->confirmed_ns,
                     /* pushed= */ true);
     } else if (said->text[0] == 'b' && !mine->waiting && !mine->asking &&
                !mine->leaving) {
-        hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_BROKEN);
     }
 }

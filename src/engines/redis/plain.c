@@ -17,7 +17,10 @@
  * a library gives it, or host and process should not be seen, the setting mode
  * names the shape: then it is 80 random bits and the number of the ticket.
  */
+#include "engines/redis/connection.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 #include <stdio.h>
 
@@ -57,7 +60,7 @@ static void put_uuid(const uint8_t bytes[16], char *to)
     char hex[33];
 
     put_hex(bytes, hex);
-    hf__redis_put_uuid(hex, to);
+    hf__redis_tickets_put_uuid(hex, to);
 }
 
 static const struct hf__plain_shape shapes[] = {
@@ -129,7 +132,7 @@ static int know(struct hf__redis *redis, struct hf__ticket *ticket,
 
     if (mine->record)
         return 0;
-    rc = hf__redis_ticket_know(redis, ticket, err);
+    rc = hf__redis_tickets_know(redis, ticket, err);
     if (rc != 0 || !mine->record)
         return rc;
     if (redis->shape) {
@@ -158,7 +161,7 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
-    hf__redis_granted(redis, ticket, &grant, /* pushed= */ false);
+    hf__redis_sync_granted(redis, ticket, &grant, /* pushed= */ false);
 }
 
 static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -174,17 +177,18 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
         memset(record, '0', HF__RECORD_TEXTS);
         memcpy(record + HF__RECORD_TEXTS, value->text + head,
                value->len - head);
-        hf__redis_record_holder(record, HF__RECORD_TEXTS + value->len - head,
-                                holder, sizeof(holder));
+        hf__redis_tickets_record_holder(record,
+                                        HF__RECORD_TEXTS + value->len - head,
+                                        holder, sizeof(holder));
     }
-    hf__redis_ticket_forget(redis, ticket);
+    hf__redis_tickets_forget(redis, ticket);
     hf__up_busy(&redis->base, ticket, /* again_ns= */ 0, ours ? holder : NULL);
 }
 
 static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                    struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__redis_ticket *mine =
         ticket ? hf__redis_ticket(redis, ticket) : NULL;
     struct hf__resp_value value;
@@ -193,7 +197,7 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
     if (!mine || !mine->asking)
         return;
     if (!reply) {
-        hf__redis_unknown(redis, ticket);
+        hf__redis_release_unknown(redis, ticket);
         return;
     }
     value = hf__resp_next(reply);
@@ -203,12 +207,12 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                value.len == value_len(redis, mine) &&
                memcmp(value.text, value_of(redis, mine), value.len) == 0) {
         /* Ours already: its lease began when we do not know. */
-        if (hf__redis_beat(redis, &ticket, 1, &err) != 0)
-            hf__redis_unknown(redis, ticket);
+        if (hf__redis_renew(redis, &ticket, 1, &err) != 0)
+            hf__redis_release_unknown(redis, ticket);
     } else if (value.type == HF__RESP_TEXT) {
         busy(redis, ticket, &value);
     } else {
-        hf__redis_refused(redis, ticket, &value);
+        hf__redis_release_refused(redis, ticket, &value);
     }
 }
 
@@ -221,8 +225,8 @@ static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__buf *out = &redis->stream.out;
     size_t mark;
 
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_call_begin(redis, 7);
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_begin(redis, 7);
     hf__resp_arg(out, "SET", 3);
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, value_of(redis, mine), value_len(redis, mine));
@@ -230,7 +234,7 @@ static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_arg(out, "GET", 3);
     hf__resp_arg(out, "PX", 2);
     hf__resp_arg_number(out, lease_ms(redis, ticket));
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -245,7 +249,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->asking = true;
     mine->again = known;
     rc = send_set(redis, ticket, err);
-    return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
 }
 
 /* ---- leaving ----------------------------------------------------------- */
@@ -264,12 +268,13 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
         .done = done, .ticket = ticket->id, .data = data, .movable = true};
     size_t mark;
 
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, HF__SCRIPT_PLAIN_RELEASE, 1, 1);
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_script_begin(redis, HF__SCRIPT_PLAIN_RELEASE, 1,
+                                             1);
     hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(&redis->stream.out, value_of(redis, mine),
                  value_len(redis, mine));
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* ---- renewing ---------------------------------------------------------- */
@@ -303,11 +308,11 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
         granted(redis, ticket, sent_ns);
     } else if (mine->asking) {
         if (send_set(redis, ticket, /* err= */ NULL) != 0)
-            hf__redis_unknown(redis, ticket);
+            hf__redis_release_unknown(redis, ticket);
     } else if (ours) {
-        hf__redis_renewed(redis, ticket, &grant);
+        hf__redis_sync_renewed(redis, ticket, &grant);
     } else {
-        hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     }
 }
@@ -316,7 +321,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
 static void not_beaten(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     if (hf__redis_ticket(redis, ticket)->asking)
-        hf__redis_unknown(redis, ticket);
+        hf__redis_release_unknown(redis, ticket);
 }
 
 const struct hf__redis_dialect hf__redis_plain = {
@@ -327,7 +332,7 @@ const struct hf__redis_dialect hf__redis_plain = {
     .acquire = acquire,
     .leave_script = leave_script,
     .send_leave = send_leave,
-    .renew = hf__redis_beat,
+    .renew = hf__redis_renew,
     .beat_script = beat_script,
     .beat_arguments = 2,
     .put_beat = put_beat,

@@ -12,6 +12,10 @@
  * whatever becomes of it, nothing after it can be known either.
  */
 #include "engines/redis/redis.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/inspect.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +55,7 @@ static void overdue(struct hf__redis *redis, const char *what, int64_t ms)
 
     (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: %s within %lld ms", redis->peer,
                    what, (long long)ms);
-    hf__redis_fail(redis, &err);
+    hf__redis_connection_fail(redis, &err);
 }
 
 /* Is an answer overdue? If not, when would it be; HF_NEVER for none. */
@@ -132,12 +136,12 @@ static int64_t check_tickets(struct hf__redis *redis, int64_t now_ns)
     int64_t due_ns = redis->tickets_since_ns + HF__REDIS_WATCH_NS;
 
     if (redis->tickets.n == 0 || redis->watching ||
-        !(redis->sentinels || redis->moved))
+        !(redis->sentinels || redis->in_cluster))
         return HF_NEVER;
     if (now_ns < due_ns)
         return due_ns;
     redis->watching = true;
-    hf__redis_count(redis);
+    hf__redis_connection_count(redis);
     return HF_NEVER;
 }
 
@@ -292,7 +296,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
         rc = read_url(redis, err);
     if (rc != 0)
         return rc;
-    redis->scripts = hf__redis_scripts[redis->moved != NULL];
+    redis->scripts = hf__redis_scripts[redis->in_cluster];
     if (hf__redis_tickets_init(redis) != 0)
         return hf__fail(err, HF_EINTERNAL,
                         "the kernel gives no random numbers");
@@ -301,7 +305,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
 
 static int redis_connect(struct hf__engine *engine, hf_error *err)
 {
-    return hf__redis_connect(redis_of(engine), err);
+    return hf__redis_connection_open(redis_of(engine), err);
 }
 
 /* Calls that nobody will answer: their memory. */
@@ -311,7 +315,7 @@ static void drop_calls(struct hf__redis *redis)
 
     while (hf__calls_take(&redis->calls, &call))
         hf__free(call.data);
-    hf__redis_count(redis);
+    hf__redis_connection_count(redis);
     hf__calls_release(&redis->calls);
 }
 
@@ -319,18 +323,18 @@ static void redis_close(struct hf__engine *engine, bool forked)
 {
     struct hf__redis *redis = redis_of(engine);
 
-    hf__redis_disconnect(redis, forked);
+    hf__redis_connection_close(redis, forked);
     hf__sentinels_free(redis->sentinels, forked);
     if (forked)
         return;
     redis->sentinels = NULL;
     hf__timer_stop(engine->host->loop, &redis->timer);
     drop_calls(redis);
-    hf__redis_ticket_forget_all(redis);
+    hf__redis_tickets_forget_all(redis);
     hf__tls_context_free(redis->tls);
     redis->tls = NULL;
     hf__buf_release(&redis->scratch);
-    hf__redis_names_release(redis);
+    hf__redis_tickets_names_release(redis);
 }
 
 /* ---- calls ------------------------------------------------------------- */
@@ -360,8 +364,8 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
-    hf__redis_stay(redis, ticket);
-    return redis->up ? hf__redis_leave(redis, ticket, releasing, err)
+    hf__redis_sync_forget(redis, ticket);
+    return redis->up ? hf__redis_release(redis, ticket, releasing, err)
                      : hf__redis_not_up(redis, err);
 }
 
@@ -428,11 +432,11 @@ const struct hf__engine_ops hf__engine_redis = {
     .release = redis_release,
     .renew = redis_renew,
     .downgrade = redis_downgrade,
-    .list = hf__redis_list,
-    .check_token = hf__redis_check_token,
-    .break_lock = hf__redis_break,
-    .version_read = hf__redis_version_read,
-    .version_commit = hf__redis_version_commit,
+    .list = hf__redis_inspect_list,
+    .check_token = hf__redis_inspect_check_token,
+    .break_lock = hf__redis_inspect_break,
+    .version_read = hf__redis_versions_read,
+    .version_commit = hf__redis_versions_commit,
     .doctor = hf__redis_doctor,
     .flush = redis_flush,
 };

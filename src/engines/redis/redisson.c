@@ -24,7 +24,12 @@
  * Failure: an error of the server that may have come half-way through a script
  * is followed by LEAVE, and reported when that is done.
  */
+#include "engines/redis/redisson.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,7 +99,7 @@ static int open_kind(struct hf__redis *redis, hf_error *err)
                         "permits and semaphore",
                         mode);
     redis->base.caps |= redis->kind->caps;
-    hf__redis_put_uuid(redis->base.host->identity_hex, redis->uuid);
+    hf__redis_tickets_put_uuid(redis->base.host->identity_hex, redis->uuid);
     return 0;
 }
 
@@ -156,7 +161,7 @@ static void stop_waiting(struct hf__redis *redis, struct hf__redis_ticket *mine)
     mine->asking = false;
     mine->waiting = false;
     mine->watch_ns = 0;
-    hf__redis_channel_part(redis, mine);
+    hf__redis_wait_part(redis, mine);
 }
 
 static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -168,7 +173,7 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
                               .sent_ns = sent_ns};
 
     stop_waiting(redis, hf__redis_ticket(redis, ticket));
-    hf__redis_granted(redis, ticket, &grant, /* pushed= */ false);
+    hf__redis_sync_granted(redis, ticket, &grant, /* pushed= */ false);
 }
 
 static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -180,7 +185,7 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
         (void)snprintf(text, sizeof(text), "redisson %.*s",
                        (int)(holder->len < 100 ? holder->len : 100),
                        holder->text);
-    hf__redis_ticket_forget(redis, ticket);
+    hf__redis_tickets_forget(redis, ticket);
     hf__up_busy(&redis->base, ticket, /* again_ns= */ 0, text[0] ? text : NULL);
 }
 
@@ -199,12 +204,13 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
         .done = done, .ticket = ticket->id, .data = data, .movable = !data};
     size_t mark;
 
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, redis->kind->leave_script, 1, 2);
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_script_begin(redis, redis->kind->leave_script,
+                                             1, 2);
     add_key(redis, mine);
     add_owner(redis, ticket);
     hf__resp_arg(&redis->stream.out, "0", 1);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -219,19 +225,20 @@ static int send_try(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_call call = {
         .done = on_tried, .ticket = ticket->id, .movable = true};
     size_t mark;
-    int rc = mine->channel ? hf__redis_channel_listen(redis, mine, err) : 0;
+    int rc = mine->channel ? hf__redis_wait_listen(redis, mine, err) : 0;
 
     if (rc != 0)
         return rc;
-    hf__redis_ask(redis, mine);
-    mark = hf__redis_script_begin(redis, redis->kind->try_script, 1, 5);
+    hf__redis_connection_put_asking(redis, mine);
+    mark =
+        hf__redis_connection_script_begin(redis, redis->kind->try_script, 1, 5);
     add_key(redis, mine);
     add_owner(redis, ticket);
     add_lease(redis, ticket);
     hf__resp_arg(&redis->stream.out, mine->channel ? "1" : "0", 1);
     add_mode(redis, ticket);
     hf__resp_arg_number(&redis->stream.out, ticket->slots);
-    rc = hf__redis_call_end(redis, mark, &call, err);
+    rc = hf__redis_connection_end(redis, mark, &call, err);
     mine->looking = rc == 0;
     return rc;
 }
@@ -259,7 +266,7 @@ static int join(struct hf__redis *redis, struct hf__ticket *ticket,
         hf__buf_release(to);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    return hf__redis_channel_join(redis, mine, to->text, to->len, err);
+    return hf__redis_wait_join(redis, mine, to->text, to->len, err);
 }
 
 /* It is taken: after so many ms a look is due; @holder has it. */
@@ -279,7 +286,7 @@ static void taken(struct hf__redis *redis, struct hf__ticket *ticket,
     if (!mine->channel) {
         if (join(redis, ticket, &err) != 0 ||
             send_try(redis, ticket, &err) != 0)
-            hf__redis_unknown(redis, ticket);
+            hf__redis_release_unknown(redis, ticket);
         return;
     }
     hf__redis_watch(redis, mine, ms < 0 || ms > SILENCE_MS ? SILENCE_MS : ms);
@@ -295,7 +302,7 @@ static void taken(struct hf__redis *redis, struct hf__ticket *ticket,
 static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
                      struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__redis_ticket *mine =
         ticket ? hf__redis_ticket(redis, ticket) : NULL;
     struct hf__resp_value value;
@@ -308,18 +315,18 @@ static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
         return; /* withdrawn meanwhile */
     if (!reply) {
         if (mine->asking)
-            hf__redis_unknown(redis, ticket);
+            hf__redis_release_unknown(redis, ticket);
         return; /* in line: the core asks when we are connected again */
     }
     value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value)) {
-        (void)hf__redis_script_load(redis, redis->kind->try_script);
+    if (hf__redis_errors_is_noscript(&value)) {
+        (void)hf__redis_connection_script_load(redis, redis->kind->try_script);
         if (send_try(redis, ticket, /* err= */ NULL) != 0 && mine->asking)
-            hf__redis_unknown(redis, ticket);
+            hf__redis_release_unknown(redis, ticket);
         return;
     }
     if (value.type != HF__RESP_LIST || value.count < 2) {
-        hf__redis_refused(redis, ticket, &value);
+        hf__redis_release_refused(redis, ticket, &value);
         return;
     }
     letter = hf__resp_next(reply);
@@ -355,7 +362,7 @@ static int check_name(struct hf__redis *redis, struct hf__ticket *ticket,
         return hf__fail(err, HF_EUNSUPPORTED,
                         "mode=semaphore has slots only: nobody knows how many "
                         "permits others have; mode=permits does");
-    if (redis->moved && !in_one_slot(name, len))
+    if (redis->in_cluster && !in_one_slot(name, len))
         return hf__fail(err, HF_EINVAL,
                         "in a cluster '%.*s' and what belongs to it are in "
                         "different slots: close its brace",
@@ -374,14 +381,14 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     bool known = mine->record != NULL;
-    int rc = hf__redis_ticket_know(redis, ticket, err);
+    int rc = hf__redis_tickets_know(redis, ticket, err);
 
     if (rc != 0)
         return rc;
     if (!known) {
         rc = check_name(redis, ticket, err);
         if (rc != 0) {
-            hf__redis_ticket_forget(redis, ticket);
+            hf__redis_tickets_forget(redis, ticket);
             return rc;
         }
     }
@@ -389,7 +396,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->asking = true;
     mine->waiting = false;
     rc = send_try(redis, ticket, err);
-    return rc == 0 ? 0 : hf__redis_not_asked(redis, ticket, known, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
 }
 
 /* Somebody has left: all of ours who wait for it look again. One who is looking
@@ -398,7 +405,7 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
                   const struct hf__resp_value *text)
 {
     struct hf__list *waiters =
-        hf__redis_channel_waiters(redis, channel->text, channel->len);
+        hf__redis_wait_waiters(redis, channel->text, channel->len);
 
     (void)text; /* how many may go on; the script knows better */
     if (!waiters)
@@ -449,9 +456,9 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
         said->type != HF__RESP_NUMBER)
         return;
     if (said->number == 1) {
-        hf__redis_renewed(redis, ticket, &grant);
+        hf__redis_sync_renewed(redis, ticket, &grant);
     } else {
-        hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     }
 }
@@ -475,7 +482,7 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
         tickets[hold++] = holder;
     }
     if (hold > 0)
-        rc = hf__redis_beat(redis, tickets, hold, err);
+        rc = hf__redis_renew(redis, tickets, hold, err);
     return rc;
 }
 
@@ -484,7 +491,7 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
 static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err)
 {
-    struct hf__redis_call call = {.done = hf__redis_downgraded,
+    struct hf__redis_call call = {.done = hf__redis_release_downgraded,
                                   .ticket = ticket->id};
     size_t mark;
 
@@ -492,11 +499,12 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
         return hf__fail(err, HF_EUNSUPPORTED,
                         "mode=%s has no shared locks; mode=rw has",
                         redis->kind->mode);
-    mark = hf__redis_script_begin(redis, HF__SCRIPT_REDISSON_DOWNGRADE, 1, 2);
+    mark = hf__redis_connection_script_begin(
+        redis, HF__SCRIPT_REDISSON_DOWNGRADE, 1, 2);
     add_key(redis, hf__redis_ticket(redis, ticket));
     add_owner(redis, ticket);
     add_lease(redis, ticket);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 const struct hf__redis_dialect hf__redis_redisson = {

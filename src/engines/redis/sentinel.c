@@ -20,6 +20,8 @@
  * speaks nonsense is counted as told; the search fails when none knew.
  */
 #include "engines/redis/sentinel.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 
 #include <stdio.h>
 
@@ -37,7 +39,7 @@ void hf__sentinels_decide(struct hf__sentinels *all)
 
     all->searching = false;
     if (all->knew > 0) {
-        hf__redis_found(all->redis, all->host, all->port);
+        hf__redis_connection_found(all->redis, all->host, all->port);
         return;
     }
     if (all->why.code == 0)
@@ -45,7 +47,7 @@ void hf__sentinels_decide(struct hf__sentinels *all)
     err = all->why;
     (void)hf__fail_in(&err, err.code, "no sentinel of %u tells the master '%s'",
                       all->n, all->service);
-    hf__redis_fail(all->redis, &err);
+    hf__redis_connection_fail(all->redis, &err);
 }
 
 /* @one has said what it can in this search. */
@@ -98,7 +100,7 @@ static void stream_opened(struct hf__stream *stream)
     struct hf__buf *out = &stream->out;
     hf_error err;
 
-    hf__redis_put_hello(one->all->redis, out, one->auth);
+    hf__redis_connection_put_hello(one->all->redis, out, one->auth);
     ask(one);
     hf__resp_head(out, 2);
     hf__resp_arg_text(out, "SUBSCRIBE");
@@ -205,7 +207,7 @@ static void on_master(struct hf__sentinel *one, struct hf__resp *reply)
 static void on_hello(struct hf__sentinel *one, struct hf__resp *reply)
 {
     struct hf__resp_value head = hf__resp_next(reply);
-    bool may = !one->auth && hf__redis_has_password(one->all->redis);
+    bool may = !one->auth && hf__redis_connection_has_password(one->all->redis);
     hf_error err;
 
     one->greeted = head.type == HF__RESP_LIST;
@@ -219,7 +221,7 @@ static void on_hello(struct hf__sentinel *one, struct hf__resp *reply)
             failed(one, &err);
         return;
     }
-    (void)hf__redis_explain(one->all->redis, &head, &err);
+    (void)hf__redis_errors_explain(one->all->redis, &head, &err);
     failed(one, &err);
 }
 
@@ -257,7 +259,7 @@ static void push(struct hf__sentinel *one, struct hf__resp *message)
                    "the master has changed: %.*s (old, new)",
                    text.len - len - 1 < 160 ? (int)(text.len - len - 1) : 160,
                    text.text + len + 1);
-    hf__redis_fail(all->redis, &err);
+    hf__redis_connection_fail(all->redis, &err);
 }
 
 static bool take_message(struct hf__sentinel *one)

@@ -4,6 +4,7 @@
 #define HF_REDIS_SENTINEL_H
 
 #include "config/url.h"
+#include "engines/redis/connection.h"
 #include "engines/redis/resp.h"
 #include "net/stream.h"
 
@@ -40,7 +41,7 @@ struct hf__sentinels {
 int hf__sentinels_new(struct hf__redis *redis, struct hf__sentinels **ret_all,
                       hf_error *err);
 void hf__sentinels_free(struct hf__sentinels *all, bool forked);
-/* Ends in hf__redis_found() or hf__redis_fail(), unless non-zero is returned. */
+/* Ends in hf__redis_connection_found() or hf__redis_connection_fail(), unless non-zero is returned. */
 int hf__sentinels_search(struct hf__sentinels *all, hf_error *err);
 /* No more time: take what is known. */
 void hf__sentinels_decide(struct hf__sentinels *all);

@@ -17,7 +17,11 @@
  * This is no consensus. A replica that has the lock may still not be the one
  * that is promoted.
  */
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 static int wanted(const struct hf__redis *redis)
 {
@@ -32,13 +36,13 @@ static int send_wait(struct hf__redis *redis, hf_error *err)
 {
     struct hf__redis_call call = {.done = on_waited};
     int64_t ms = redis->base.host->settings->io_timeout_ms / 2;
-    size_t mark = hf__redis_call_begin(redis, 3);
+    size_t mark = hf__redis_connection_begin(redis, 3);
     int rc;
 
     hf__resp_arg_text(&redis->stream.out, "WAIT");
     hf__resp_arg_number(&redis->stream.out, wanted(redis));
     hf__resp_arg_number(&redis->stream.out, ms > 0 ? ms : 1);
-    rc = hf__redis_call_end(redis, mark, &call, err);
+    rc = hf__redis_connection_end(redis, mark, &call, err);
     if (rc == 0)
         redis->sync_sent = redis->sync_last;
     return rc;
@@ -61,14 +65,14 @@ static void give_back(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->why = hf__malloc(sizeof(*mine->why));
     if (mine->why)
         *mine->why = *why;
-    if (!mine->why || hf__redis_leave(redis, ticket, /* releasing= */ false,
-                                      /* err= */ NULL) != 0) {
-        hf__redis_stay(redis, ticket);
+    if (!mine->why || hf__redis_release(redis, ticket, /* releasing= */ false,
+                                        /* err= */ NULL) != 0) {
+        hf__redis_sync_forget(redis, ticket);
         unknown(redis, ticket, why);
     }
 }
 
-void hf__redis_stay(struct hf__redis *redis, struct hf__ticket *ticket)
+void hf__redis_sync_forget(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
@@ -79,13 +83,14 @@ void hf__redis_stay(struct hf__redis *redis, struct hf__ticket *ticket)
     mine->leaving = false;
 }
 
-void hf__redis_left(struct hf__redis *redis, struct hf__ticket *ticket, int rc)
+void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,
+                             int rc)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     hf_error *why = mine->why;
 
     mine->why = NULL;
-    hf__redis_ticket_forget(redis, ticket);
+    hf__redis_tickets_forget(redis, ticket);
     if (why)
         hf__up_failed(&redis->base, ticket, why);
     else
@@ -137,9 +142,9 @@ static void on_waited(struct hf__redis *redis,
     if (reply)
         value = hf__resp_next(reply);
     if (!reply)
-        hf__redis_explain_lost(redis, &err);
+        hf__redis_errors_explain_lost(redis, &err);
     else if (value.type != HF__RESP_NUMBER)
-        (void)hf__redis_explain(redis, &value, &err);
+        (void)hf__redis_errors_explain(redis, &value, &err);
     else if (value.number < wanted(redis))
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "%s: %lld replicas have it, sync_replicas wants %d",
@@ -161,8 +166,8 @@ static int await(struct hf__redis *redis, struct hf__redis_ticket *mine,
     return redis->sync_sent == 0 ? send_wait(redis, err) : 0;
 }
 
-void hf__redis_granted(struct hf__redis *redis, struct hf__ticket *ticket,
-                       const struct hf__grant *grant, bool pushed)
+void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
+                            const struct hf__grant *grant, bool pushed)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     hf_error err;
@@ -179,8 +184,8 @@ void hf__redis_granted(struct hf__redis *redis, struct hf__ticket *ticket,
     }
 }
 
-void hf__redis_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
-                       const struct hf__grant *grant)
+void hf__redis_sync_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
+                            const struct hf__grant *grant)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 

@@ -18,9 +18,12 @@
 
 #include "config/name.h"
 #include "engines/common/holder.h"
+#include "engines/redis/connection.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
-void hf__redis_put_digits(char *to, uint64_t number, size_t width)
+void hf__redis_tickets_put_digits(char *to, uint64_t number, size_t width)
 {
     while (width > 0 && number > 0) {
         to[--width] = (char)('0' + number % 10);
@@ -29,7 +32,7 @@ void hf__redis_put_digits(char *to, uint64_t number, size_t width)
     memset(to, '0', width);
 }
 
-uint64_t hf__redis_digits(const char *text, size_t len)
+uint64_t hf__redis_tickets_digits(const char *text, size_t len)
 {
     uint64_t number = 0;
 
@@ -41,7 +44,7 @@ uint64_t hf__redis_digits(const char *text, size_t len)
     return number;
 }
 
-void hf__redis_put_uuid(const char *hex, char to[37])
+void hf__redis_tickets_put_uuid(const char *hex, char to[37])
 {
     (void)snprintf(to, 37, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8,
                    hex + 13, hex + 17, hex + 20);
@@ -83,16 +86,19 @@ static void put_head(const struct hf__redis *redis,
     memcpy(to, redis->identity, 32);
     put_hex(to + 32, ticket->id, 12);
     to[HF__RECORD_MODE] = modes[ticket->mode];
-    hf__redis_put_digits(to + HF__RECORD_SLOTS, (uint64_t)ticket->slots, 5);
-    hf__redis_put_digits(to + HF__RECORD_TTL, (uint64_t)ticket->ttl_ms, 13);
-    hf__redis_put_digits(to + HF__RECORD_DELAY,
-                         (uint64_t)settings->lock_delay_ms, 7);
-    hf__redis_put_digits(to + HF__RECORD_RESERVE,
-                         ticket->reserve < 999 ? ticket->reserve : 999, 3);
-    hf__redis_put_digits(to + HF__RECORD_ASKED,
-                         (uint64_t)(hf__world->wall_us() / 1000), 13);
+    hf__redis_tickets_put_digits(to + HF__RECORD_SLOTS, (uint64_t)ticket->slots,
+                                 5);
+    hf__redis_tickets_put_digits(to + HF__RECORD_TTL, (uint64_t)ticket->ttl_ms,
+                                 13);
+    hf__redis_tickets_put_digits(to + HF__RECORD_DELAY,
+                                 (uint64_t)settings->lock_delay_ms, 7);
+    hf__redis_tickets_put_digits(to + HF__RECORD_RESERVE,
+                                 ticket->reserve < 999 ? ticket->reserve : 999,
+                                 3);
+    hf__redis_tickets_put_digits(to + HF__RECORD_ASKED,
+                                 (uint64_t)(hf__world->wall_us() / 1000), 13);
     to[HF__RECORD_BOUND] = '>';
-    hf__redis_put_digits(to + HF__RECORD_TOKEN, 0, 16);
+    hf__redis_tickets_put_digits(to + HF__RECORD_TOKEN, 0, 16);
 }
 
 /* Host and process are the same in every record. */
@@ -121,22 +127,22 @@ static void put_in(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     hf__ticket_table_add(&redis->tickets,
                          &hf__redis_ticket(redis, ticket)->entry, ticket);
-    if (redis->tickets.n == 1 && (redis->sentinels || redis->moved)) {
+    if (redis->tickets.n == 1 && (redis->sentinels || redis->in_cluster)) {
         redis->tickets_since_ns = ticket->sent_ns;
         hf__redis_wake(redis, ticket->sent_ns + HF__REDIS_WATCH_NS);
     }
-    hf__redis_count(redis);
+    hf__redis_connection_count(redis);
 }
 
 static void take_out(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     hf__ticket_table_remove(&redis->tickets,
                             &hf__redis_ticket(redis, ticket)->entry);
-    hf__redis_count(redis);
+    hf__redis_connection_count(redis);
 }
 
-int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
-                          hf_error *err)
+int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
+                           hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__buf *key = &redis->scratch;
@@ -172,8 +178,9 @@ int hf__redis_ticket_know(struct hf__redis *redis, struct hf__ticket *ticket,
     return 0;
 }
 
-void hf__redis_record_read(const char *record, size_t len,
-                           char copy[HF__REDIS_TEXTS], hf_lock_info *info)
+void hf__redis_tickets_record_read(const char *record, size_t len,
+                                   char copy[HF__REDIS_TEXTS],
+                                   hf_lock_info *info)
 {
     size_t texts = len > HF__RECORD_TEXTS ? len - HF__RECORD_TEXTS : 0;
     char *at = copy;
@@ -191,56 +198,59 @@ void hf__redis_record_read(const char *record, size_t len,
                  : record[HF__RECORD_MODE] == 's' ? HF_SHARED
                                                   : HF_SLOT;
     if (info->mode == HF_SLOT)
-        info->slots = (int32_t)hf__redis_digits(record + HF__RECORD_SLOTS, 5);
+        info->slots =
+            (int32_t)hf__redis_tickets_digits(record + HF__RECORD_SLOTS, 5);
 }
 
-void hf__redis_record_holder(const char *record, size_t len, char *to,
-                             size_t size)
+void hf__redis_tickets_record_holder(const char *record, size_t len, char *to,
+                                     size_t size)
 {
     char copy[HF__REDIS_TEXTS];
     hf_lock_info info = {0};
 
-    hf__redis_record_read(record, len, copy, &info);
+    hf__redis_tickets_record_read(record, len, copy, &info);
     hf__holder_name(&info, to, size);
 }
 
 /* ---- the table --------------------------------------------------------- */
 
-void hf__redis_ticket_forget(struct hf__redis *redis, struct hf__ticket *ticket)
+void hf__redis_tickets_forget(struct hf__redis *redis,
+                              struct hf__ticket *ticket)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
     if (!mine->record)
         return;
     take_out(redis, ticket);
-    hf__redis_channel_part(redis, mine);
+    hf__redis_wait_part(redis, mine);
     hf__free(mine->record);
     hf__free(mine->why);
     memset(mine, 0, sizeof(*mine));
 }
 
-void hf__redis_ticket_move(struct hf__redis *from, struct hf__redis *to,
-                           struct hf__ticket *ticket)
+void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
+                            struct hf__ticket *ticket)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(from, ticket);
 
     if (!mine->record)
         return;
-    hf__redis_channel_part(from, mine);
+    hf__redis_wait_part(from, mine);
     take_out(from, ticket);
     put_in(to, ticket);
     mine->importing = false;
     mine->watch_ns = 0;
 }
 
-int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,
-                        bool known, const hf_error *err)
+int hf__redis_tickets_not_asked(struct hf__redis *redis,
+                                struct hf__ticket *ticket, bool known,
+                                const hf_error *err)
 {
     hf_error why;
 
     hf__redis_ticket(redis, ticket)->asking = false;
     if (!known) {
-        hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_forget(redis, ticket);
         return err ? err->code : HF_ENOMEM;
     }
     (void)hf__fail(&why, HF_ENOMEM, "out of memory");
@@ -250,23 +260,23 @@ int hf__redis_not_asked(struct hf__redis *redis, struct hf__ticket *ticket,
 
 static void forget(struct hf__ticket *ticket, void *redis)
 {
-    hf__redis_ticket_forget(redis, ticket);
+    hf__redis_tickets_forget(redis, ticket);
 }
 
-void hf__redis_ticket_forget_all(struct hf__redis *redis)
+void hf__redis_tickets_forget_all(struct hf__redis *redis)
 {
     hf__ticket_table_each(&redis->tickets, forget, redis);
 }
 
 /* ---- what is known of names -------------------------------------------- */
 
-void hf__redis_names_forget(struct hf__redis *redis)
+void hf__redis_tickets_names_forget(struct hf__redis *redis)
 {
     memset(redis->names, 0, redis->names_size * sizeof(*redis->names));
     redis->names_n = 0;
 }
 
-void hf__redis_names_release(struct hf__redis *redis)
+void hf__redis_tickets_names_release(struct hf__redis *redis)
 {
     if (redis->names != &redis->nobody)
         hf__free(redis->names);
@@ -287,13 +297,13 @@ static void grow_names(struct hf__redis *redis)
         if (redis->names[i].hash != 0)
             names[redis->names[i].hash % size] = redis->names[i];
     }
-    hf__redis_names_release(redis);
+    hf__redis_tickets_names_release(redis);
     redis->names = names;
     redis->names_size = size;
 }
 
-struct hf__redis_name *hf__redis_name(struct hf__redis *redis, const char *name,
-                                      size_t len)
+struct hf__redis_name *hf__redis_ticket_name(struct hf__redis *redis,
+                                             const char *name, size_t len)
 {
     uint64_t hash = hf__name_hash(name, len, redis->hash_key);
     struct hf__redis_name *place = &redis->names[hash % redis->names_size];

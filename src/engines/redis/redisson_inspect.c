@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * redisson_look.c - what can be read of Redisson's locks, and breaking them.
+ * redisson_inspect.c - what can be read of Redisson's locks, and breaking them.
  *
  * Redisson keeps of an owner "<uuid of the client>:<number of the thread>", or
  * the number of a permit, and nothing about its machine or its purpose; there is
@@ -13,7 +13,10 @@
  *
  * Failure: a lost connection or an error of the server is the answer.
  */
+#include "engines/redis/connection.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/redisson.h"
+#include "engines/redis/tickets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +46,14 @@ static struct hf__ticket *own_ticket(struct hf__redis *redis, const char *owner)
     if (!redis->kind->permits) {
         if (strncmp(owner, redis->uuid, 36) != 0 || owner[36] != ':')
             return NULL;
-        return hf__redis_ticket_find(redis, strtoull(owner + 37, NULL, 10));
+        return hf__redis_tickets_find(redis, strtoull(owner + 37, NULL, 10));
     }
     if (!from_hex(owner, strlen(owner), permit))
         return NULL;
     for (int i = 0; i < 6; i++)
         id = id << 8 | (uint8_t)permit[8 + i];
     (void)hf__redisson_owner(redis, id, mine);
-    return memcmp(mine, permit, 14) == 0 ? hf__redis_ticket_find(redis, id)
+    return memcmp(mine, permit, 14) == 0 ? hf__redis_tickets_find(redis, id)
                                          : NULL;
 }
 
@@ -124,7 +127,8 @@ static void add_glob(struct hf__buf *to, const char *text)
     }
 }
 
-const char *hf__redisson_pattern(struct hf__redis *redis, const char *prefix)
+const char *hf__redisson_inspect_pattern(struct hf__redis *redis,
+                                         const char *prefix)
 {
     struct hf__buf *to = &redis->scratch;
 
@@ -139,8 +143,9 @@ const char *hf__redisson_pattern(struct hf__redis *redis, const char *prefix)
     return redis->kind->permits ? "zset" : "hash";
 }
 
-bool hf__redisson_name(const struct hf__redis *redis,
-                       const struct hf__resp_value *key, char *to, size_t size)
+bool hf__redisson_inspect_name(const struct hf__redis *redis,
+                               const struct hf__resp_value *key, char *to,
+                               size_t size)
 {
     const char *prefix = redis->base.host->settings->prefix;
     const char *at = key->text;
@@ -162,8 +167,9 @@ bool hf__redisson_name(const struct hf__redis *redis,
     return true;
 }
 
-int hf__redisson_add_rows(struct hf__redis *redis, struct hf__query *query,
-                          struct hf__resp *reply, uint32_t count)
+int hf__redisson_inspect_add_rows(struct hf__redis *redis,
+                                  struct hf__query *query,
+                                  struct hf__resp *reply, uint32_t count)
 {
     struct hf__resp_value key = hf__resp_next(reply);
     char name[HF_NAME_MAX + 1];
@@ -189,8 +195,8 @@ int hf__redisson_add_rows(struct hf__redis *redis, struct hf__query *query,
     return rc;
 }
 
-int hf__redisson_break(struct hf__redis *redis, struct hf__query *query,
-                       hf__redis_reply_fn *done, hf_error *err)
+int hf__redisson_inspect_break(struct hf__redis *redis, struct hf__query *query,
+                               hf__redis_reply_fn *done, hf_error *err)
 {
     struct hf__redis_call call = {.done = done, .query = query};
     const char *owner = query->owner ? query->owner : "";
@@ -204,12 +210,13 @@ int hf__redisson_break(struct hf__redis *redis, struct hf__query *query,
     if (redis->kind->permits && !from_hex(owner, len, permit))
         return hf__fail(err, HF_EINVAL,
                         "the owner of a permit is its number, 32 hex digits");
-    mark = hf__redis_eval_begin(redis, redis->kind->leave_script, 1, 2);
+    mark =
+        hf__redis_connection_eval_begin(redis, redis->kind->leave_script, 1, 2);
     hf__resp_arg(&redis->stream.out, redis->scratch.text, redis->scratch.len);
     if (redis->kind->permits)
         hf__resp_arg(&redis->stream.out, permit, sizeof(permit));
     else
         hf__resp_arg(&redis->stream.out, owner, len);
     hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
-    return hf__redis_call_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ballot.c - one request, cast at all nodes.
+ * redlock_ballot.c - one request, cast at all nodes.
  *
  * A ballot has a paper: a ticket of our own, which is what the nodes see. The
  * core's ticket is answered as soon as the outcome is certain by majority; the
@@ -26,7 +26,8 @@
  */
 #include <stdio.h>
 
-#include "engines/redlock/redlock.h"
+#include "engines/redis/redlock.h"
+#include "engines/redis/tickets.h"
 
 /* What a node has of a paper. */
 enum vote {
@@ -262,7 +263,7 @@ static void judge_asking(struct hf__redlock_ballot *ballot)
     hf_error err;
 
     tally.out = redlock->n - tally.yes - tally.no - tally.open;
-    verdict = hf__redlock_ask_verdict(&tally);
+    verdict = hf__redlock_quorum_ask(&tally);
     if (verdict == HF__REDLOCK_OPEN)
         return;
     hf__list_remove(&ballot->waiting);
@@ -278,7 +279,7 @@ static void judge_asking(struct hf__redlock_ballot *ballot)
     if (verdict == HF__REDLOCK_BUSY) {
         hf__up_busy(&redlock->base, ticket, /* again_ns= */ 0, votes);
     } else {
-        hf__redlock_no_majority(redlock, &err);
+        hf__redlock_node_no_majority(redlock, &err);
         hf__up_failed(&redlock->base, ticket, &err);
     }
 }
@@ -320,12 +321,12 @@ static void judge_leaving(struct hf__redlock_ballot *ballot)
 
     if (ballot->ticket) {
         tally.no = redlock->n - tally.yes - tally.open - tally.out;
-        verdict = hf__redlock_leave_verdict(&tally, ballot->releasing);
+        verdict = hf__redlock_quorum_release(&tally, ballot->releasing);
         if (verdict == HF__REDLOCK_OPEN)
             return;
         hf__list_remove(&ballot->waiting);
         if (verdict == HF__REDLOCK_UNKNOWN) {
-            hf__redlock_no_majority(redlock, &err);
+            hf__redlock_node_no_majority(redlock, &err);
             hf__up_unknown(&redlock->base, ballot->ticket, &err);
             return;
         }
@@ -423,15 +424,15 @@ static void remember_lease(struct hf__redlock *redlock, int64_t ttl_ms)
         redlock->shortest_ms = ttl_ms;
 }
 
-int hf__redlock_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
-                        hf_error *err)
+int hf__redlock_ballot_acquire(struct hf__engine *engine,
+                               struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__redlock *redlock = (struct hf__redlock *)engine;
     struct hf__redlock_ballot *ballot;
 
     remember_lease(redlock, ticket->ttl_ms);
     if (voters(redlock) < redlock->quorum) {
-        hf__redlock_no_majority(redlock, err);
+        hf__redlock_node_no_majority(redlock, err);
         return HF_EUNAVAILABLE;
     }
     ballot = mine(redlock, ticket)->ballot; /* our answer was not heard */
@@ -470,15 +471,15 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
     return 0;
 }
 
-int hf__redlock_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
-                         hf_error *err)
+int hf__redlock_ballot_withdraw(struct hf__engine *engine,
+                                struct hf__ticket *ticket, hf_error *err)
 {
     (void)err;
     return leave(engine, ticket, /* releasing= */ false);
 }
 
-int hf__redlock_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                        hf_error *err)
+int hf__redlock_ballot_release(struct hf__engine *engine,
+                               struct hf__ticket *ticket, hf_error *err)
 {
     (void)err;
     return leave(engine, ticket, /* releasing= */ true);
@@ -518,8 +519,9 @@ static void beat_at(struct hf__redlock *redlock, uint32_t i,
     }
 }
 
-int hf__redlock_renew(struct hf__engine *engine, struct hf__ticket **tickets,
-                      size_t n, hf_error *err)
+int hf__redlock_ballot_renew(struct hf__engine *engine,
+                             struct hf__ticket **tickets, size_t n,
+                             hf_error *err)
 {
     struct hf__redlock *redlock = (struct hf__redlock *)engine;
     int64_t now_ns = hf__now();
@@ -624,7 +626,7 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
                       const hf_error *err)
 {
     hf__redlock_node_heard(owner);
-    hf__redlock_diagnosed(owner, query, rc, err);
+    hf__redlock_doctor_answered(owner, query, rc, err);
 }
 
 static void on_connected(void *owner, struct hf__engine *engine)
@@ -639,7 +641,7 @@ static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
     hf__redlock_node_down(owner, err);
 }
 
-const struct hf__engine_up hf__redlock_ear = {
+const struct hf__engine_up hf__redlock_ballot_reports = {
     .connected = on_connected,
     .down = on_down,
     .granted = on_granted,
@@ -655,14 +657,14 @@ const struct hf__engine_up hf__redlock_ear = {
 
 /* ---- all of them --------------------------------------------------------- */
 
-void hf__redlock_ballots_init(struct hf__redlock *redlock)
+void hf__redlock_ballot_init(struct hf__redlock *redlock)
 {
     hf__list_init(&redlock->ballots);
     hf__list_init(&redlock->impatient);
     redlock->patience.fire = patience_fire;
 }
 
-void hf__redlock_ballots_settle(struct hf__redlock_node *node)
+void hf__redlock_ballot_settle(struct hf__redlock_node *node)
 {
     HF_LIST_EACH(&node->redlock->ballots, link) {
         struct hf__redlock_ballot *ballot =
@@ -678,7 +680,7 @@ void hf__redlock_ballots_settle(struct hf__redlock_node *node)
     }
 }
 
-void hf__redlock_ballots_sweep(struct hf__redlock_node *node)
+void hf__redlock_ballot_sweep(struct hf__redlock_node *node)
 {
     int64_t now_ns = hf__now();
 
@@ -691,13 +693,13 @@ void hf__redlock_ballots_sweep(struct hf__redlock_node *node)
         if (ballot->ticket || ballot->votes[node->index] != VOTE_OWED ||
             now_ns < hf__instant_add(ballot->sent_ns, hf__ms_to_ns(lease_ms)))
             continue;
-        hf__redis_ticket_forget(node->redis, &ballot->paper);
+        hf__redis_tickets_forget(node->redis, &ballot->paper);
         ballot->votes[node->index] = VOTE_NONE;
         tidy(ballot);
     }
 }
 
-void hf__redlock_ballots_free(struct hf__redlock *redlock)
+void hf__redlock_ballot_free_all(struct hf__redlock *redlock)
 {
     struct hf__list *link;
 

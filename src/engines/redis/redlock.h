@@ -3,10 +3,10 @@
  * redlock.h - the parts of the RedLock engine to each other.
  *
  *   redlock.c  the engine's table: open, connect, close; is there a majority
- *   node.c     one server: a Redis engine of its own, and whether it may vote
- *   ballot.c   one request, cast at all nodes
- *   quorum.c   the arithmetic
- *   doctor.c
+ *   redlock_node.c     one server: a Redis engine of its own, and whether it may vote
+ *   redlock_ballot.c   one request, cast at all nodes
+ *   redlock_quorum.c   the arithmetic
+ *   redlock_doctor.c
  *
  * An engine made of engines: each node is a Redis engine (dialect=plain) whose
  * reports come to us instead of to the core.
@@ -16,7 +16,7 @@
 
 #include "engines/engine.h"
 #include "engines/redis/redis.h"
-#include "engines/redlock/quorum.h"
+#include "engines/redis/redlock_quorum.h"
 
 enum {
     HF__REDLOCK_LEAST = 3,
@@ -79,7 +79,7 @@ void hf__redlock_weigh(struct hf__redlock *redlock);
 /* Keep base.under_way true. */
 void hf__redlock_count(struct hf__redlock *redlock);
 
-/* ---- node.c ------------------------------------------------------------ */
+/* ---- redlock_node.c ------------------------------------------------------------ */
 
 int hf__redlock_node_open(struct hf__redlock *redlock, size_t index,
                           size_t ticket_offset, hf_error *err);
@@ -106,30 +106,31 @@ void hf__redlock_node_excuse(const struct hf__redlock_node *node, char *to,
                              size_t size);
 /* "no majority of 5 servers: db1:6379 away, …". The code is HF_EUNAVAILABLE,
  * unless waiting would not help. */
-void hf__redlock_no_majority(const struct hf__redlock *redlock, hf_error *err);
+void hf__redlock_node_no_majority(const struct hf__redlock *redlock,
+                                  hf_error *err);
 
-/* ---- ballot.c ---------------------------------------------------------- */
+/* ---- redlock_ballot.c ---------------------------------------------------------- */
 
-extern const struct hf__engine_up hf__redlock_ear;
-void hf__redlock_ballots_init(struct hf__redlock *redlock);
+extern const struct hf__engine_up hf__redlock_ballot_reports;
+void hf__redlock_ballot_init(struct hf__redlock *redlock);
 /* Where a node's bytes of a ballot begin. */
 size_t hf__redlock_ballot_offset(size_t index);
 /* @node is connected again: take back what we owe it. */
-void hf__redlock_ballots_settle(struct hf__redlock_node *node);
+void hf__redlock_ballot_settle(struct hf__redlock_node *node);
 /* @node stays away: forget what has ended by itself. */
-void hf__redlock_ballots_sweep(struct hf__redlock_node *node);
-void hf__redlock_ballots_free(struct hf__redlock *redlock);
-hf__engine_acquire_fn hf__redlock_acquire;
-hf__engine_withdraw_fn hf__redlock_withdraw;
-hf__engine_release_fn hf__redlock_release;
-hf__engine_renew_fn hf__redlock_renew;
+void hf__redlock_ballot_sweep(struct hf__redlock_node *node);
+void hf__redlock_ballot_free_all(struct hf__redlock *redlock);
+hf__engine_acquire_fn hf__redlock_ballot_acquire;
+hf__engine_withdraw_fn hf__redlock_ballot_withdraw;
+hf__engine_release_fn hf__redlock_ballot_release;
+hf__engine_renew_fn hf__redlock_ballot_renew;
 
-/* ---- doctor.c ---------------------------------------------------------- */
+/* ---- redlock_doctor.c ---------------------------------------------------------- */
 
 hf__engine_query_fn hf__redlock_doctor;
 /* A node has answered its part. */
-void hf__redlock_diagnosed(struct hf__redlock_node *node,
-                           struct hf__query *query, int rc,
-                           const hf_error *err);
+void hf__redlock_doctor_answered(struct hf__redlock_node *node,
+                                 struct hf__query *query, int rc,
+                                 const hf_error *err);
 
 #endif

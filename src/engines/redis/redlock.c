@@ -3,18 +3,18 @@
  * redlock.c - the engine for independent Redis servers: redlock://h1,…,h5
  *
  * A lock is held by whoever has it on a majority of servers that know nothing
- * of one another. All are asked in parallel (ballot.c); the lease counts from
+ * of one another. All are asked in parallel (redlock_ballot.c); the lease counts from
  * before the first of them was asked, and the core takes the drift off its end.
  *
  * For the core we are connected while a majority is. Servers come and go below
- * that without being told: each is connected again by itself (node.c). At the
+ * that without being told: each is connected again by itself (redlock_node.c). At the
  * start those that are still on their way are waited for, for a moment: the
  * first to ask would miss their votes.
  *
  * What it does not give: a token. The servers have no number in common that
  * grows with every grant, and none is claimed.
  */
-#include "engines/redlock/redlock.h"
+#include "engines/redis/redlock.h"
 
 #include <strings.h>
 
@@ -57,7 +57,7 @@ void hf__redlock_weigh(struct hf__redlock *redlock)
                 (redlock->connecting && up + coming < redlock->quorum))) {
         redlock->up = false;
         redlock->connecting = false;
-        hf__redlock_no_majority(redlock, &err);
+        hf__redlock_node_no_majority(redlock, &err);
         hf__up_down(&redlock->base, &err);
     }
 }
@@ -112,7 +112,7 @@ static int redlock_open(struct hf__engine *engine, hf_error *err)
     static char plain[] = "plain";
     int rc = check_hosts(url, err);
 
-    hf__redlock_ballots_init(redlock);
+    hf__redlock_ballot_init(redlock);
     if (rc != 0)
         return rc;
     if (settings->dialect[0] != '\0' && strcmp(settings->dialect, "plain") != 0)
@@ -155,7 +155,7 @@ static void redlock_close(struct hf__engine *engine, bool forked)
     redlock->n = 0;
     hf__timer_stop(engine->host->loop, &redlock->patience);
     hf__timer_stop(engine->host->loop, &redlock->late);
-    hf__redlock_ballots_free(redlock);
+    hf__redlock_ballot_free_all(redlock);
 }
 
 static void redlock_flush(struct hf__engine *engine)
@@ -183,10 +183,10 @@ const struct hf__engine_ops hf__engine_redlock = {
     .open = redlock_open,
     .connect = redlock_connect,
     .close = redlock_close,
-    .acquire = hf__redlock_acquire,
-    .withdraw = hf__redlock_withdraw,
-    .release = hf__redlock_release,
-    .renew = hf__redlock_renew,
+    .acquire = hf__redlock_ballot_acquire,
+    .withdraw = hf__redlock_ballot_withdraw,
+    .release = hf__redlock_ballot_release,
+    .renew = hf__redlock_ballot_renew,
     .doctor = hf__redlock_doctor,
     .flush = redlock_flush,
 };

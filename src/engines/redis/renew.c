@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beats.c - renewals: many tickets in one trip, whatever the dialect.
+ * renew.c - renewals: many tickets in one trip, whatever the dialect.
  *
  * A beat is one script with a key for each ticket and as many arguments as the
  * dialect puts behind it; the answer is a list with a value for each. Tickets
@@ -11,7 +11,11 @@
  * Failure: no answer, or one that is none. Then nobody knows, and the core
  * counts the time; a ticket that was asking hears so by the dialect.
  */
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 struct beats {
     uint32_t n;
@@ -27,34 +31,34 @@ static int send_beats(struct hf__redis *redis, struct beats *beats,
                       hf_error *err)
 {
     const struct hf__redis_dialect *dialect = redis->dialect;
-    struct hf__ticket *first = hf__redis_ticket_find(redis, beats->tickets[0]);
+    struct hf__ticket *first = hf__redis_tickets_find(redis, beats->tickets[0]);
     struct hf__redis_call call = {
         .done = on_beaten, .ticket = first->id, .data = beats, .movable = true};
     uint32_t n = beats->n;
     size_t mark;
 
-    hf__redis_ask(redis, hf__redis_ticket(redis, first));
-    mark = hf__redis_script_begin(redis, dialect->beat_script(redis), n,
-                                  n * dialect->beat_arguments);
+    hf__redis_connection_put_asking(redis, hf__redis_ticket(redis, first));
+    mark = hf__redis_connection_script_begin(redis, dialect->beat_script(redis),
+                                             n, n * dialect->beat_arguments);
 
     for (uint32_t i = 0; i < n; i++) {
         const struct hf__redis_ticket *mine = hf__redis_ticket(
-            redis, hf__redis_ticket_find(redis, beats->tickets[i]));
+            redis, hf__redis_tickets_find(redis, beats->tickets[i]));
 
         hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine),
                      mine->key_len);
     }
     for (uint32_t i = 0; i < n; i++)
         dialect->put_beat(redis,
-                          hf__redis_ticket_find(redis, beats->tickets[i]));
-    return hf__redis_call_end(redis, mark, &call, err);
+                          hf__redis_tickets_find(redis, beats->tickets[i]));
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 static void tell_silence(struct hf__redis *redis, const struct beats *beats)
 {
     for (uint32_t i = 0; i < beats->n && redis->dialect->not_beaten; i++) {
         struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
+            hf__redis_tickets_find(redis, beats->tickets[i]);
 
         if (ticket)
             redis->dialect->not_beaten(redis, ticket);
@@ -67,11 +71,12 @@ static void beat_again(struct hf__redis *redis, struct beats *beats)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < beats->n; i++) {
-        if (hf__redis_ticket_find(redis, beats->tickets[i]))
+        if (hf__redis_tickets_find(redis, beats->tickets[i]))
             beats->tickets[n++] = beats->tickets[i];
     }
     beats->n = n;
-    (void)hf__redis_script_load(redis, redis->dialect->beat_script(redis));
+    (void)hf__redis_connection_script_load(redis,
+                                           redis->dialect->beat_script(redis));
     if (n > 0 && send_beats(redis, beats, /* err= */ NULL) == 0)
         return;
     tell_silence(redis, beats);
@@ -86,7 +91,7 @@ static void on_beaten(struct hf__redis *redis,
 
     if (reply)
         value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value)) {
+    if (hf__redis_errors_is_noscript(&value)) {
         beat_again(redis, beats);
         return;
     }
@@ -95,7 +100,7 @@ static void on_beaten(struct hf__redis *redis,
     for (uint32_t i = 0;
          value.type == HF__RESP_LIST && i < value.count && i < beats->n; i++) {
         struct hf__ticket *ticket =
-            hf__redis_ticket_find(redis, beats->tickets[i]);
+            hf__redis_tickets_find(redis, beats->tickets[i]);
         struct hf__resp_value said = hf__resp_next(reply);
 
         hf__resp_skip(reply, &said);
@@ -125,10 +130,10 @@ static int beat_some(struct hf__redis *redis, struct hf__ticket **tickets,
     return rc;
 }
 
-int hf__redis_beat(struct hf__redis *redis, struct hf__ticket **tickets,
-                   size_t n, hf_error *err)
+int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
+                    size_t n, hf_error *err)
 {
-    size_t most = redis->moved ? 1 : HF__REDIS_BEATS; /* one slot */
+    size_t most = redis->in_cluster ? 1 : HF__REDIS_BEATS; /* one slot */
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i += most)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leave.c - the ends of a ticket, whatever the dialect: release, withdrawal,
+ * release.c - the ends of a ticket, whatever the dialect: release, withdrawal,
  * downgrade, and not knowing.
  *
  * A dialect sends; the answers mean the same in all of them. A script that the
@@ -11,14 +11,19 @@
  * error says so and nothing was asked for this ticket before; otherwise LEAVE
  * makes it certain first.
  */
+#include "engines/redis/connection.h"
+#include "engines/redis/errors.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
-void hf__redis_unknown(struct hf__redis *redis, struct hf__ticket *ticket)
+void hf__redis_release_unknown(struct hf__redis *redis,
+                               struct hf__ticket *ticket)
 {
     hf_error err;
 
-    hf__redis_explain_lost(redis, &err);
-    hf__redis_stay(redis, ticket);
+    hf__redis_errors_explain_lost(redis, &err);
+    hf__redis_sync_forget(redis, ticket);
     hf__redis_ticket(redis, ticket)->asking = false;
     hf__up_unknown(&redis->base, ticket, &err);
 }
@@ -29,7 +34,7 @@ void hf__redis_unknown(struct hf__redis *redis, struct hf__ticket *ticket)
 static void failed(struct hf__redis *redis, struct hf__ticket *ticket,
                    const hf_error *err)
 {
-    hf__redis_ticket_forget(redis, ticket);
+    hf__redis_tickets_forget(redis, ticket);
     hf__up_failed(&redis->base, ticket, err);
 }
 
@@ -52,7 +57,7 @@ static void cleared(struct hf__redis *redis, struct hf__ticket *ticket,
         doubtful(redis, ticket, why);
     } else if (mine->waiting && certain) {
         /* Whoever asks anew hears the error. */
-        hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     }
 }
@@ -62,14 +67,14 @@ static void on_cleared(struct hf__redis *redis,
                        const struct hf__redis_call *call,
                        struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__resp_value value = {0};
 
     if (reply)
         value = hf__resp_next(reply);
-    if (ticket && hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, redis->dialect->leave_script(redis)) ==
-            0 &&
+    if (ticket && hf__redis_errors_is_noscript(&value) &&
+        hf__redis_connection_script_load(
+            redis, redis->dialect->leave_script(redis)) == 0 &&
         redis->dialect->send_leave(redis, ticket, on_cleared, call->data,
                                    /* err= */ NULL) == 0)
         return;
@@ -78,13 +83,14 @@ static void on_cleared(struct hf__redis *redis,
     hf__free(call->data);
 }
 
-void hf__redis_refused(struct hf__redis *redis, struct hf__ticket *ticket,
-                       const struct hf__resp_value *value)
+void hf__redis_release_refused(struct hf__redis *redis,
+                               struct hf__ticket *ticket,
+                               const struct hf__resp_value *value)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     hf_error err;
     hf_error *why;
-    bool certain = hf__redis_explain(redis, value, &err);
+    bool certain = hf__redis_errors_explain(redis, value, &err);
 
     if (mine->asking && redis->redirected) {
         doubtful(redis, ticket, &err);
@@ -110,7 +116,7 @@ void hf__redis_refused(struct hf__redis *redis, struct hf__ticket *ticket,
 static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
                     struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__resp_value value = {0};
     bool releasing;
 
@@ -118,39 +124,39 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
         return;
     if (reply)
         value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, redis->dialect->leave_script(redis)) ==
-            0 &&
+    if (hf__redis_errors_is_noscript(&value) &&
+        hf__redis_connection_script_load(
+            redis, redis->dialect->leave_script(redis)) == 0 &&
         redis->dialect->send_leave(redis, ticket, on_left, NULL, NULL) == 0)
         return;
     if (value.type != HF__RESP_NUMBER) {
-        hf__redis_unknown(redis, ticket);
+        hf__redis_release_unknown(redis, ticket);
         return;
     }
     releasing = hf__redis_ticket(redis, ticket)->releasing;
-    hf__redis_left(redis, ticket,
-                   releasing && value.number != 1 ? HF_ELOST : 0);
+    hf__redis_sync_released(redis, ticket,
+                            releasing && value.number != 1 ? HF_ELOST : 0);
 }
 
-int hf__redis_leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                    bool releasing, hf_error *err)
+int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
+                      bool releasing, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
     mine->asking = false;
     mine->waiting = false;
     mine->watch_ns = 0;
-    hf__redis_channel_part(redis, mine);
+    hf__redis_wait_part(redis, mine);
     mine->leaving = true;
     mine->releasing = releasing;
     return redis->dialect->send_leave(redis, ticket, on_left, NULL, err);
 }
 
-void hf__redis_downgraded(struct hf__redis *redis,
-                          const struct hf__redis_call *call,
-                          struct hf__resp *reply)
+void hf__redis_release_downgraded(struct hf__redis *redis,
+                                  const struct hf__redis_call *call,
+                                  struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_ticket_find(redis, call->ticket);
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
     struct hf__resp_value value = {0};
     struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
 
@@ -158,18 +164,19 @@ void hf__redis_downgraded(struct hf__redis *redis,
         return;
     if (reply)
         value = hf__resp_next(reply);
-    if (hf__redis_is_noscript(&value) &&
-        hf__redis_script_load(redis, redis->dialect->downgrade_script) == 0 &&
+    if (hf__redis_errors_is_noscript(&value) &&
+        hf__redis_connection_script_load(
+            redis, redis->dialect->downgrade_script) == 0 &&
         redis->dialect->downgrade(redis, ticket, /* err= */ NULL) == 0)
         return;
     if (value.type != HF__RESP_NUMBER) {
-        hf__redis_unknown(redis, ticket);
+        hf__redis_release_unknown(redis, ticket);
     } else if (value.number == 1) {
         ticket->mode = HF_SHARED;
         grant.lease_ms = ticket->ttl_ms;
         hf__up_renewed(&redis->base, ticket, &grant);
     } else {
-        hf__redis_ticket_forget(redis, ticket);
+        hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
     }
 }

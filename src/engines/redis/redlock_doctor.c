@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * doctor.c - are these servers fit for a RedLock?
+ * redlock_doctor.c - are these servers fit for a RedLock?
  *
  * First what concerns all of them together, then each one by itself: the Redis
  * engine of the node is asked its own questions, one node after the other.
  */
 #include <inttypes.h>
 
-#include "engines/redlock/redlock.h"
+#include "engines/redis/redlock.h"
 
 enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
 
@@ -138,8 +138,9 @@ static void ask_from(struct hf__redlock *redlock, struct hf__query *query,
     hf__up_answer(&redlock->base, query, 0, /* err= */ NULL);
 }
 
-void hf__redlock_diagnosed(struct hf__redlock_node *node,
-                           struct hf__query *query, int rc, const hf_error *err)
+void hf__redlock_doctor_answered(struct hf__redlock_node *node,
+                                 struct hf__query *query, int rc,
+                                 const hf_error *err)
 {
     if (rc != 0)
         (void)hf__query_add_finding(query, BAD, "server", "repair this server",

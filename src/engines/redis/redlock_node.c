@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * node.c - one server of a RedLock: a Redis engine of its own.
+ * redlock_node.c - one server of a RedLock: a Redis engine of its own.
  *
  * Connected does not mean that it may vote. First it says who it is: a server
  * that is in the list under two names, or a replica of another, would have two
@@ -19,7 +19,9 @@
 #include <stdlib.h>
 
 #include "core/retry.h"
-#include "engines/redlock/redlock.h"
+#include "engines/redis/connection.h"
+#include "engines/redis/inspect.h"
+#include "engines/redis/redlock.h"
 
 static struct hf__redlock_node *node_of(struct hf__redis *redis)
 {
@@ -89,7 +91,7 @@ int hf__redlock_node_open(struct hf__redlock *redlock, size_t index,
     engine->ops = &hf__engine_redis;
     engine->host = &node->host;
     engine->caps = hf__engine_redis.caps;
-    engine->up = &hf__redlock_ear;
+    engine->up = &hf__redlock_ballot_reports;
     engine->up_owner = node;
     engine->ticket_offset = ticket_offset;
     redlock->n++; /* close() gives it back, also half-opened */
@@ -142,7 +144,7 @@ void hf__redlock_node_down(struct hf__redlock_node *node, const hf_error *err)
     if (node->up)
         node->seen_ns = hf__now();
     note_failure(node, err);
-    hf__redlock_ballots_sweep(node);
+    hf__redlock_ballot_sweep(node);
     hf__redlock_weigh(node->redlock);
 }
 
@@ -163,7 +165,7 @@ static void refuse(struct hf__redlock_node *node, const char *why,
     hf_error err;
 
     (void)hf__fail(&err, HF_ECONFIG, "%s: %s%s", node->name, why, other);
-    hf__redis_fail(node->redis, &err);
+    hf__redis_connection_fail(node->redis, &err);
 }
 
 /* The node with the same @run_id as ours: the same server. */
@@ -193,13 +195,14 @@ static void on_who(struct hf__redis *redis, const struct hf__redis_call *call,
     if (!reply)
         return;
     info = hf__resp_next(reply);
-    hf__redis_read_info(&info, "run_id", run_id, sizeof(run_id));
+    hf__redis_connection_read_info(&info, "run_id", run_id, sizeof(run_id));
     if (strcmp(run_id, node->run_id) == 0)
         node->seen_ns = 0; /* never away */
     memcpy(node->run_id, run_id, sizeof(run_id));
-    hf__redis_read_info(&info, "uptime_in_seconds", text, sizeof(text));
+    hf__redis_connection_read_info(&info, "uptime_in_seconds", text,
+                                   sizeof(text));
     node->uptime_s = strtoll(text, NULL, 10);
-    hf__redis_read_info(&info, "role", text, sizeof(text));
+    hf__redis_connection_read_info(&info, "role", text, sizeof(text));
     twin = find_twin(node);
     if (twin)
         refuse(node, "the same server as ", twin->name);
@@ -220,13 +223,13 @@ static void on_durable(struct hf__redis *redis,
     (void)call;
     if (!reply || redis->may_close)
         return;
-    hf__redis_read_config(*reply, "appendonly", on, sizeof(on));
-    hf__redis_read_config(*reply, "appendfsync", sync, sizeof(sync));
+    hf__redis_doctor_read_config(*reply, "appendonly", on, sizeof(on));
+    hf__redis_doctor_read_config(*reply, "appendfsync", sync, sizeof(sync));
     node->durable = strcmp(on, "yes") == 0 && strcmp(sync, "always") == 0;
     if (!node->durable)
         quarantine(node,
                    now_ns +
-                       hf__redlock_quarantine_ns(
+                       hf__redlock_quorum_quarantine_ns(
                            node->uptime_s,
                            node->seen_ns ? now_ns - node->seen_ns : HF_NEVER,
                            node->redlock->longest_ms),
@@ -235,7 +238,7 @@ static void on_durable(struct hf__redis *redis,
     node->up = true;
     node->attempts = 0;
     node->err.code = 0;
-    hf__redlock_ballots_settle(node);
+    hf__redlock_ballot_settle(node);
     hf__redlock_weigh(node->redlock);
 }
 
@@ -243,11 +246,11 @@ static int ask(struct hf__redlock_node *node, hf__redis_reply_fn *done,
                uint32_t n, const char *const *words)
 {
     struct hf__redis_call call = {.done = done};
-    size_t mark = hf__redis_call_begin(node->redis, n);
+    size_t mark = hf__redis_connection_begin(node->redis, n);
 
     for (uint32_t i = 0; i < n; i++)
         hf__resp_arg_text(&node->redis->stream.out, words[i]);
-    return hf__redis_call_end(node->redis, mark, &call, /* err= */ NULL);
+    return hf__redis_connection_end(node->redis, mark, &call, /* err= */ NULL);
 }
 
 void hf__redlock_node_connected(struct hf__redlock_node *node)
@@ -260,7 +263,7 @@ void hf__redlock_node_connected(struct hf__redlock_node *node)
         ask(node, on_durable, 3, durable) == 0)
         return;
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
-    hf__redis_fail(node->redis, &err);
+    hf__redis_connection_fail(node->redis, &err);
 }
 
 /* ---- may it vote ------------------------------------------------------- */
@@ -298,8 +301,8 @@ static void on_clock(struct hf__redis *redis, const struct hf__redis_call *call,
     us = hf__resp_next(reply);
     server_ns = hf__resp_number(&seconds, 0) * HF_SECOND +
                 hf__resp_number(&us, 0) * 1000;
-    if (hf__redlock_clock_jumped(&node->clock, server_ns, call->sent_ns, now_ns,
-                                 most_ns, longest_ns))
+    if (hf__redlock_quorum_clock_jumped(&node->clock, server_ns, call->sent_ns,
+                                        now_ns, most_ns, longest_ns))
         quarantine(node, hf__instant_add(now_ns, longest_ns), "clock jumped");
 }
 
@@ -354,7 +357,8 @@ static int final_code(const struct hf__redlock *redlock)
     return n > redlock->n - redlock->quorum ? code : HF_EUNAVAILABLE;
 }
 
-void hf__redlock_no_majority(const struct hf__redlock *redlock, hf_error *err)
+void hf__redlock_node_no_majority(const struct hf__redlock *redlock,
+                                  hf_error *err)
 {
     char text[HF__REDLOCK_VOTES];
     char excuse[80];

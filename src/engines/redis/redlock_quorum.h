@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * quorum.h - the arithmetic of RedLock: who has won, is it over, may this node
+ * redlock_quorum.h - the arithmetic of RedLock: who has won, is it over, may this node
  * vote. Pure: numbers in, a verdict out.
  */
 #ifndef HF_REDLOCK_QUORUM_H
@@ -33,18 +33,18 @@ static inline uint32_t hf__redlock_quorum(uint32_t nodes)
 }
 
 /* OPEN, WON, BUSY or TOO_FEW. */
-enum hf__redlock_verdict hf__redlock_ask_verdict(
+enum hf__redlock_verdict hf__redlock_quorum_ask(
     const struct hf__redlock_tally *tally);
 /* OPEN, LEFT, LOST (only @releasing) or UNKNOWN. */
-enum hf__redlock_verdict hf__redlock_leave_verdict(
+enum hf__redlock_verdict hf__redlock_quorum_release(
     const struct hf__redlock_tally *tally, bool releasing);
 
 /* How long a node that forgets in a restart must not vote yet. @uptime_s is
  * what it says (in whole seconds, of two rounded clocks); @seen_ns is for how
  * long it can have been running at most, as far as we know; @longest_ms the
  * longest lease that it may have forgotten. */
-int64_t hf__redlock_quarantine_ns(int64_t uptime_s, int64_t seen_ns,
-                                  int64_t longest_ms);
+int64_t hf__redlock_quorum_quarantine_ns(int64_t uptime_s, int64_t seen_ns,
+                                         int64_t longest_ms);
 
 /* What is known of a server's clock: its reading minus ours lies between. */
 struct hf__redlock_clock {
@@ -57,9 +57,9 @@ struct hf__redlock_clock {
  * @now_ns. True if its clock has jumped ahead by more than @most_ns since the
  * reading in @clock, which is replaced then, and when it is older than
  * @window_ns. A clock that went back ends no lease too early. */
-bool hf__redlock_clock_jumped(struct hf__redlock_clock *clock,
-                              int64_t server_ns, int64_t sent_ns,
-                              int64_t now_ns, int64_t most_ns,
-                              int64_t window_ns);
+bool hf__redlock_quorum_clock_jumped(struct hf__redlock_clock *clock,
+                                     int64_t server_ns, int64_t sent_ns,
+                                     int64_t now_ns, int64_t most_ns,
+                                     int64_t window_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * quorum.c - the arithmetic of RedLock.
+ * redlock_quorum.c - the arithmetic of RedLock.
  *
  * ASKING. A majority of all nodes, not of those that answer, has to say yes.
  * As soon as that cannot happen any more it is over: busy if the nodes that are
@@ -15,7 +15,7 @@
  * that it can have forgotten has ended. The same holds for one whose clock
  * jumped ahead: it has ended leases too early.
  */
-#include "engines/redlock/quorum.h"
+#include "engines/redis/redlock_quorum.h"
 
 #include "base/world.h"
 
@@ -24,7 +24,7 @@ static uint32_t nodes_in(const struct hf__redlock_tally *tally)
     return tally->yes + tally->no + tally->open + tally->out;
 }
 
-enum hf__redlock_verdict hf__redlock_ask_verdict(
+enum hf__redlock_verdict hf__redlock_quorum_ask(
     const struct hf__redlock_tally *tally)
 {
     uint32_t nodes = nodes_in(tally);
@@ -37,7 +37,7 @@ enum hf__redlock_verdict hf__redlock_ask_verdict(
     return tally->out > nodes - quorum ? HF__REDLOCK_TOO_FEW : HF__REDLOCK_BUSY;
 }
 
-enum hf__redlock_verdict hf__redlock_leave_verdict(
+enum hf__redlock_verdict hf__redlock_quorum_release(
     const struct hf__redlock_tally *tally, bool releasing)
 {
     uint32_t nodes = nodes_in(tally);
@@ -53,8 +53,8 @@ enum hf__redlock_verdict hf__redlock_leave_verdict(
     return HF__REDLOCK_UNKNOWN;
 }
 
-int64_t hf__redlock_quarantine_ns(int64_t uptime_s, int64_t seen_ns,
-                                  int64_t longest_ms)
+int64_t hf__redlock_quorum_quarantine_ns(int64_t uptime_s, int64_t seen_ns,
+                                         int64_t longest_ms)
 {
     int64_t up_ns = seen_ns; /* no longer than it was seen */
     int64_t left_ns;
@@ -67,10 +67,10 @@ int64_t hf__redlock_quarantine_ns(int64_t uptime_s, int64_t seen_ns,
     return left_ns > 0 ? left_ns : 0;
 }
 
-bool hf__redlock_clock_jumped(struct hf__redlock_clock *clock,
-                              int64_t server_ns, int64_t sent_ns,
-                              int64_t now_ns, int64_t most_ns,
-                              int64_t window_ns)
+bool hf__redlock_quorum_clock_jumped(struct hf__redlock_clock *clock,
+                                     int64_t server_ns, int64_t sent_ns,
+                                     int64_t now_ns, int64_t most_ns,
+                                     int64_t window_ns)
 {
     struct hf__redlock_clock reading = {.low_ns = server_ns - now_ns,
                                         .high_ns = server_ns - sent_ns,

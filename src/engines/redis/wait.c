@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channels.c - which channels this connection listens to, and for whom.
+ * wait.c - which channels this connection listens to, and for whom.
  *
  * Where locks have channels of their own (redisson.c; in a cluster all) one is
  * joined for each ticket that waits. The first one on a channel subscribes, the last one
@@ -13,7 +13,10 @@
  * between is found by that look.
  */
 #include "config/name.h"
+#include "engines/redis/connection.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
 
 struct hf__redis_channel {
     struct hf__redis_channel *next;
@@ -34,17 +37,16 @@ static struct hf__redis_channel **find(struct hf__redis *redis,
     return at;
 }
 
-struct hf__list *hf__redis_channel_waiters(struct hf__redis *redis,
-                                           const char *text, size_t len)
+struct hf__list *hf__redis_wait_waiters(struct hf__redis *redis,
+                                        const char *text, size_t len)
 {
     struct hf__redis_channel *channel = *find(redis, text, len);
 
     return channel ? &channel->waiters : NULL;
 }
 
-int hf__redis_channel_join(struct hf__redis *redis,
-                           struct hf__redis_ticket *mine, const char *text,
-                           size_t len, hf_error *err)
+int hf__redis_wait_join(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                        const char *text, size_t len, hf_error *err)
 {
     struct hf__redis_channel **at = find(redis, text, len);
     struct hf__redis_channel *channel = *at;
@@ -65,24 +67,23 @@ int hf__redis_channel_join(struct hf__redis *redis,
     return 0;
 }
 
-int hf__redis_channel_listen(struct hf__redis *redis,
-                             const struct hf__redis_ticket *mine, hf_error *err)
+int hf__redis_wait_listen(struct hf__redis *redis,
+                          const struct hf__redis_ticket *mine, hf_error *err)
 {
     struct hf__redis_channel *channel = mine->channel;
     int rc;
 
     if (channel->heard_ns == redis->connect_ns)
         return 0;
-    hf__redis_ask(redis, mine);
-    rc = hf__redis_send_subscribe(redis, /* on= */ true, channel->text,
-                                  channel->len, err);
+    hf__redis_connection_put_asking(redis, mine);
+    rc = hf__redis_connection_send_subscribe(redis, /* on= */ true,
+                                             channel->text, channel->len, err);
     if (rc == 0)
         channel->heard_ns = redis->connect_ns;
     return rc;
 }
 
-void hf__redis_channel_ended(struct hf__redis *redis, const char *text,
-                             size_t len)
+void hf__redis_wait_ended(struct hf__redis *redis, const char *text, size_t len)
 {
     struct hf__redis_channel *channel = *find(redis, text, len);
 
@@ -97,7 +98,7 @@ void hf__redis_channel_ended(struct hf__redis *redis, const char *text,
     }
 }
 
-void hf__redis_channels_unheard(struct hf__redis *redis)
+void hf__redis_wait_unheard(struct hf__redis *redis)
 {
     for (size_t i = 0; i < HF__REDIS_CHANNELS; i++) {
         struct hf__redis_channel *channel = redis->channels[i];
@@ -107,8 +108,7 @@ void hf__redis_channels_unheard(struct hf__redis *redis)
     }
 }
 
-void hf__redis_channel_part(struct hf__redis *redis,
-                            struct hf__redis_ticket *mine)
+void hf__redis_wait_part(struct hf__redis *redis, struct hf__redis_ticket *mine)
 {
     struct hf__redis_channel *channel = mine->channel;
     struct hf__redis_channel **at;
@@ -120,8 +120,9 @@ void hf__redis_channel_part(struct hf__redis *redis,
     if (!hf__list_empty(&channel->waiters))
         return;
     if (redis->up && channel->heard_ns == redis->connect_ns)
-        (void)hf__redis_send_subscribe(redis, /* on= */ false, channel->text,
-                                       channel->len, /* err= */ NULL);
+        (void)hf__redis_connection_send_subscribe(redis, /* on= */ false,
+                                                  channel->text, channel->len,
+                                                  /* err= */ NULL);
     at = find(redis, channel->text, channel->len);
     *at = channel->next;
     hf__free(channel);

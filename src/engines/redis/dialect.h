@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* dialect.h - how the layouts of a lock differ. */
+#ifndef HF_REDIS_DIALECT_H
+#define HF_REDIS_DIALECT_H
+
+#include "engines/engine.h"
+#include "engines/redis/resp.h"
+
+struct hf__redis;
+struct hf__redis_call;
+
+/* The answer to a call. @reply is NULL when the connection was lost before it
+ * came. The call's @data is the callee's to free. */
+typedef void hf__redis_reply_fn(struct hf__redis *redis,
+                                const struct hf__redis_call *call,
+                                struct hf__resp *reply);
+
+struct hf__redis_dialect {
+    const char *name;
+    uint64_t caps;
+    /* Read the setting mode; NULL: it has none. May narrow base.caps. */
+    int (*open)(struct hf__redis *redis, hf_error *err);
+    int (*acquire)(struct hf__redis *redis, struct hf__ticket *ticket,
+                   hf_error *err);
+    /* Make it certain that @ticket neither waits nor holds. Answers 1, or
+     * something else if it was not ours. */
+    int (*send_leave)(struct hf__redis *redis, struct hf__ticket *ticket,
+                      hf__redis_reply_fn *done, void *data, hf_error *err);
+    int (*leave_script)(const struct hf__redis *redis);
+    int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
+                 hf_error *err);
+    /* What hf__redis_renew() sends for each ticket besides its key, and what is
+     * done with the answer. @not_beaten: there is none; NULL: so be it. */
+    int (*beat_script)(const struct hf__redis *redis);
+    uint32_t beat_arguments;
+    void (*put_beat)(struct hf__redis *redis, struct hf__ticket *ticket);
+    void (*beaten)(struct hf__redis *redis, struct hf__ticket *ticket,
+                   const struct hf__resp_value *said, int64_t sent_ns);
+    void (*not_beaten)(struct hf__redis *redis, struct hf__ticket *ticket);
+    int downgrade_script;
+    int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
+                     hf_error *err); /* NULL: cannot */
+    /* The key of the lock, into redis->scratch. */
+    void (*key)(struct hf__redis *redis, const char *name, size_t len);
+    /* A message came on a channel that was subscribed to; NULL: none is. */
+    void (*heard)(struct hf__redis *redis, const struct hf__resp_value *channel,
+                  const struct hf__resp_value *text);
+};
+
+extern const struct hf__redis_dialect hf__redis_native;
+extern const struct hf__redis_dialect hf__redis_plain;
+extern const struct hf__redis_dialect hf__redis_redisson;
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* inspect.h - queries: inspect.c, versions.c, doctor.c. */
+#ifndef HF_REDIS_INSPECT_H
+#define HF_REDIS_INSPECT_H
+
+#include "engines/redis/redis.h"
+
+void hf__redis_inspect_lost(struct hf__redis *redis, struct hf__query *query);
+void hf__redis_inspect_refused(struct hf__redis *redis, struct hf__query *query,
+                               const struct hf__resp_value *value);
+/* The key of query->name in redis->scratch, by @dialect. */
+int hf__redis_inspect_key(struct hf__redis *redis,
+                          const struct hf__query *query,
+                          const struct hf__redis_dialect *dialect,
+                          hf_error *err);
+
+int hf__redis_inspect_list(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err);
+int hf__redis_inspect_check_token(struct hf__engine *engine,
+                                  struct hf__query *query, hf_error *err);
+int hf__redis_inspect_break(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err);
+int hf__redis_versions_read(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err);
+int hf__redis_versions_commit(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err);
+/* The lock that doctor() tries out. */
+extern const char hf__redis_doctor_name[];
+int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
+                     hf_error *err);
+/* The value after @key in the answer to CONFIG GET; "" if it is not there. */
+void hf__redis_doctor_read_config(struct hf__resp reply, const char *key,
+                                  char *to, size_t size);
+
+/* It was sent, and may have been done. */
+void hf__redis_inspect_unknown(struct hf__redis *redis,
+                               struct hf__query *query);
+/* "'name': @text". */
+void hf__redis_inspect_text(struct hf__redis *redis, struct hf__query *query,
+                            int code, const char *text);
+/* The key in redis->scratch becomes an argument; scratch is released. */
+void hf__redis_inspect_put_key(struct hf__redis *redis);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* tickets.h - tickets by number, their records, and what is known of names. */
+#ifndef HF_REDIS_TICKETS_H
+#define HF_REDIS_TICKETS_H
+
+#include "engines/redis/redis.h"
+
+static inline struct hf__redis_ticket *hf__redis_ticket(
+    const struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    return hf__engine_ticket(&redis->base, ticket);
+}
+static inline struct hf__ticket *hf__redis_ticket_of(
+    const struct hf__redis *redis, struct hf__redis_ticket *mine)
+{
+    return (struct hf__ticket *)((char *)mine - redis->base.ticket_offset);
+}
+/* Once. 0, or HF_EINTERNAL without random numbers. */
+int hf__redis_tickets_init(struct hf__redis *redis);
+/* Know @ticket from now on, with record and key. */
+int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
+                           hf_error *err);
+/* An acquire could not be sent; what acquire() returns then. A ticket that the
+ * server may know of an earlier attempt must not be given up silently. */
+int hf__redis_tickets_not_asked(struct hf__redis *redis,
+                                struct hf__ticket *ticket, bool known,
+                                const hf_error *err);
+/* The ticket with @id; NULL if it is not known (any more). */
+static inline struct hf__ticket *hf__redis_tickets_find(
+    const struct hf__redis *redis, uint64_t id)
+{
+    return hf__ticket_table_find(&redis->tickets, id);
+}
+/* It is at another server now, with the same record. */
+void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
+                            struct hf__ticket *ticket);
+/* It may be gone after the next report. */
+void hf__redis_tickets_forget(struct hf__redis *redis,
+                              struct hf__ticket *ticket);
+void hf__redis_tickets_forget_all(struct hf__redis *redis);
+static inline const char *hf__redis_ticket_key(
+    const struct hf__redis_ticket *mine)
+{
+    return mine->record + mine->record_len;
+}
+/* What the texts of a record say; @info's pointers go into @copy. */
+enum { HF__REDIS_TEXTS = 1024 };
+void hf__redis_tickets_record_read(const char *record, size_t len,
+                                   char copy[HF__REDIS_TEXTS],
+                                   hf_lock_info *info);
+/* "db1:4211, \"vacuum\"" for error texts. */
+void hf__redis_tickets_record_holder(const char *record, size_t len, char *to,
+                                     size_t size);
+/* 16 digits at @text. */
+uint64_t hf__redis_tickets_digits(const char *text, size_t len);
+void hf__redis_tickets_put_digits(char *to, uint64_t number, size_t width);
+/* 32 random digits as a UUID, which costs six bits for version and variant. */
+void hf__redis_tickets_put_uuid(const char *hex, char to[37]);
+
+/* The one place for a name's memory, cleared if it was another name's. */
+struct hf__redis_name *hf__redis_ticket_name(struct hf__redis *redis,
+                                             const char *name, size_t len);
+void hf__redis_tickets_names_forget(struct hf__redis *redis);
+void hf__redis_tickets_names_release(struct hf__redis *redis);
+
+#endif

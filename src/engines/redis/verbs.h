@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* verbs.h - release, renew, wait and sync: what all dialects share. */
+#ifndef HF_REDIS_VERBS_H
+#define HF_REDIS_VERBS_H
+
+#include "engines/redis/redis.h"
+
+/* ---- renew.c ----------------------------------------------------------- */
+
+/* Renew @n tickets by the dialect's script, a hundred in each trip. */
+int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
+                    size_t n, hf_error *err);
+
+/* ---- release.c ----------------------------------------------------------- */
+
+/* Nobody knows what became of it. */
+void hf__redis_release_unknown(struct hf__redis *redis,
+                               struct hf__ticket *ticket);
+/* Release, or withdraw. */
+int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
+                      bool releasing, hf_error *err);
+/* The server answered an acquire with an error, @value. It is reported when it
+ * is certain that neither this attempt nor an earlier one has left anything. */
+void hf__redis_release_refused(struct hf__redis *redis,
+                               struct hf__ticket *ticket,
+                               const struct hf__resp_value *value);
+/* The answer to a downgrade. */
+hf__redis_reply_fn hf__redis_release_downgraded;
+
+/* ---- sync.c ------------------------------------------------------------ */
+
+/* Report a grant, or the renewal of a holder, when enough replicas have it.
+ * @pushed: what was granted was written by another. */
+void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
+                            const struct hf__grant *grant, bool pushed);
+void hf__redis_sync_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
+                            const struct hf__grant *grant);
+/* It has left: to be reported, unless it was a grant that is given back; then
+ * that is. */
+void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,
+                             int rc);
+/* It is not known whether it has left, or the core wants it to: no longer is
+ * it a grant that is given back. */
+void hf__redis_sync_forget(struct hf__redis *redis, struct hf__ticket *ticket);
+
+/* ---- wait.c -------------------------------------------------------- */
+
+/* Hear what is said on a channel on behalf of a waiting ticket. */
+int hf__redis_wait_join(struct hf__redis *redis, struct hf__redis_ticket *mine,
+                        const char *text, size_t len, hf_error *err);
+/* Subscribe, unless this connection has. */
+int hf__redis_wait_listen(struct hf__redis *redis,
+                          const struct hf__redis_ticket *mine, hf_error *err);
+/* NULL-safe: a ticket that hears nothing. */
+void hf__redis_wait_part(struct hf__redis *redis,
+                         struct hf__redis_ticket *mine);
+/* The server has ended a subscription by itself: who waits looks again. */
+void hf__redis_wait_ended(struct hf__redis *redis, const char *text,
+                          size_t len);
+/* It is not certain that any channel is heard on this connection. */
+void hf__redis_wait_unheard(struct hf__redis *redis);
+/* The tickets on a channel, as a list of hf__redis_ticket.hearing; or NULL. */
+struct hf__list *hf__redis_wait_waiters(struct hf__redis *redis,
+                                        const char *text, size_t len);
+
+#endif
