@@ -30,7 +30,7 @@ static const char not_now[] = "-TRYAGAIN the lock is on its way\r\n";
 struct asked {
     struct hf__redis_call call;
     struct hf__node *to;
-    bool beat; /* it was a renewal: no answer is one */
+    bool renewal; /* it was a renewal: no answer is one */
 };
 
 /* The last token, and for how many ms the server is to remember it. */
@@ -63,7 +63,7 @@ static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
 
 /* Is this what the ticket still waits for? */
 static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
-                      bool beat)
+                      bool renewal)
 {
     const struct hf__redis_ticket *mine = hf__redis_ticket(from->redis, ticket);
     struct hf__cluster_ticket *above =
@@ -71,7 +71,7 @@ static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
 
     if (above->at != from || above->redirects++ >= HF__CLUSTER_REDIRECTS)
         return false;
-    if (beat)
+    if (renewal)
         return !mine->asking && !mine->leaving;
     return mine->asking || mine->leaving ||
            above->call == HF__CLUSTER_DOWNGRADE;
@@ -79,14 +79,14 @@ static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
 
 /* False: it is not asked there, and nothing has changed. */
 static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
-                  bool beat, const struct memory *last)
+                  bool renewal, const struct memory *last)
 {
     struct hf__ticket *ticket = hf__redis_tickets_find(from->redis, id);
     struct hf__engine *engine = &to->redis->base;
     struct hf__redis_ticket *mine;
     hf_error err;
 
-    if (!ticket || !to->up || !is_wanted(from, ticket, beat))
+    if (!ticket || !to->up || !is_wanted(from, ticket, renewal))
         return false;
     hf__redis_tickets_move(from->redis, to->redis, ticket);
     hf__cluster_ticket(to->cluster, ticket)->at = to;
@@ -94,7 +94,7 @@ static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
     mine->importing = true;
     if (last && last->token != 0)
         put_token(to->redis, mine, last);
-    if (beat)
+    if (renewal)
         (void)engine->ops->renew(engine, &ticket, 1, /* err= */ NULL);
     else if (hf__cluster_call(to, ticket, &err) != 0)
         hf__up_unknown(&to->cluster->base, ticket, &err);
@@ -128,9 +128,10 @@ static void on_gone(struct hf__redis *redis, const struct hf__redis_call *call,
 
     if (reply)
         value = hf__resp_next(reply);
-    gone = read_gone(&value, &last) && go_on(redis->base.up_owner, asked->to,
-                                             call->ticket, asked->beat, &last);
-    if (!gone && !asked->beat)
+    gone =
+        read_gone(&value, &last) && go_on(redis->base.up_owner, asked->to,
+                                          call->ticket, asked->renewal, &last);
+    if (!gone && !asked->renewal)
         asked->call.done(redis, &asked->call, reply ? &try_again : NULL);
     hf__free(asked);
 }
@@ -153,7 +154,7 @@ static bool ask_whether_gone(struct hf__redis *redis,
     asked->call = *call;
     asked->call.data = NULL;
     asked->to = to;
-    asked->beat = call->data != NULL;
+    asked->renewal = call->data != NULL;
     mine = hf__redis_ticket(redis, ticket);
     mark = hf__redis_connection_eval_begin(redis, HF__SCRIPT_NATIVE_GONE, 0, 1);
     hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);

@@ -24,19 +24,19 @@ struct hf__redis_dialect {
                    hf_error *err);
     /* Make it certain that @ticket neither waits nor holds. Answers 1, or
      * something else if it was not ours. */
-    int (*send_leave)(struct hf__redis *redis, struct hf__ticket *ticket,
-                      hf__redis_reply_fn *done, void *data, hf_error *err);
-    int (*leave_script)(const struct hf__redis *redis);
+    int (*send_release)(struct hf__redis *redis, struct hf__ticket *ticket,
+                        hf__redis_reply_fn *done, void *data, hf_error *err);
+    int (*release_script)(const struct hf__redis *redis);
     int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
     /* What hf__redis_renew() sends for each ticket besides its key, and what is
-     * done with the answer. @not_beaten: there is none; NULL: so be it. */
-    int (*beat_script)(const struct hf__redis *redis);
-    uint32_t beat_arguments;
-    void (*put_beat)(struct hf__redis *redis, struct hf__ticket *ticket);
-    void (*beaten)(struct hf__redis *redis, struct hf__ticket *ticket,
-                   const struct hf__resp_value *said, int64_t sent_ns);
-    void (*not_beaten)(struct hf__redis *redis, struct hf__ticket *ticket);
+     * done with the answer. @not_renewed: there is none; NULL: ignore that. */
+    int (*renew_script)(const struct hf__redis *redis);
+    uint32_t renew_arguments;
+    void (*put_renewal)(struct hf__redis *redis, struct hf__ticket *ticket);
+    void (*renewed)(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const struct hf__resp_value *said, int64_t sent_ns);
+    void (*not_renewed)(struct hf__redis *redis, struct hf__ticket *ticket);
     int downgrade_script;
     int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */

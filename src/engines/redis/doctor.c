@@ -360,7 +360,7 @@ static int try_redisson(struct hf__redis *redis, struct hf__query *query)
                      (const char *[]){owner, "1000", "0", mode, "1"});
 
     if (rc == 0)
-        rc = try_out(redis, query, "release", kind->leave_script, 2,
+        rc = try_out(redis, query, "release", kind->release_script, 2,
                      (const char *[]){owner, "0"});
     return rc == 0 ? try_out(redis, query, "clean up",
                              HF__SCRIPT_REDISSON_FORGET, 0, NULL)

@@ -12,7 +12,7 @@
  *
  * WAITING. A waiter stands in line at the server. Who releases grants to the
  * first one that lives, and pushes the grant to its connection. The waiter
- * beats every third of its lease: that proves its life, and would find a grant
+ * renews every third of its lease: that proves its life, and would find a grant
  * whose push was lost. The first in line also looks when the holder's lease
  * ends.
  *
@@ -22,7 +22,7 @@
  * LEAVING is one script for release, withdrawal and reaping.
  *
  * Failure: an error of the server that may have come half-way through a script
- * is followed by LEAVE, and reported when that is done (release.c).
+ * is followed by a release, and reported when that is done (release.c).
  */
 #include <stdlib.h>
 
@@ -123,14 +123,14 @@ static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
-static int leave_script(const struct hf__redis *redis)
+static int release_script(const struct hf__redis *redis)
 {
     (void)redis;
     return HF__SCRIPT_NATIVE_RELEASE;
 }
 
-static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                      hf__redis_reply_fn *done, void *data, hf_error *err)
+static int send_release(struct hf__redis *redis, struct hf__ticket *ticket,
+                        hf__redis_reply_fn *done, void *data, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_call call = {
@@ -389,10 +389,10 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
 }
 
-/* ---- beats ------------------------------------------------------------- */
+/* ---- renewals ---------------------------------------------------------- */
 
-static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
-                   const struct hf__resp_value *said, int64_t sent_ns)
+static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const struct hf__resp_value *said, int64_t sent_ns)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__grant grant = {
@@ -421,7 +421,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
     }
 }
 
-static int beat_script(const struct hf__redis *redis)
+static int renew_script(const struct hf__redis *redis)
 {
     (void)redis;
     return HF__SCRIPT_NATIVE_RENEW;
@@ -442,7 +442,7 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
 }
 
 /* The head of the record, and the token. */
-static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
+static void put_renewal(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__buf *out = &redis->stream.out;
@@ -502,7 +502,7 @@ static struct hf__ticket *pushed_to(struct hf__redis *redis,
 }
 
 /* "g" ticket nonce token: granted. "b" ticket nonce: somebody broke it. A token
- * that has been is no grant; a beat finds the one that is. */
+ * that has been is no grant; a renewal finds the one that is. */
 static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
                   const struct hf__resp_value *said)
 {
@@ -534,13 +534,13 @@ const struct hf__redis_dialect hf__redis_native = {
             HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
             HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .acquire = acquire,
-    .leave_script = leave_script,
-    .send_leave = send_leave,
+    .release_script = release_script,
+    .send_release = send_release,
     .renew = renew,
-    .beat_script = beat_script,
-    .beat_arguments = 1,
-    .put_beat = put_beat,
-    .beaten = beaten,
+    .renew_script = renew_script,
+    .renew_arguments = 1,
+    .put_renewal = put_renewal,
+    .renewed = renewed,
     .downgrade_script = HF__SCRIPT_NATIVE_DOWNGRADE,
     .downgrade = downgrade,
     .key = key,

@@ -254,14 +254,14 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
-static int leave_script(const struct hf__redis *redis)
+static int release_script(const struct hf__redis *redis)
 {
     (void)redis;
     return HF__SCRIPT_PLAIN_RELEASE;
 }
 
-static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                      hf__redis_reply_fn *done, void *data, hf_error *err)
+static int send_release(struct hf__redis *redis, struct hf__ticket *ticket,
+                        hf__redis_reply_fn *done, void *data, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_call call = {
@@ -279,13 +279,13 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- renewing ---------------------------------------------------------- */
 
-static int beat_script(const struct hf__redis *redis)
+static int renew_script(const struct hf__redis *redis)
 {
     (void)redis;
     return HF__SCRIPT_PLAIN_RENEW;
 }
 
-static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
+static void put_renewal(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
@@ -294,8 +294,8 @@ static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
     hf__resp_arg_number(&redis->stream.out, lease_ms(redis, ticket));
 }
 
-static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
-                   const struct hf__resp_value *said, int64_t sent_ns)
+static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const struct hf__resp_value *said, int64_t sent_ns)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     bool ours = hf__resp_number(said, 0) == 1;
@@ -318,7 +318,7 @@ static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
 }
 
 /* Nobody knows: who asked hears so, who renews counts the time. */
-static void not_beaten(struct hf__redis *redis, struct hf__ticket *ticket)
+static void not_renewed(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     if (hf__redis_ticket(redis, ticket)->asking)
         hf__redis_release_unknown(redis, ticket);
@@ -330,14 +330,14 @@ const struct hf__redis_dialect hf__redis_plain = {
             HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .open = open_shape,
     .acquire = acquire,
-    .leave_script = leave_script,
-    .send_leave = send_leave,
+    .release_script = release_script,
+    .send_release = send_release,
     .renew = hf__redis_renew,
-    .beat_script = beat_script,
-    .beat_arguments = 2,
-    .put_beat = put_beat,
-    .beaten = beaten,
-    .not_beaten = not_beaten,
+    .renew_script = renew_script,
+    .renew_arguments = 2,
+    .put_renewal = put_renewal,
+    .renewed = renewed,
+    .not_renewed = not_renewed,
     .downgrade = NULL,
     .key = key,
 };

@@ -95,7 +95,7 @@ struct watches {
     struct hf__redis *redis;
     int64_t now_ns;
     int64_t next_ns; /* when the earliest of the others is due */
-    struct hf__ticket *due[HF__REDIS_BEATS];
+    struct hf__ticket *due[HF__REDIS_RENEWALS];
     size_t n;
 };
 

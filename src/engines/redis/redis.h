@@ -17,7 +17,8 @@
  *   cluster*.c    an engine made of engines for the nodes of a cluster
  *   redlock*.c    an engine made of engines for independent servers
  *
- * connection.h, tickets.h, verbs.h, inspect.h and redisson.h have the functions.
+ * The functions are in connection.h, errors.h, tickets.h, verbs.h, inspect.h
+ * and redisson.h.
  */
 #ifndef HF_REDIS_REDIS_H
 #define HF_REDIS_REDIS_H
@@ -69,7 +70,7 @@ struct hf__redis_ticket {
 
 enum {
     HF__REDIS_NAMES = 65536, /* at most */
-    HF__REDIS_BEATS = 100,
+    HF__REDIS_RENEWALS = 100,
     HF__REDIS_CHANNELS = 256
 };
 

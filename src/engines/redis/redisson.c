@@ -15,14 +15,14 @@
  * WAITING. Redisson wakes by a message, and who is woken asks again. So a try
  * that fails subscribes and tries once more, in one write; then the ticket is
  * in line. It tries again on each message, when the lease of the holder ends,
- * and with each beat of the core. Lost messages are repaired by the latter.
+ * and with each renewal by the core. Lost messages are repaired by the latter.
  * A client has one ticket in line for each name, whatever the number of its
  * threads: there is no herd from our side.
  *
  * LEAVING is one script for release, withdrawal and reaping, as in native.
  *
  * Failure: an error of the server that may have come half-way through a script
- * is followed by LEAVE, and reported when that is done.
+ * is followed by a release, and reported when that is done.
  */
 #include "engines/redis/redisson.h"
 #include "engines/redis/connection.h"
@@ -41,38 +41,38 @@ static const struct hf__redisson_kind kinds[] = {
     {.mode = "lock",
      .channel = "redisson_lock__channel:",
      .try_script = HF__SCRIPT_REDISSON_LOCK_TRY,
-     .leave_script = HF__SCRIPT_REDISSON_LOCK_RELEASE,
-     .beat_script = HF__SCRIPT_REDISSON_RENEW},
+     .release_script = HF__SCRIPT_REDISSON_LOCK_RELEASE,
+     .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "fenced",
      .caps = HF_CAP_FENCED | HF_CAP_CHECK_TOKEN,
      .channel = "redisson_lock__channel:",
      .derived = true,
      .try_script = HF__SCRIPT_REDISSON_LOCK_TRY,
-     .leave_script = HF__SCRIPT_REDISSON_LOCK_RELEASE,
-     .beat_script = HF__SCRIPT_REDISSON_RENEW},
+     .release_script = HF__SCRIPT_REDISSON_LOCK_RELEASE,
+     .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "fair",
      .caps = HF_CAP_FIFO,
      .channel = "redisson_lock__channel:",
      .own_channel = true,
      .derived = true,
      .try_script = HF__SCRIPT_REDISSON_FAIR_TRY,
-     .leave_script = HF__SCRIPT_REDISSON_FAIR_RELEASE,
-     .beat_script = HF__SCRIPT_REDISSON_RENEW},
+     .release_script = HF__SCRIPT_REDISSON_FAIR_RELEASE,
+     .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "rw",
      .caps = HF_CAP_SHARED | HF_CAP_DOWNGRADE,
      .channel = "redisson_rwlock:",
      .derived = true,
      .try_script = HF__SCRIPT_REDISSON_RW_TRY,
-     .leave_script = HF__SCRIPT_REDISSON_RW_RELEASE,
-     .beat_script = HF__SCRIPT_REDISSON_RENEW},
+     .release_script = HF__SCRIPT_REDISSON_RW_RELEASE,
+     .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "permits",
      .caps = HF_CAP_SLOTS,
      .channel = "redisson_sc:",
      .permits = true,
      .derived = true,
      .try_script = HF__SCRIPT_REDISSON_PERMIT_TRY,
-     .leave_script = HF__SCRIPT_REDISSON_PERMIT_RELEASE,
-     .beat_script = HF__SCRIPT_REDISSON_PERMIT_RENEW},
+     .release_script = HF__SCRIPT_REDISSON_PERMIT_RELEASE,
+     .renew_script = HF__SCRIPT_REDISSON_PERMIT_RENEW},
     {.mode = "semaphore",
      .caps = HF_CAP_SLOTS,
      .channel = "redisson_sc:",
@@ -80,8 +80,8 @@ static const struct hf__redisson_kind kinds[] = {
      .no_exclusive = true,
      .derived = true,
      .try_script = HF__SCRIPT_REDISSON_SEMAPHORE_TRY,
-     .leave_script = HF__SCRIPT_REDISSON_SEMAPHORE_RELEASE,
-     .beat_script = HF__SCRIPT_REDISSON_SEMAPHORE_RENEW},
+     .release_script = HF__SCRIPT_REDISSON_SEMAPHORE_RELEASE,
+     .renew_script = HF__SCRIPT_REDISSON_SEMAPHORE_RENEW},
 };
 
 static int open_kind(struct hf__redis *redis, hf_error *err)
@@ -191,13 +191,13 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
-static int leave_script(const struct hf__redis *redis)
+static int release_script(const struct hf__redis *redis)
 {
-    return redis->kind->leave_script;
+    return redis->kind->release_script;
 }
 
-static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
-                      hf__redis_reply_fn *done, void *data, hf_error *err)
+static int send_release(struct hf__redis *redis, struct hf__ticket *ticket,
+                        hf__redis_reply_fn *done, void *data, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_call call = {
@@ -205,7 +205,7 @@ static int send_leave(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t mark;
 
     hf__redis_connection_put_asking(redis, mine);
-    mark = hf__redis_connection_script_begin(redis, redis->kind->leave_script,
+    mark = hf__redis_connection_script_begin(redis, redis->kind->release_script,
                                              1, 2);
     add_key(redis, mine);
     add_owner(redis, ticket);
@@ -422,13 +422,13 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
 
 /* ---- renewing ---------------------------------------------------------- */
 
-static int beat_script(const struct hf__redis *redis)
+static int renew_script(const struct hf__redis *redis)
 {
-    return redis->kind->beat_script;
+    return redis->kind->renew_script;
 }
 
 /* Owner, lease, mode. To a reader-writer lock a writer is another owner. */
-static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
+static void put_renewal(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     struct hf__buf *out = &redis->stream.out;
     bool writes =
@@ -445,8 +445,8 @@ static void put_beat(struct hf__redis *redis, struct hf__ticket *ticket)
     add_mode(redis, ticket);
 }
 
-static void beaten(struct hf__redis *redis, struct hf__ticket *ticket,
-                   const struct hf__resp_value *said, int64_t sent_ns)
+static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
+                    const struct hf__resp_value *said, int64_t sent_ns)
 {
     const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__grant grant = {
@@ -513,13 +513,13 @@ const struct hf__redis_dialect hf__redis_redisson = {
             HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .open = open_kind,
     .acquire = acquire,
-    .leave_script = leave_script,
-    .send_leave = send_leave,
+    .release_script = release_script,
+    .send_release = send_release,
     .renew = renew,
-    .beat_script = beat_script,
-    .beat_arguments = 3,
-    .put_beat = put_beat,
-    .beaten = beaten,
+    .renew_script = renew_script,
+    .renew_arguments = 3,
+    .put_renewal = put_renewal,
+    .renewed = renewed,
     .downgrade_script = HF__SCRIPT_REDISSON_DOWNGRADE,
     .downgrade = downgrade,
     .key = key,

@@ -15,8 +15,8 @@ struct hf__redisson_kind {
     bool no_exclusive;
     bool derived; /* it has keys beside the name's */
     int try_script;
-    int leave_script;
-    int beat_script;
+    int release_script;
+    int renew_script;
 };
 enum { HF__REDISSON_OWNER = 64 };
 /* Who a ticket is to Redisson, into @to: its length. */

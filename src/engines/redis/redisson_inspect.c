@@ -210,8 +210,8 @@ int hf__redisson_inspect_break(struct hf__redis *redis, struct hf__query *query,
     if (redis->kind->permits && !from_hex(owner, len, permit))
         return hf__fail(err, HF_EINVAL,
                         "the owner of a permit is its number, 32 hex digits");
-    mark =
-        hf__redis_connection_eval_begin(redis, redis->kind->leave_script, 1, 2);
+    mark = hf__redis_connection_eval_begin(redis, redis->kind->release_script,
+                                           1, 2);
     hf__resp_arg(&redis->stream.out, redis->scratch.text, redis->scratch.len);
     if (redis->kind->permits)
         hf__resp_arg(&redis->stream.out, permit, sizeof(permit));

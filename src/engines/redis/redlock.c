@@ -2,14 +2,14 @@
 /*
  * redlock.c - the engine for independent Redis servers: redlock://h1,…,h5
  *
- * A lock is held by whoever has it on a majority of servers that know nothing
- * of one another. All are asked in parallel (redlock_ballot.c); the lease counts from
+ * The holder of a lock has it on a majority of servers that know nothing of one
+ * another. All are asked in parallel (redlock_ballot.c); the lease counts from
  * before the first of them was asked, and the core takes the drift off its end.
  *
- * For the core we are connected while a majority is. Servers come and go below
- * that without being told: each is connected again by itself (redlock_node.c). At the
- * start those that are still on their way are waited for, for a moment: the
- * first to ask would miss their votes.
+ * For the core we are connected while a majority is. It is not told of servers
+ * that come and go: redlock_node.c connects each of them again. At the start we
+ * wait a moment for those that are still connecting, because the first request
+ * would miss their votes.
  *
  * What it does not give: a token. The servers have no number in common that
  * grows with every grant, and none is claimed.

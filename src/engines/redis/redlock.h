@@ -2,10 +2,11 @@
 /*
  * redlock.h - the parts of the RedLock engine to each other.
  *
- *   redlock.c  the engine's table: open, connect, close; is there a majority
- *   redlock_node.c     one server: a Redis engine of its own, and whether it may vote
- *   redlock_ballot.c   one request, cast at all nodes
- *   redlock_quorum.c   the arithmetic
+ *   redlock.c         the engine's table: open, connect, close; is there a
+ *                     majority
+ *   redlock_node.c    one server: a Redis engine of its own; may it vote
+ *   redlock_ballot.c  one request, cast at all nodes
+ *   redlock_quorum.c  the arithmetic
  *   redlock_doctor.c
  *
  * An engine made of engines: each node is a Redis engine (dialect=plain) whose

@@ -22,7 +22,7 @@
  * lock that has lost the majority of its votes is lost, at once.
  *
  * Reports of a node may come from inside the call: votes are noted, and judged
- * when the hands are out of the box.
+ * after the call returns.
  */
 #include <stdio.h>
 
@@ -50,14 +50,14 @@ struct hf__redlock_ballot {
     struct hf__list link;
     struct hf__list waiting; /* in redlock->impatient */
     int64_t cast_ns;         /* before the first node was asked */
-    int64_t beat_ns;         /* the same of the renewal; 0: none */
+    int64_t renew_ns;        /* the same of the renewal; 0: none */
     int64_t wait_ns;         /* for answers no longer than this */
     int64_t sent_ns;         /* what could make it live longer, last */
     uint8_t stage;
     bool releasing;
-    bool hands;    /* in the box: do not judge yet */
-    bool overdue;  /* node_timeout has passed */
-    uint16_t beat; /* nodes that have renewed, by bit */
+    bool calling;     /* a node; the votes are judged after it */
+    bool overdue;     /* node_timeout has passed */
+    uint16_t renewed; /* nodes that have renewed, by bit */
     uint8_t votes[HF__REDLOCK_NODES];
 };
 
@@ -228,7 +228,7 @@ static void take_back(struct hf__redlock_ballot *ballot, bool releasing)
 {
     ballot->stage = LEAVING;
     ballot->releasing = releasing;
-    ballot->hands = true;
+    ballot->calling = true;
     for (uint32_t i = 0; i < ballot->redlock->n; i++) {
         switch (ballot->votes[i]) {
         case VOTE_ASKED:
@@ -241,7 +241,7 @@ static void take_back(struct hf__redlock_ballot *ballot, bool releasing)
             break;
         }
     }
-    ballot->hands = false;
+    ballot->calling = false;
 }
 
 /* ---- judging ----------------------------------------------------------- */
@@ -289,7 +289,7 @@ static void judge_held(struct hf__redlock_ballot *ballot)
     struct hf__redlock *redlock = ballot->redlock;
     struct hf__grant grant = {.tokens = 1,
                               .lease_ms = ballot->paper.ttl_ms,
-                              .sent_ns = ballot->beat_ns};
+                              .sent_ns = ballot->renew_ns};
     struct hf__ticket *ticket;
     char votes[HF__REDLOCK_VOTES];
 
@@ -298,9 +298,10 @@ static void judge_held(struct hf__redlock_ballot *ballot)
         take_back(ballot, /* releasing= */ false);
         tidy(ballot);
         hf__up_lost(&redlock->base, ticket, HF__LOST_TAKEN);
-    } else if (ballot->beat_ns != 0 &&
-               (uint32_t)__builtin_popcount(ballot->beat) >= redlock->quorum) {
-        ballot->beat_ns = 0;
+    } else if (ballot->renew_ns != 0 &&
+               (uint32_t)__builtin_popcount(ballot->renewed) >=
+                   redlock->quorum) {
+        ballot->renew_ns = 0;
         grant.by = read_out(ballot, votes);
         hf__up_renewed(&redlock->base, ballot->ticket, &grant);
     }
@@ -342,7 +343,7 @@ static void judge_leaving(struct hf__redlock_ballot *ballot)
 /* The ballot, and its ticket, may be gone afterwards. */
 static void judge(struct hf__redlock_ballot *ballot)
 {
-    if (ballot->hands)
+    if (ballot->calling)
         return;
     if (ballot->stage == ASKING)
         judge_asking(ballot);
@@ -442,12 +443,12 @@ int hf__redlock_ballot_acquire(struct hf__engine *engine,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     ballot->stage = ASKING;
     ballot->cast_ns = ballot->sent_ns = hf__now();
-    ballot->hands = true;
+    ballot->calling = true;
     for (uint32_t i = 0; i < redlock->n; i++) {
         if (hf__redlock_node_votes(&redlock->nodes[i]))
             (void)ask_at(ballot, i);
     }
-    ballot->hands = false;
+    ballot->calling = false;
     be_patient(ballot);
     judge(ballot);
     hf__redlock_count(redlock);
@@ -500,11 +501,11 @@ static void canvass(struct hf__redlock_ballot *ballot)
     }
 }
 
-static void beat_at(struct hf__redlock *redlock, uint32_t i,
-                    struct hf__ticket **tickets, size_t n)
+static void renew_at(struct hf__redlock *redlock, uint32_t i,
+                     struct hf__ticket **tickets, size_t n)
 {
     struct hf__engine *engine = engine_at(redlock, i);
-    struct hf__ticket *papers[HF__REDIS_BEATS];
+    struct hf__ticket *papers[HF__REDIS_RENEWALS];
     size_t used = 0;
 
     for (size_t t = 0; t < n; t++) {
@@ -532,13 +533,13 @@ int hf__redlock_ballot_renew(struct hf__engine *engine,
 
         if (!ballot || ballot->stage != HELD)
             continue;
-        ballot->beat_ns = ballot->sent_ns = now_ns;
-        ballot->beat = 0;
+        ballot->renew_ns = ballot->sent_ns = now_ns;
+        ballot->renewed = 0;
         canvass(ballot);
     }
     for (uint32_t i = 0; i < redlock->n; i++) {
         if (redlock->nodes[i].up)
-            beat_at(redlock, i, tickets, n);
+            renew_at(redlock, i, tickets, n);
     }
     hf__redlock_count(redlock);
     return 0;
@@ -602,10 +603,10 @@ static void on_renewed(void *owner, struct hf__ticket *paper,
     struct hf__redlock_ballot *ballot = ballot_of(paper);
 
     hf__redlock_node_heard(node);
-    if (ballot->stage != HELD || ballot->beat_ns == 0 ||
-        grant->sent_ns < ballot->beat_ns)
+    if (ballot->stage != HELD || ballot->renew_ns == 0 ||
+        grant->sent_ns < ballot->renew_ns)
         return;
-    ballot->beat = (uint16_t)(ballot->beat | 1u << node->index);
+    ballot->renewed = (uint16_t)(ballot->renewed | 1u << node->index);
     judge(ballot);
 }
 
@@ -672,9 +673,9 @@ void hf__redlock_ballot_settle(struct hf__redlock_node *node)
 
         if (ballot->stage == LEAVING &&
             ballot->votes[node->index] == VOTE_OWED) {
-            ballot->hands = true;
+            ballot->calling = true;
             take_back_at(ballot, (uint32_t)node->index);
-            ballot->hands = false;
+            ballot->calling = false;
             tidy(ballot);
         }
     }

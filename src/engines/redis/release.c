@@ -7,9 +7,9 @@
  * server has forgotten is loaded, and asked for again.
  *
  * Failure: an answer that is lost, or is an error, is reported unknown: the core
- * asks again until it is certain. An acquire that is refused is certain if the
- * error says so and nothing was asked for this ticket before; otherwise LEAVE
- * makes it certain first.
+ * asks again until it is certain. A refused acquire is certain if the error says
+ * so and nothing was asked for this ticket before; otherwise a release comes
+ * first.
  */
 #include "engines/redis/connection.h"
 #include "engines/redis/errors.h"
@@ -62,7 +62,7 @@ static void cleared(struct hf__redis *redis, struct hf__ticket *ticket,
     }
 }
 
-/* The answer to a LEAVE after an error: now it is certain. */
+/* The answer to a release after an error: now it is certain. */
 static void on_cleared(struct hf__redis *redis,
                        const struct hf__redis_call *call,
                        struct hf__resp *reply)
@@ -74,9 +74,9 @@ static void on_cleared(struct hf__redis *redis,
         value = hf__resp_next(reply);
     if (ticket && hf__redis_errors_is_noscript(&value) &&
         hf__redis_connection_script_load(
-            redis, redis->dialect->leave_script(redis)) == 0 &&
-        redis->dialect->send_leave(redis, ticket, on_cleared, call->data,
-                                   /* err= */ NULL) == 0)
+            redis, redis->dialect->release_script(redis)) == 0 &&
+        redis->dialect->send_release(redis, ticket, on_cleared, call->data,
+                                     /* err= */ NULL) == 0)
         return;
     if (ticket)
         cleared(redis, ticket, &value, call->data);
@@ -103,8 +103,8 @@ void hf__redis_release_refused(struct hf__redis *redis,
     why = hf__malloc(sizeof(*why));
     if (why)
         *why = err;
-    if (why && redis->dialect->send_leave(redis, ticket, on_cleared, why,
-                                          /* err= */ NULL) == 0)
+    if (why && redis->dialect->send_release(redis, ticket, on_cleared, why,
+                                            /* err= */ NULL) == 0)
         return;
     hf__free(why);
     if (mine->asking)
@@ -126,8 +126,8 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
         value = hf__resp_next(reply);
     if (hf__redis_errors_is_noscript(&value) &&
         hf__redis_connection_script_load(
-            redis, redis->dialect->leave_script(redis)) == 0 &&
-        redis->dialect->send_leave(redis, ticket, on_left, NULL, NULL) == 0)
+            redis, redis->dialect->release_script(redis)) == 0 &&
+        redis->dialect->send_release(redis, ticket, on_left, NULL, NULL) == 0)
         return;
     if (value.type != HF__RESP_NUMBER) {
         hf__redis_release_unknown(redis, ticket);
@@ -149,7 +149,7 @@ int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__redis_wait_part(redis, mine);
     mine->leaving = true;
     mine->releasing = releasing;
-    return redis->dialect->send_leave(redis, ticket, on_left, NULL, err);
+    return redis->dialect->send_release(redis, ticket, on_left, NULL, err);
 }
 
 void hf__redis_release_downgraded(struct hf__redis *redis,

@@ -2,14 +2,14 @@
 /*
  * renew.c - renewals: many tickets in one trip, whatever the dialect.
  *
- * A beat is one script with a key for each ticket and as many arguments as the
- * dialect puts behind it; the answer is a list with a value for each. Tickets
- * are named by their numbers while it is under way: the core may give one back
- * meanwhile. In a cluster a script works in one slot, so each ticket has its
- * own, all in one write.
+ * One script has a key for each ticket, and as many arguments as the dialect
+ * puts behind them; the answer is a list with a value for each. Calls name
+ * tickets by number, because the core may give one back meanwhile. In a
+ * cluster a script works in one slot, so each ticket has its own script, all
+ * in one write.
  *
- * Failure: no answer, or one that is none. Then nobody knows, and the core
- * counts the time; a ticket that was asking hears so by the dialect.
+ * Failure: no answer, or one that is not a list. Then the core counts the time;
+ * the dialect reports a ticket that was still asking.
  */
 #include "engines/redis/connection.h"
 #include "engines/redis/errors.h"
@@ -17,126 +17,129 @@
 #include "engines/redis/tickets.h"
 #include "engines/redis/verbs.h"
 
-struct beats {
+struct batch {
     uint32_t n;
     uint64_t tickets[];
 };
 
-static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call,
-                      struct hf__resp *reply);
+static void on_renewed(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply);
 
 /* All of them are known here. */
-static int send_beats(struct hf__redis *redis, struct beats *beats,
+static int send_batch(struct hf__redis *redis, struct batch *batch,
                       hf_error *err)
 {
     const struct hf__redis_dialect *dialect = redis->dialect;
-    struct hf__ticket *first = hf__redis_tickets_find(redis, beats->tickets[0]);
-    struct hf__redis_call call = {
-        .done = on_beaten, .ticket = first->id, .data = beats, .movable = true};
-    uint32_t n = beats->n;
+    struct hf__ticket *first = hf__redis_tickets_find(redis, batch->tickets[0]);
+    struct hf__redis_call call = {.done = on_renewed,
+                                  .ticket = first->id,
+                                  .data = batch,
+                                  .movable = true};
+    uint32_t n = batch->n;
     size_t mark;
 
     hf__redis_connection_put_asking(redis, hf__redis_ticket(redis, first));
-    mark = hf__redis_connection_script_begin(redis, dialect->beat_script(redis),
-                                             n, n * dialect->beat_arguments);
+    mark = hf__redis_connection_script_begin(
+        redis, dialect->renew_script(redis), n, n * dialect->renew_arguments);
 
     for (uint32_t i = 0; i < n; i++) {
         const struct hf__redis_ticket *mine = hf__redis_ticket(
-            redis, hf__redis_tickets_find(redis, beats->tickets[i]));
+            redis, hf__redis_tickets_find(redis, batch->tickets[i]));
 
         hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine),
                      mine->key_len);
     }
     for (uint32_t i = 0; i < n; i++)
-        dialect->put_beat(redis,
-                          hf__redis_tickets_find(redis, beats->tickets[i]));
+        dialect->put_renewal(redis,
+                             hf__redis_tickets_find(redis, batch->tickets[i]));
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
-static void tell_silence(struct hf__redis *redis, const struct beats *beats)
+static void tell_silence(struct hf__redis *redis, const struct batch *batch)
 {
-    for (uint32_t i = 0; i < beats->n && redis->dialect->not_beaten; i++) {
+    for (uint32_t i = 0; i < batch->n && redis->dialect->not_renewed; i++) {
         struct hf__ticket *ticket =
-            hf__redis_tickets_find(redis, beats->tickets[i]);
+            hf__redis_tickets_find(redis, batch->tickets[i]);
 
         if (ticket)
-            redis->dialect->not_beaten(redis, ticket);
+            redis->dialect->not_renewed(redis, ticket);
     }
 }
 
 /* The script was not there: ask again for those that are still here. */
-static void beat_again(struct hf__redis *redis, struct beats *beats)
+static void renew_again(struct hf__redis *redis, struct batch *batch)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < beats->n; i++) {
-        if (hf__redis_tickets_find(redis, beats->tickets[i]))
-            beats->tickets[n++] = beats->tickets[i];
+    for (uint32_t i = 0; i < batch->n; i++) {
+        if (hf__redis_tickets_find(redis, batch->tickets[i]))
+            batch->tickets[n++] = batch->tickets[i];
     }
-    beats->n = n;
+    batch->n = n;
     (void)hf__redis_connection_script_load(redis,
-                                           redis->dialect->beat_script(redis));
-    if (n > 0 && send_beats(redis, beats, /* err= */ NULL) == 0)
+                                           redis->dialect->renew_script(redis));
+    if (n > 0 && send_batch(redis, batch, /* err= */ NULL) == 0)
         return;
-    tell_silence(redis, beats);
-    hf__free(beats);
+    tell_silence(redis, batch);
+    hf__free(batch);
 }
 
-static void on_beaten(struct hf__redis *redis,
-                      const struct hf__redis_call *call, struct hf__resp *reply)
+static void on_renewed(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
 {
-    struct beats *beats = call->data;
+    struct batch *batch = call->data;
     struct hf__resp_value value = {0};
 
     if (reply)
         value = hf__resp_next(reply);
     if (hf__redis_errors_is_noscript(&value)) {
-        beat_again(redis, beats);
+        renew_again(redis, batch);
         return;
     }
-    if (value.type != HF__RESP_LIST || value.count != beats->n)
-        tell_silence(redis, beats);
+    if (value.type != HF__RESP_LIST || value.count != batch->n)
+        tell_silence(redis, batch);
     for (uint32_t i = 0;
-         value.type == HF__RESP_LIST && i < value.count && i < beats->n; i++) {
+         value.type == HF__RESP_LIST && i < value.count && i < batch->n; i++) {
         struct hf__ticket *ticket =
-            hf__redis_tickets_find(redis, beats->tickets[i]);
+            hf__redis_tickets_find(redis, batch->tickets[i]);
         struct hf__resp_value said = hf__resp_next(reply);
 
         hf__resp_skip(reply, &said);
-        if (ticket && value.count == beats->n)
-            redis->dialect->beaten(redis, ticket, &said, call->sent_ns);
+        if (ticket && value.count == batch->n)
+            redis->dialect->renewed(redis, ticket, &said, call->sent_ns);
     }
-    hf__free(beats);
+    hf__free(batch);
 }
 
-static int beat_some(struct hf__redis *redis, struct hf__ticket **tickets,
-                     size_t n, hf_error *err)
+static int renew_some(struct hf__redis *redis, struct hf__ticket **tickets,
+                      size_t n, hf_error *err)
 {
-    struct beats *beats =
-        hf__malloc(sizeof(*beats) + n * sizeof(beats->tickets[0]));
+    struct batch *batch =
+        hf__malloc(sizeof(*batch) + n * sizeof(batch->tickets[0]));
     int rc;
 
-    if (!beats)
+    if (!batch)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    beats->n = 0;
+    batch->n = 0;
     for (size_t i = 0; i < n; i++) {
         if (hf__redis_ticket(redis, tickets[i])->record)
-            beats->tickets[beats->n++] = tickets[i]->id;
+            batch->tickets[batch->n++] = tickets[i]->id;
     }
-    rc = beats->n > 0 ? send_beats(redis, beats, err) : HF_EINTERNAL;
+    rc = batch->n > 0 ? send_batch(redis, batch, err) : HF_EINTERNAL;
     if (rc != 0)
-        hf__free(beats);
+        hf__free(batch);
     return rc;
 }
 
 int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
                     size_t n, hf_error *err)
 {
-    size_t most = redis->in_cluster ? 1 : HF__REDIS_BEATS; /* one slot */
+    size_t most = redis->in_cluster ? 1 : HF__REDIS_RENEWALS; /* one slot */
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i += most)
-        rc = beat_some(redis, tickets + i, n - i < most ? n - i : most, err);
+        rc = renew_some(redis, tickets + i, n - i < most ? n - i : most, err);
     return rc;
 }

@@ -7,8 +7,8 @@
  * a time: it covers whatever was written before it was sent, and the rest has
  * the next one. Without the setting nothing of this costs anything.
  *
- * A grant that was pushed was written on another's connection, so a beat of our
- * own comes before the WAIT.
+ * Another connection wrote a grant that was pushed, so a renewal of our own comes
+ * before the WAIT.
  *
  * Failure: too few replicas within half of io_timeout. A grant is given back,
  * and when that is confirmed the caller hears why; a renewal counts as not

@@ -13,7 +13,7 @@ int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
 
 /* ---- release.c ----------------------------------------------------------- */
 
-/* Nobody knows what became of it. */
+/* Report that it is not known what became of the ticket. */
 void hf__redis_release_unknown(struct hf__redis *redis,
                                struct hf__ticket *ticket);
 /* Release, or withdraw. */
@@ -35,12 +35,11 @@ void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
                             const struct hf__grant *grant, bool pushed);
 void hf__redis_sync_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
                             const struct hf__grant *grant);
-/* It has left: to be reported, unless it was a grant that is given back; then
- * that is. */
+/* The ticket is gone from the server. Report that, or, for a grant that was
+ * given back, why it was. */
 void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,
                              int rc);
-/* It is not known whether it has left, or the core wants it to: no longer is
- * it a grant that is given back. */
+/* Forget that a grant was being given back. */
 void hf__redis_sync_forget(struct hf__redis *redis, struct hf__ticket *ticket);
 
 /* ---- wait.c -------------------------------------------------------- */
@@ -54,7 +53,7 @@ int hf__redis_wait_listen(struct hf__redis *redis,
 /* NULL-safe: a ticket that hears nothing. */
 void hf__redis_wait_part(struct hf__redis *redis,
                          struct hf__redis_ticket *mine);
-/* The server has ended a subscription by itself: who waits looks again. */
+/* The server has ended a subscription by itself: waiters look again. */
 void hf__redis_wait_ended(struct hf__redis *redis, const char *text,
                           size_t len);
 /* It is not certain that any channel is heard on this connection. */
