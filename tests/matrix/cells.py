@@ -70,7 +70,9 @@ REDIS = [
                keyvalue("trixie", "valkey")),
     redis_cell("Valkey", "PyPI", "valkey-9.0.0", valkey_wheel("9.0.0"),
                without={"tls|topology|cluster": "built without TLS, and no "
-                        "client to make a cluster with"}),
+                        "client to make a cluster with",
+                        "^live_red(is|lock)$": "linked statically: its clock "
+                        "cannot be set"}),
     redis_cell("Valkey", "Debian sid", "valkey-sid",
                keyvalue("sid", "valkey")),
 ]
@@ -202,7 +204,8 @@ def mysql_debian(suite):
         fetch.foreign_program(place, "usr/sbin/mysqld",
                               '--basedir="$root/usr"',
                               '--lc-messages-dir="$root/usr/share/mysql"',
-                              '--plugin-dir="$root/usr/lib/mysql/plugin"')
+                              '--plugin-dir="$root/usr/lib/mysql/plugin"',
+                              "--secure-file-priv=NULL")
     return make
 
 
@@ -214,7 +217,8 @@ def mysql_cell(source, name, make):
 
 def mariadb_cell(source, name, make):
     return Cell("mysql", "MariaDB", source, name, make,
-                version=("mariadbd", "--version"))
+                version=("mariadbd", "--version"),
+                without={"mysql8": "logins of MySQL"})
 
 
 MYSQL = [

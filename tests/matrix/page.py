@@ -30,16 +30,14 @@ library. A row with a client library has the server of Debian under it.
 
 {missing}
 """
-MISSING = """- **MySQL 8.4**: no package registry has its server (Maven has 8.0, Debian
-  sid has 9).
-- **Redis 7.2 and 7.4**: no registry has a server that runs here; Redis 7.0 and
-  8.0 are tried, and Valkey, which began as Redis 7.2.
-- **Valkey 9.0** comes as a wheel without TLS and without `valkey-cli`: TLS and
-  cluster suites run on 8.1 and 9.1.
-- **ZooKeeper 3.9.6 and 3.8.7**: Maven lacks their parent; 3.9.5 and 3.8.6 are
-  tried.
-- Clouds: no service that only speaks a protocol of these (a database as a
-  service, a cache as a service) has been tried."""
+MISSING = """- **MySQL 8.4**: neither Maven nor PyPI, npm or Debian has its server; Maven has
+  8.0, Debian sid has 9.
+- **Redis 7.2 and 7.4**: not tried; Debian has 7.0 and 8.0. Valkey began as
+  Redis 7.2.
+- **Valkey 9.0** is a wheel without TLS and without `valkey-cli`, and is linked
+  statically: the suites of TLS, clusters, faults and clocks run on 8.1 and 9.1.
+- **ZooKeeper 3.8.7 and 3.9.6**: Maven lacks their parent.
+- Services that only speak one of these protocols: none was tried."""
 ORDER = ("Redis", "Valkey", "etcd", "ZooKeeper", "MariaDB", "MySQL",
          "PostgreSQL", "Memcached")
 
