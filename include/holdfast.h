@@ -89,7 +89,7 @@ extern "C" {
  */
 
 /**
- * Every error there is: name, value, what it says.
+ * All errors: name, value, text.
  *
  * The values never change; new ones are added at the end.
  */
@@ -185,10 +185,10 @@ enum {
 /** A dead holder is noticed at once, not when its lease ends. */
 #define HF_CAP_DEATH_NOTICE (UINT64_C(1) << 15)
 #define HF_CAP_LOCK_DELAY (UINT64_C(1) << 16) /* lock_delay= is kept */
-/* A broken connection alone frees nothing: LOST is told before the next grant. */
+/* A broken connection alone frees nothing: LOST comes before the next grant. */
 #define HF_CAP_TOLD_BEFORE_REGRANT (UINT64_C(1) << 17)
 
-/** What hf_acquire() may be told beside the name. */
+/** Options of hf_acquire(). */
 typedef struct hf_opts {
     uint32_t size;       /* sizeof(hf_opts); lets us append fields */
     uint32_t flags;      /* HF_NON_REENTRANT, HF_NO_RENEW */
@@ -370,7 +370,7 @@ HF_API int hf_acquire_many(hf_client *client, const char *const *names,
  * Release @hold. Consumes one reference in every case.
  *
  *   0            it was ours until now
- *   HF_ELOST     it had been lost; nobody else's lock was touched
+ *   HF_ELOST     it was lost before; no other lock was touched
  *   HF_EUNKNOWN  no answer; we go on until the engine has confirmed
  *
  * Any thread. Blocks for the engine's answer unless release=post.
@@ -441,7 +441,7 @@ HF_API int hf_request_pending(const hf_request *request);
  *  or the hold. Any thread, also from a signal handler. */
 HF_API void hf_cancel(hf_request *request);
 /** Every request has to be freed. An unfinished one is cancelled, without
- *  callback; an outcome nobody took is released. NULL is ignored. */
+ *  callback; an outcome that no call took is released. NULL is ignored. */
 HF_API void hf_request_free(hf_request *request);
 
 /**
@@ -563,7 +563,7 @@ HF_API int hf_show(hf_client *client, const char *name, hf_list_cb *each,
  * Is @token the current grant of @name? 0 yes.
  *
  *   HF_ECONFLICT     no: it is held under another token, or was
- *   HF_ENOTFOUND     nobody holds it
+ *   HF_ENOTFOUND     it is not held
  *   HF_EUNSUPPORTED  the engine cannot tell
  */
 HF_API int hf_check_token(hf_client *client, const char *name, uint64_t token,
@@ -573,7 +573,7 @@ HF_API int hf_check_token(hf_client *client, const char *name, uint64_t token,
  * (0), from @owner as hf_list() shows it. Compare and delete in one step.
  *
  *   HF_ECONFLICT  held under another token or owner
- *   HF_ENOTFOUND  nobody holds it
+ *   HF_ENOTFOUND  it is not held
  *   HF_EINVAL     neither token nor owner given
  *   HF_EUNKNOWN   sent, and the answer was lost: look again
  */

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attend.c - look after what we wait for, and after what we hold.
+ * attend.c - check the tickets that wait, and those that are held.
  *
  * attend() reads the inbox first and the buckets then, so that a grant that
- * comes in between ends the next sleep at once. Messages say which bucket they
- * are about (hints in the slot), so a client that waits for thousands of names
- * looks at a few of them. It looks at all when somebody it watched has died,
- * when a time has come, or when hints were lost. A ticket is asked for again
- * (change.c, which accepts a grant, drops the dead ahead and promotes) only if
- * its bucket has changed, the client it watches has died, or its time has
- * come; for all others one load is enough.
+ * comes in between ends the next sleep at once. Messages name their bucket
+ * (hints in the slot), so a client that waits for thousands of names checks
+ * only a few. It checks all when a client that it watched has died, when a
+ * check is due, or when hints were lost. It asks again for a ticket (change.c,
+ * which accepts a grant, drops dead tickets ahead of it and promotes) only if
+ * the bucket has changed, the watched client has died, or the check is due;
+ * for all others one load is enough.
  *
- * Every waiter has such a time, however quiet everything is: it is when the
- * lease of a holder ends; for the second in line half a second, in which a
- * grant to the first lapses if that one is stopped, for the third a second,
- * and so on; and two seconds for the first, in case whoever granted to it was
- * killed before he told anybody.
+ * Every waiter has a time at which it checks, even if nothing happens: when
+ * the lease of a holder ends; for the second in line after half a second, in
+ * which a grant to the first lapses if that client is stopped; for the third
+ * after a second, and so on; for the first after two seconds, in case the
+ * client that granted the lock was killed before it woke the waiter.
  */
 #include "engines/local/local.h"
 
 #define FIRST_CHECK_NS (2 * HF_SECOND)
 #define LAST_CHECK_NS (30 * HF_SECOND)
-/* Those behind look a little later, so that the first does the work. */
+/* Later waiters check a little later, so that the first does the work. */
 #define BEHIND_NS (20 * HF_MS)
 #define STORE_CHECK_NS HF_SECOND
 #define AGAIN_NS (100 * HF_MS)
 
-/* ---- whom to watch ----------------------------------------------------- */
+/* ---- which clients to watch -------------------------------------------- */
 
-/* What stands before a waiting ticket. */
+/* The tickets before a waiting one. */
 struct ahead {
     uint64_t waiter; /* the nearest; 0: we are the first */
     uint64_t holder; /* the last one seen */
@@ -89,8 +89,8 @@ static bool watch_holders(struct hf__local *local, const struct hf__key *key)
     return alive;
 }
 
-/* Watch what stands before @mine, as store->draft has it. If that has died
- * meanwhile, the next look is due at once. */
+/* Watch the clients before @mine in store->draft. If one has died meanwhile,
+ * the next check is due at once. */
 static void watch_ahead(struct hf__local *local, struct hf__local_ticket *mine,
                         const struct hf__key *key)
 {
@@ -153,7 +153,7 @@ static bool must_look(const struct hf__local *local,
     return died && (mine->target == 0 || !hf__life_alive(table, mine->target));
 }
 
-/* Put a ticket that is still waiting under watch again. Whom to watch is known,
+/* Watch for a ticket that is still waiting. The client to watch is known,
  * unless there are several. */
 static void watch_again(struct hf__local *local, struct hf__local_ticket *mine)
 {
@@ -171,8 +171,7 @@ static void watch_again(struct hf__local *local, struct hf__local_ticket *mine)
     watch_ahead(local, mine, &key);
 }
 
-/* Look at every ticket of a list once; reports may add tickets and remove
- * others. */
+/* Check every ticket of a list once; reports may add and remove tickets. */
 static void look_at_list(struct hf__local *local, struct hf__list *list,
                          int64_t sent_ns, bool died)
 {
@@ -199,7 +198,7 @@ static void look_at_list(struct hf__local *local, struct hf__list *list,
     }
 }
 
-/* Look at everything, and begin a new watch. */
+/* Check all tickets, and begin a new watch. */
 static void look_at_all(struct hf__local *local, uint32_t inbox, bool died)
 {
     int64_t sent_ns = hf__now();
@@ -218,8 +217,8 @@ static void look_at_all(struct hf__local *local, uint32_t inbox, bool died)
     hf__watch_end(&local->watch);
 }
 
-/* Which lists the messages since the last time are about, as bits. False if
- * that is not known: too many have come, or one is not written yet. */
+/* The lists that the messages since the last time concern, as bits. False if
+ * that is not known: there were too many, or one is not written yet. */
 static bool read_hints(struct hf__local *local,
                        uint64_t bits[HF__LOCAL_LISTS / 64])
 {
@@ -241,8 +240,8 @@ static bool read_hints(struct hf__local *local,
     return true;
 }
 
-/* Look at what the hints lead to; the watch stays as it is. It may hold more
- * than is needed, until the next look at everything. */
+/* Check the tickets that the hints name; the watch stays as it is, perhaps
+ * with more words than needed, until the next check of all. */
 static void look_at_some(struct hf__local *local, uint32_t inbox,
                          const uint64_t bits[HF__LOCAL_LISTS / 64])
 {
@@ -275,7 +274,7 @@ static bool still_ours(struct hf__local *local,
            hf__draft_find(draft, &key, local->store.client, mine->ticket->id);
 }
 
-/* Somebody rang the alarm: a ticket of ours was broken. */
+/* Another client set the alarm: it broke a ticket of ours. */
 static void look_at_held(struct hf__local *local)
 {
     struct hf__list rest;
@@ -337,10 +336,11 @@ void hf__local_attend(struct hf__engine *engine)
         hf__life_arm(&local->life, true);
 }
 
-/* A kick is meant for the one in wait(), or about to be there. Another thread's
- * attend() reads the inbox that the kick has changed, and makes a watch that
- * knows it already; so there is a flag that only wait() takes away. It is set
- * before the inbox is changed, and looked at after the watch was copied. */
+/* A kick is meant for the thread in wait(), or about to enter it. Another
+ * thread's attend() reads the inbox that the kick has changed, and makes a
+ * watch with the new value; so there is a flag that only wait() clears. The
+ * kick sets it before it changes the inbox; wait() reads it after it copied the
+ * watch. */
 void hf__local_wait(struct hf__engine *engine, int64_t until_ns)
 {
     struct hf__local *local = (struct hf__local *)engine;

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * block.c - blocks between the table and the draft, and who owns them.
+ * block.c - blocks between the table and the draft, and their owners.
  *
  * READING. Load the bucket's word, copy the block it names, load the word
  * again: if it is the same, the copy is whole, because a block is not written
- * while it is installed and versions never come twice. The block carries a
- * checksum over the word and itself: what does not fit is damage, and nobody
- * acts on it.
+ * while it is installed and versions never repeat. The block has a checksum
+ * over the word and itself: a mismatch is damage, and no client acts on it.
  *
- * WRITING. Fill a block of our own, then compare-and-swap the word. Whoever
- * replaces a block takes the old one: he gave one, he gets one. So a client
- * needs a few spare blocks and no free list, and a client killed at any
- * instruction leaves nothing to repair, only blocks without an owner.
+ * WRITING. Fill a block of our own, then compare-and-swap the word. The client
+ * that replaces a block becomes the owner of the old one. So a client needs a
+ * few spare blocks and no free list, and a client killed at any instruction
+ * leaves nothing to repair, only blocks without an owner.
  *
  * OWNING. block.owner moves by compare-and-swap, and its tag grows with every
  * move. A block may be taken by
  *
- *   the one who has just replaced it, from the owner he saw while it was
- *   installed;
- *   anybody, if its owner is nobody, or dead and buried, or himself (whoever
- *   replaced it was killed before he took it), and no bucket names it.
+ *   the client that has just replaced it, from the owner that it read while
+ *   the block was installed;
+ *   any client, if the block has no owner, or one that is dead and buried, or
+ *   is the client's own (the client that replaced it was killed before it took
+ *   it), and no bucket names it.
  *
- * The second one reads the owner, then looks at the bucket, then swaps the
- * owner. Only an owner installs a block, and this one does not, so it is not
- * installed between the look and the swap unless the owner, and so the tag,
+ * In the second case the client reads the owner, then the bucket, then swaps
+ * the owner. Only an owner installs a block, and this one does not, so it is
+ * not installed between the read and the swap unless the owner, and so the tag,
  * has changed. If a replacer has removed it but not taken it yet, one of the
- * two swaps fails. tests/model/local_blocks.pml is this protocol, checked.
+ * two swaps fails. tests/model/local_blocks.pml checks this protocol.
  *
- * "Buried" (life.c): no thread of it can still be running. A private block must
- * not be written by two.
+ * "Buried" (life.c): none of its threads can still be running. Two clients must
+ * not write one private block.
  */
 #include "base/error.h"
 #include "engines/local/store.h"
@@ -109,7 +109,7 @@ static inline uint64_t owner_next(uint64_t owner, uint64_t client)
     return ((owner & ~HF__OWNER_CLIENT) + HF__OWNER_TAG) | client;
 }
 
-/* The second way of taking a block; see above. */
+/* Take a block in the second case above. */
 static bool claim(struct hf__store *store, uint32_t unit, unsigned size_class)
 {
     struct hf__table_block *block = hf__table_block_at(&store->table, unit);
@@ -196,8 +196,8 @@ static int grow(struct hf__store *store, unsigned size_class, hf_error *err)
     return rc;
 }
 
-/* Blocks that dead clients had, in their hands or under their tickets; if
- * anybody may have died since the last one looked. */
+/* Claim blocks of dead clients, spare or with their tickets, if a client may
+ * have died since the last search. */
 static void inherit(struct hf__store *store, unsigned size_class,
                     unsigned wanted)
 {
@@ -265,8 +265,8 @@ int hf__block_ready(struct hf__store *store, const struct hf__draft *draft,
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* Copy the block that @word names. 0; 1: not to be trusted, which is damage if
- * the bucket still has that word; HF_ENOMEM. */
+/* Copy the block that @word names. 0; 1: inconsistent, which is damage if the
+ * bucket still has that word; HF_ENOMEM. */
 static int copy(struct hf__store *store, uint64_t word, struct hf__draft *draft)
 {
     unsigned size_class = hf__word_class(word);
@@ -332,7 +332,7 @@ int hf__block_load(struct hf__store *store, uint32_t bucket,
             return hf__fail(err, rc, "out of memory");
         HF__FENCE(memory_order_acquire);
         if (atomic_load_explicit(&at->word, memory_order_relaxed) != word)
-            continue; /* replaced while we read it: somebody got on */
+            continue; /* replaced while we read it: progress */
         return rc == 0 ? 0 : hf__table_damaged(err, "block");
     }
 }
@@ -353,8 +353,8 @@ static void fill_block(struct hf__table_block *block, uint64_t word,
     uint64_t place = (uint64_t)draft->used << 32 | draft->bucket;
     uint64_t sum = check_begin(word, draft->last, place);
 
-    /* A reader who sees any of these stores must see, too, that the bucket he
-     * came from has changed since. */
+    /* A reader that sees any of these stores must also see that its bucket
+     * has changed since. */
     HF__FENCE(memory_order_release);
     atomic_store_explicit(&block->last, draft->last, memory_order_relaxed);
     atomic_store_explicit(&block->place, place, memory_order_relaxed);
@@ -472,7 +472,7 @@ static void purge_bucket(struct hf__store *store, uint32_t bucket)
         char name[HF__KEY_MAX];
 
         if (hf__block_load(store, bucket, draft, /* err= */ NULL) != 0)
-            return; /* damage is told to whoever asks for this bucket */
+            return; /* the next request for this bucket reports it */
         while (find_dead(store, draft, &key, now_ns)) {
             memcpy(name, key.text, key.len);
             key.text = name; /* the draft moves under it */

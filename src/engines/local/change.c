@@ -3,14 +3,14 @@
  * change.c - ask, leave, renew, downgrade, break, commit.
  *
  * Each is the same loop: load the bucket, edit the draft, install it with one
- * compare-and-swap, and if something came between, again. Before the swap
- * nobody can see anything; after it everything has happened. Then whoever has
- * to know is woken, and if we are killed before that, the one who watches us
- * finds out (waiting.c).
+ * compare-and-swap; start over if another client changed the bucket meanwhile.
+ * Before the swap the change is invisible; after it the change is complete.
+ * Then we wake the clients that it concerns; if we are killed before that, the
+ * client that watches us does it (waiting.c).
  *
- * Whoever changes a name first drops its dead and its expired tickets, and
- * last grants to whoever may enter now. So nobody has to clean up for others,
- * and a lock whose holder died is free for whoever comes next.
+ * Every change of a name first drops its dead and expired tickets, and last
+ * grants to the tickets that may enter now. So there is no separate cleanup,
+ * and the next client gets a lock whose holder died.
  *
  * HAND-OVER. A grant to another client is a promise (GRANTED) until that
  * client accepts it (HELD), with a lease that counts from its own clock. A
@@ -21,8 +21,8 @@
 
 #include "base/error.h"
 
-/* Wake whom the change concerns. The first in line last: he watches us, so if
- * we die on the way he wakes the others again. */
+/* Wake the clients that the change concerns, the first in line last: it watches
+ * us, so if we die meanwhile it wakes the others again. */
 static void wake(const struct hf__store *store, const struct hf__draft *draft)
 {
     const struct hf__record *first = NULL;
@@ -96,8 +96,8 @@ static void accept(struct hf__store *store, struct hf__draft *draft,
     draft->changed = true;
 }
 
-/* The granted ones must hear of it again: who granted may have died before he
- * told them. */
+/* Wake the clients of granted tickets again: the client that granted may have
+ * died before it woke them. */
 static void wake_granted(struct hf__draft *draft, const struct hf__key *key)
 {
     HF__RECORDS(draft, record)
@@ -177,7 +177,8 @@ int hf__change_ask(struct hf__store *store, const struct hf__key *key,
 
 /* ---- leave ------------------------------------------------------------- */
 
-/* Tokens that were reserved and not used, if nobody got one after us. */
+/* Return tokens that were reserved and not used, if no later one was
+ * granted. */
 static void give_back(struct hf__draft *draft, const struct hf__record *record,
                       uint64_t used)
 {
@@ -188,8 +189,8 @@ static void give_back(struct hf__draft *draft, const struct hf__record *record,
         draft->last = used;
 }
 
-/* Was it lost, and does its lock_delay keep it closed? Then it stays: to leave
- * is not to open. */
+/* Was it lost, and does its lock_delay keep it closed? Then it stays: a release
+ * does not end the delay. */
 static bool stays_closed(struct hf__draft *draft, struct hf__record *record,
                          int64_t now_ns)
 {
@@ -324,8 +325,8 @@ int hf__change_downgrade(struct hf__store *store, const struct hf__key *key,
 
 /* ---- pass ------------------------------------------------------------------ */
 
-/* The next owner's name into the record, where it fits: a record keeps its
- * size, and with it the order of all. The process is the same. */
+/* Write the next owner's name into the record, if it fits: a record keeps its
+ * size and so its place. The process is the same. */
 static void rename_owner(struct hf__record *record, const char *owner,
                          size_t len)
 {
@@ -382,7 +383,7 @@ static bool is_meant(const struct hf__record *record, uint64_t token,
                0;
 }
 
-/* Remove the holder that is meant; his client's id in *ret_client. */
+/* Remove the holder that the query names; its client's id in *ret_client. */
 static int edit_break(struct hf__store *store, const struct hf__key *key,
                       uint64_t token, const char *owner, int64_t now_ns,
                       uint64_t *ret_client)

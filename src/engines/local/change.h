@@ -55,8 +55,8 @@ int hf__change_renew(struct hf__store *store, uint32_t bucket,
 /* Exclusive to shared. 0; 1: not ours; or an error. */
 int hf__change_downgrade(struct hf__store *store, const struct hf__key *key,
                          const struct hf__asker *asker, hf_error *err);
-/* Another owner of this client has it now: a new token for him. 0; 1: not ours;
- * or an error. */
+/* Another owner of this client has it now, and gets a new token. 0; 1: not
+ * ours; or an error. */
 int hf__change_pass(struct hf__store *store, const struct hf__key *key,
                     const struct hf__asker *asker, struct hf__result *ret,
                     hf_error *err);

@@ -13,9 +13,9 @@
  * $XDG_RUNTIME_DIR names ends with the last of them, and /tmp and /dev/shm are
  * cleaned while locks are held.
  *
- * Failure: nothing is made here, and nothing is tried in turn. A directory
- * that is there but is not ours is an error of directory.c, never a reason to
- * take the next one: another user could choose for us.
+ * Failure: this file makes no directory, and does not try one after another. A
+ * directory that exists but is not ours is an error of directory.c, never a
+ * reason to take the next one: another user could choose for us.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +98,8 @@ static int find_trusted(struct hf__place *place, const char *user,
 
 /* ---- which one --------------------------------------------------------- */
 
-/* Root's, and everybody may make a directory in it that stays his. */
+/* Root's, and every user may make a directory in it that others cannot
+ * remove. */
 static bool is_for_everybody(const char *path)
 {
     const mode_t all = S_ISVTX | S_IWOTH | S_IXOTH;

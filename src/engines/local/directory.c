@@ -10,8 +10,8 @@
  * relative to that descriptor. A directory with mode 2770 is shared by its
  * group on purpose; the one that we choose for a user never is.
  *
- * Failure: each refusal says what is wrong and what to do. Nothing is ever
- * changed about a directory that was there before.
+ * Failure: each refusal says what is wrong and what to do. The engine never
+ * changes a directory that it did not make.
  */
 #include "engines/local/directory.h"
 
@@ -29,8 +29,8 @@
 #include "base/error.h"
 
 #define LOCK_WAIT_NS (100 * HF_MS)
-/* A hundred processes that come at once and look every millisecond leave the
- * one that is inside no time to get on: they look ever less often. */
+/* A hundred processes that poll every millisecond leave the one that has the
+ * lock no time to run: the pause grows. */
 #define LOCK_PAUSE_NS HF_MS
 #define LOCK_PAUSE_MAX_NS (16 * HF_MS)
 
@@ -222,8 +222,8 @@ int hf__place_open(struct hf__place *place, hf_error *err)
         hf__place_release(place);
         return rc;
     }
-    /* systemd-tmpfiles leaves a locked directory alone. If somebody else has
-     * it locked for good, we can do without. */
+    /* systemd-tmpfiles does not clean a locked directory. Not having the
+     * lock, because another process keeps it, is no error. */
     (void)flock(place->fd, LOCK_SH | LOCK_NB);
     return 0;
 }

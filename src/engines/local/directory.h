@@ -10,7 +10,7 @@
 
 enum hf__place_kind {
     HF__PLACE_NAMED,  /* by the URL */
-    HF__PLACE_SYSTEM, /* made by an administrator for those who may write it */
+    HF__PLACE_SYSTEM, /* made by an administrator; used if we may write it */
     HF__PLACE_OWN     /* of this user alone */
 };
 
@@ -26,8 +26,8 @@ struct hf__place {
     char state_path[PATH_MAX]; /* of the high-water mark; "": beside it */
 };
 
-/* The directories of this machine that choose.c looks at. Tests, which are
- * linked with the objects, let this point to others. */
+/* The directories of this machine that choose.c looks at. Tests replace
+ * them. */
 struct hf__place_roots {
     const char *system;
     const char *everybody;

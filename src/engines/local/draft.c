@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * draft.c - who holds, who waits, who is next: the rules, on private memory.
+ * draft.c - the rules for holders, waiters and grants, on private memory.
  *
  * A draft is a copy of one bucket's records, in the order in which they came;
  * names that share the bucket are mixed, and every function here looks at one
- * name only. First come, first served: nobody passes a waiting ticket, not
- * even a reader who could enter beside the readers inside.
+ * name only. First come, first served: no ticket passes a waiting one, not
+ * even a reader that could enter beside the readers that hold the lock.
  *
- * Nothing here can be seen by others before block.c installs the draft, so
- * nothing here needs care about concurrency. What must be woken after the
- * installation is marked on the way (wake):
+ * Other clients see nothing of this before block.c installs the draft, so
+ * there is no concurrency here. The functions mark the tickets whose clients
+ * have to be woken after the installation (wake):
  *
- *   - whoever was granted;
- *   - whoever stood behind one that was removed, for he watched that one;
- *   - the new first waiter, if there is more than one holder: he watched only
- *     his predecessor, and must watch them all now.
+ *   - a ticket that was granted;
+ *   - the one behind a ticket that was removed, because it watched that one;
+ *   - the new first waiter, if there is more than one holder: it watched only
+ *     its predecessor, and must watch them all now.
  */
 #include "engines/local/store.h"
 
@@ -259,8 +259,8 @@ void hf__draft_promote(struct hf__draft *draft, const struct hf__key *key,
         if (record->state != HF__RECORD_WAITING || !hf__record_is(record, key))
             continue;
         if (!inside_admits(&inside, record)) {
-            /* Now the first waiter. His predecessor is a holder; if there
-             * are more, he has to watch those too. */
+            /* Now the first waiter. Its predecessor is a holder; if there
+             * are more, it has to watch those too. */
             if (moved && inside.n > 1)
                 record->wake = 1;
             return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * futex.h - the three calls of the kernel that waiting is made of.
+ * futex.h - the three system calls that waiting uses.
  *
- * The words lie in a file that several processes map, so these are the shared
- * kind, but for the one that asks for the private.
+ * Several processes map the file with the words, so these are shared futexes,
+ * except where the name says private.
  */
 #ifndef HF_LOCAL_FUTEX_H
 #define HF_LOCAL_FUTEX_H
@@ -47,7 +47,7 @@ static inline void hf__futex_wait(_Atomic uint32_t *word, uint32_t value,
 }
 
 /* Sleep while all of the words have their values. False if the kernel does
- * not know this call, or may not be asked. */
+ * not have this call, or forbids it. */
 static inline bool hf__futex_wait_any(struct hf__futex_waitv *words, unsigned n,
                                       const struct timespec *at)
 {

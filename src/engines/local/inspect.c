@@ -3,10 +3,10 @@
  * inspect.c - look at the table from outside: list, check, break, versions,
  * and the doctor.
  *
- * Listing reads: it copies bucket after bucket, changes nothing, and holds
- * nobody up. Each name is shown as it was at one instant; two names need not
- * be of the same one. Tickets whose client is dead, or whose lease has ended,
- * are not shown: the next one who asks does not see them either.
+ * Listing copies bucket after bucket; it changes nothing and delays no other
+ * client. Each name is shown as it was at one instant; two names need not be
+ * of the same one. A list omits tickets whose client is dead or whose lease
+ * has ended: the next request for the name drops them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 /* ---- list -------------------------------------------------------------- */
 
-/* What a stranger wrote is shown if it may be a text of ours. */
+/* Show a text that another client wrote if it may be one of ours. */
 static void copy_text(char *to, const char *text, size_t len)
 {
     if (len > 0 && hf__name_check_text("text", text, len, 0, len, NULL) != 0) {
@@ -123,7 +123,7 @@ static bool is_asked_for(const struct hf__local *local,
     return len == 0 || memcmp(record->texts + before, wanted, len) == 0;
 }
 
-/* Holders first: so the rows of one name are in their order. */
+/* Holders first, then waiters in their order. */
 static int list_bucket(struct hf__local *local, struct hf__query *query,
                        uint32_t bucket, int64_t now_ns, hf_error *err)
 {

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * life.c - who is alive, told by the kernel.
+ * life.c - the kernel reports the death of clients.
  *
- * Each client has a slot in the table and one thread that does nothing but
- * live. The thread has registered a robust futex list (set_robust_list(2)),
- * whose words are the life words of the slot: when it ends for whatever reason
- * - kill -9, exec, a crash - the kernel marks them, the first one first, and
- * wakes a sleeper of each. This comes before the process's memory is taken
- * down, works between pid namespaces (a word belongs to a slot, and only its
- * own thread's list leads to it), and is not inherited by fork. Nothing else
- * that Linux has is all of this.
+ * Each client has a slot in the table and one thread whose only purpose is to
+ * end with the process. The thread registers a robust futex list
+ * (set_robust_list(2)), whose words are the life words of the slot: when the
+ * thread ends, for whatever reason - kill -9, exec, a crash - the kernel marks
+ * the words, the first one first, and wakes a sleeper of each. It does so
+ * before it tears down the memory of the process, and between pid namespaces
+ * (a word belongs to a slot, and only its own thread's list leads to it); a
+ * forked child does not inherit the list. No other mechanism of Linux does all
+ * of this.
  *
  * The list's nodes are private memory; one constant offset leads from node i
- * to word i. So no address of ours lies where others could change it.
+ * to word i. So other processes cannot change an address of ours.
  *
- * The same thread is the sentry: when nobody of the client's own threads sits
- * in wait(), it keeps the watch and kicks the client's loop. It always listens
- * for the alarm, by which others say: what you hold was taken from you.
+ * The same thread is the sentry: when none of the client's own threads is in
+ * wait(), it sleeps on the watch and kicks the client's loop. It always sleeps
+ * on the alarm, by which another client reports that it broke a lock of ours.
  *
- * BURIAL. A thread of a killed process may run on for a moment after the kernel
- * has marked its life words. Its locks are passed on at once, but its slot and
- * its private blocks are not used by others before it is certain that none
- * runs: when the lock that the client has on a byte of the file is gone (it
- * goes with the last thread), or, as forked children inherit that one, after
+ * BURIAL. A thread of a killed process may run for a moment after the kernel
+ * has marked its life words. Other clients pass on its locks at once, but reuse
+ * its slot and its private blocks only when it is certain that no thread runs:
+ * when the client's lock on a byte of the file is gone (the kernel frees it
+ * with the last thread), or, because forked children inherit that lock, after
  * two seconds.
  *
  * Failure: a client killed while it took a slot leaves a dead slot.
@@ -166,7 +167,7 @@ static int find_slot(struct hf__store *store, uint32_t *ret_index,
     return 0;
 }
 
-/* Somebody may still sleep on the words of the one who was here before. */
+/* A client may still sleep on the words of the previous one in this slot. */
 static void clear_words(struct hf__table_slot *slot)
 {
     for (unsigned i = 0; i < HF__TABLE_LIVES; i++)
@@ -243,8 +244,8 @@ static void die(struct hf__life *life)
     atomic_store(&slot->dead_ns, LONG_AGO);
 }
 
-/* What this thread sleeps on: the bell, the alarm, and the watch if it keeps
- * it. */
+/* The words that this thread sleeps on: the bell, the alarm, and the watch if
+ * it is the sentry. */
 static void gather(struct hf__life *life, struct hf__watch *own, uint32_t bell,
                    uint32_t alarm)
 {
@@ -260,7 +261,7 @@ static void gather(struct hf__life *life, struct hf__watch *own, uint32_t bell,
     own->at[1].private = false;
     if (!atomic_load(&life->armed)) {
         if (!hf__watch_kernel_can())
-            own->n = 1; /* rather late for an alarm than awake for ever */
+            own->n = 1; /* a late alarm is better than a busy loop */
         return;
     }
     (void)pthread_mutex_lock(&watch->lock);
@@ -270,7 +271,7 @@ static void gather(struct hf__life *life, struct hf__watch *own, uint32_t bell,
     (void)pthread_mutex_unlock(&watch->lock);
 }
 
-/* True if something that was slept on has come. */
+/* True if one of the words has changed. */
 static bool has_come(const struct hf__watch *own)
 {
     for (uint32_t i = 1; i < own->n; i++)
@@ -303,7 +304,7 @@ static void live(void *arg)
         (void)atomic_fetch_sub(&slot->sleeping, armed);
         if (!has_come(&own))
             continue;
-        /* Once per watch: whoever handles it gives us the next. */
+        /* Once per watch: the thread that handles it makes the next. */
         alarm = atomic_load(&slot->alarm);
         atomic_store(&life->armed, false);
         hf__loop_kick(life->loop);

@@ -3,26 +3,26 @@
  * local.c - the embedded engine: locks of one machine, in shared memory.
  *
  * There is no daemon. Every client maps the same file (table.c) and changes it
- * by compare-and-swap (change.c, draft.c, block.c). The kernel tells of deaths
- * (life.c) and carries the wake-ups (waiting.c); token.c makes tokens that
- * outlive the file, directory.c says where it is.
+ * by compare-and-swap (change.c, draft.c, block.c). The kernel reports deaths
+ * (life.c) and delivers the wake-ups (waiting.c); token.c makes tokens that
+ * outlive the file, choose.c and directory.c find its place.
  *
  * ONE UNCONTENDED PAIR. acquire(): hash the name, find its bucket empty, fill
  * a spare block with one ticket, swap the bucket's word. release(): the word
  * is still the one we put there, so swap it back to empty, and the block is
  * spare again. No system call, no allocation, no other client's memory.
  *
- * ONE HAND-OVER. The waiter's ticket stands behind the holder's in the same
+ * ONE HAND-OVER. The waiter's ticket is behind the holder's in the same
  * block, and its thread sleeps in wait(). The holder's release swaps in a
  * block in which the waiter's is GRANTED, adds one to the waiter's inbox and
  * wakes it. It accepts by another swap, with a lease of its own.
  *
  * Every call completes before it returns.
  *
- * Failure: a full disk is HF_ENOSPACE for those who ask; leaving is tried
- * again until it succeeds. A store deleted under us is noticed by the next
- * renewal, or the first request a second after: what was held there is lost,
- * and the engine connects to the new one.
+ * Failure: an acquire on a full disk is HF_ENOSPACE; the core retries a
+ * release until it succeeds. The next renewal, or the first request a second
+ * later, notices that the store was deleted: its locks are lost, and the engine
+ * connects to the new store.
  */
 #include "engines/local/local.h"
 
@@ -127,8 +127,8 @@ static int local_connect(struct hf__engine *engine, hf_error *err)
     return 0;
 }
 
-/* Everything but the mapping, on which a thread may be sleeping. Tickets are
- * not touched: at the end they may be gone. */
+/* Release everything but the mapping, on which a thread may be sleeping. Do not
+ * touch tickets: at the end they may be gone. */
 static void leave_store(struct hf__local *local)
 {
     struct hf__store *store = &local->store;
@@ -326,8 +326,8 @@ int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
     return rc;
 }
 
-/* Nobody sits on the new watch yet: the driver on the old one, or the sentry,
- * has to take it. */
+/* No thread sleeps on the new watch yet: the driver, which sleeps on the old
+ * one, or the sentry has to take it. */
 static void tell_watchers(struct hf__local *local)
 {
     if (local->sentry)
@@ -366,7 +366,7 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
 /* ---- release, withdraw ------------------------------------------------- */
 
-/* The last token of ours that anybody was given. */
+/* The last token that an owner of this client got. */
 static uint64_t last_used(const struct hf__ticket *ticket,
                           const struct hf__local_ticket *mine)
 {
@@ -464,7 +464,7 @@ static void renew_run(struct hf__local *local, struct hf__ticket **tickets,
                           hf__table_time(&local->store.table, sent_ns), &result,
                           /* err= */ NULL);
     if (rc != 0)
-        return; /* silence: the core counts the time, and asks again */
+        return; /* no report: the core notices, and asks again */
     for (size_t i = 0; i < n; i++) {
         struct hf__local_ticket *mine = hf__engine_ticket(engine, tickets[i]);
         struct hf__grant grant = {.lease_ms = renewals[i].lease_ms,

@@ -31,8 +31,8 @@ struct hf__local {
     _Atomic uint32_t nobody;
     _Atomic uint32_t nobody_seen;
     _Atomic bool kicked;
-    /* Mappings of stores that were deleted under us. A thread may still sleep
-     * on one, so they stay until the end; more than a few are not kept. */
+    /* Mappings of stores that were deleted. A thread may still sleep on one,
+     * so they stay until the end; only a few are kept. */
     struct hf__table graves[HF__LOCAL_GRAVES];
     uint32_t graves_n;
     size_t prefix_len;
@@ -66,7 +66,7 @@ hf__engine_query_fn hf__local_break;
 hf__engine_query_fn hf__local_version_read;
 hf__engine_query_fn hf__local_version_commit;
 hf__engine_query_fn hf__local_doctor;
-/* "db1:4211, \"vacuum\"": who holds @key in store->draft. */
+/* "db1:4211, \"vacuum\"": the holder of @key in store->draft. */
 void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
                       char *to, size_t size);
 
@@ -87,10 +87,10 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
 /* The engine forgets @mine. */
 void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine);
 int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms);
-/* Once a second: is the file still there? If not, it is let go, which is
- * reported, and the answer is false. */
+/* Once a second: does the file still exist? If not, leave the store, report
+ * that, and return false. */
 bool hf__local_check_store(struct hf__local *local, int64_t now_ns);
-/* The store was deleted under us: let go of it, and say so. */
+/* The store was deleted: leave it, and report that. */
 void hf__local_lose_store(struct hf__local *local);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store.h - what one client has of the store: the mapping, its own place in
- * it, its spare blocks, and the sheet on which changes are drafted.
+ * store.h - one client's view of the store: the mapping, its slot, its spare
+ * blocks, and the draft of a change.
  *
  * A change is: load a bucket's block into the draft, edit the draft, install
- * it with one compare-and-swap; if the bucket changed meanwhile, again. With
- * the monitor held, so there is one change at a time per client.
+ * it with one compare-and-swap; start over if the bucket changed meanwhile.
+ * The monitor is held, so there is one change at a time per client.
  */
 #ifndef HF_LOCAL_STORE_H
 #define HF_LOCAL_STORE_H
@@ -143,7 +143,7 @@ struct hf__record *hf__draft_find(const struct hf__draft *draft,
                                   uint64_t id);
 struct hf__record *hf__draft_version(const struct hf__draft *draft,
                                      const struct hf__key *key);
-/* Remove a waiter or holder; whoever stands behind it is to look again. */
+/* Remove a waiter or holder; the next one is to check again. */
 void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
                     struct hf__record *record);
 /* Drop the dead and the expired of @key, but not the ticket @id of @client;
@@ -151,14 +151,14 @@ void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
 void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
                      const struct hf__key *key, int64_t now_ns, uint64_t client,
                      uint64_t id);
-/* A holder who died or expired may still be writing somewhere: lock_delay
- * keeps the name closed that long. True if it does. */
+/* A holder that died or expired may still write to the resource: lock_delay
+ * keeps the name closed for that long. True if it does. */
 bool hf__draft_delay(struct hf__draft *draft, struct hf__record *record,
                      int64_t now_ns);
 /* True if the purge would change something. */
 bool hf__draft_stale(const struct hf__table *table,
                      const struct hf__record *record, int64_t now_ns);
-/* Grant to whoever may enter, in order. */
+/* Grant to the tickets that may enter, in order. */
 void hf__draft_promote(struct hf__draft *draft, const struct hf__key *key,
                        int64_t now_ns);
 
@@ -168,18 +168,18 @@ void hf__draft_promote(struct hf__draft *draft, const struct hf__key *key,
  * HF_ENOMEM. */
 int hf__block_load(struct hf__store *store, uint32_t bucket,
                    struct hf__draft *draft, hf_error *err);
-/* Put the draft in place of what was loaded. 0; 1: something came between,
- * load again; HF_ENOSPACE. */
+/* Replace the loaded block by the draft. 0; 1: another client changed the
+ * bucket, load again; HF_ENOSPACE. */
 int hf__block_install(struct hf__store *store, struct hf__draft *draft,
                       hf_error *err);
-/* The short way out: @word is what we installed, with one ticket in it that is
- * to go. False if anything happened to the bucket since. */
+/* The fast path of a release: @word is what we installed, with one ticket,
+ * which is removed. False if the bucket has changed since. */
 bool hf__block_empty(struct hf__store *store, uint32_t bucket, uint64_t word,
                      uint64_t last);
 /* Our own block at @unit, no longer installed. */
 void hf__block_put(struct hf__store *store, uint32_t unit, unsigned size_class);
 /* Have two blocks of the class that the draft needs: one to install, one for
- * the way out when the disk is full. */
+ * the release when the disk is full. */
 int hf__block_ready(struct hf__store *store, const struct hf__draft *draft,
                     hf_error *err);
 /* Give all spare blocks back. */
@@ -201,7 +201,7 @@ static inline bool hf__life_alive(const struct hf__table *table,
                                                   memory_order_acquire) ||
                     index >= HF__TABLE_SLOTS))
         return false;
-    /* The word first: whoever takes the slot anew changes the generation
+    /* The word first: a client that takes the slot changes the generation
      * before the word, so a new life is never taken for the old one. */
     word = atomic_load_explicit(&slot->life[0].word, memory_order_acquire);
     return (word & 0x3fffffff) != 0 && (word & 0x40000000) == 0 &&
@@ -210,7 +210,7 @@ static inline bool hf__life_alive(const struct hf__table *table,
                index) == client;
 }
 
-/* Tell @client to look at what it waits for in @bucket. */
+/* Wake @client to check its tickets in @bucket. */
 void hf__life_notify(const struct hf__table *table, uint64_t client,
                      uint32_t bucket);
 /* Tell @client to look at what it holds. */
@@ -223,7 +223,7 @@ uint64_t hf__life_deaths(const struct hf__table *table);
 int hf__life_take(struct hf__store *store, const char *host, int64_t pid,
                   hf_error *err);
 
-/* Tokens stay exact in a double: scripts and JSON carry them too. */
+/* Tokens stay exact in a double, for scripts and JSON. */
 #define HF__TOKEN_MAX ((UINT64_C(1) << 53) - 1)
 
 /* ---- token.c ----------------------------------------------------------- */

@@ -2,20 +2,20 @@
 /*
  * table.c - open, check, map and grow the store.
  *
- * The file is mapped once over the largest size it may get, so that growth
- * never moves anything. Memory is asked for with fallocate() before it can be
- * reached: a full disk is an error then, and never SIGBUS. Growth takes no
- * lock: allocating twice is allocating once, and whoever finds a segment
+ * A client maps the file once, at the largest size it may get, so that growth
+ * never moves anything. It allocates memory with fallocate() before it uses
+ * it: a full disk is an error then, and never SIGBUS. Growth takes no lock:
+ * allocating twice is allocating once, and a client that finds a segment
  * claimed but not counted counts it.
  *
  * A table belongs to one boot of one kernel: life words and instants mean
- * nothing to another. Clients hold a shared flock() on the file; a table of
- * another boot is replaced only if nobody holds it, for then those clients
- * have died with their kernel.
+ * nothing to another. Clients hold a shared flock() on the file; a client
+ * replaces a table of another boot only if no client has that lock, because
+ * then those clients have died with their kernel.
  *
- * Failure: what is not a table of ours is an error that names the reason, and
- * is left alone. The path between create and rename may be cut anywhere: the
- * next one begins anew.
+ * Failure: a file that is not a table of ours is an error that names the
+ * reason, and stays as it is. A client may be killed anywhere between create
+ * and rename: the next one starts over.
  */
 #include "engines/local/table.h"
 
@@ -50,7 +50,7 @@ void hf__table_fence(void)
 
 int hf__table_damaged(hf_error *err, const char *what)
 {
-    /* Not HF_EUNAVAILABLE: it does not help to try again. */
+    /* Not HF_EUNAVAILABLE: a retry does not help. */
     return hf__fail(err, HF_ECONFIG,
                     "the store is damaged (%s): stop its users, then delete "
                     "the file \"table\" in its directory",
@@ -274,7 +274,8 @@ static int write_header(int fd, uint64_t floor, hf_error *err)
     return 0;
 }
 
-/* A whole table under another name, then renamed: nobody sees half of one. */
+/* Write a whole table under another name, then rename it: no client sees an
+ * incomplete one. */
 static int make(int directory_fd, bool group, uint64_t floor, hf_error *err)
 {
     const uint64_t first_size = HF__TABLE_HEAP_AT + HF__TABLE_SEGMENT;
@@ -314,7 +315,7 @@ static int make(int directory_fd, bool group, uint64_t floor, hf_error *err)
 
 /* ---- open -------------------------------------------------------------- */
 
-/* The directory's owner may have made it: directory.c trusts him. */
+/* The directory's owner, whom directory.c trusts, may have made it. */
 static bool is_ours(const struct stat *st, const struct hf__place *place)
 {
     struct stat directory;
@@ -368,7 +369,7 @@ static int check_header(const struct hf__table_header *header, hf_error *err)
     return 0;
 }
 
-/* 0, 1: of another boot, and nobody uses it, or an error. */
+/* 0; 1: of another boot, and not in use; or an error. */
 static int check_boot(int fd, const struct hf__table_header *header,
                       hf_error *err)
 {
@@ -386,7 +387,7 @@ static int check_boot(int fd, const struct hf__table_header *header,
     return 1;
 }
 
-/* Address space may be limited: less of it means an earlier end of growth. */
+/* Address space may be limited: then the table can grow less. */
 static int map_file(struct hf__table *table, hf_error *err)
 {
     uint64_t size = HF__TABLE_SIZE;
@@ -418,7 +419,7 @@ static int map_file(struct hf__table *table, hf_error *err)
     return 0;
 }
 
-/* 0, 1: there is none that may be used, or an error. */
+/* 0; 1: there is none that may be used; or an error. */
 static int open_file(struct hf__table *table, const struct hf__place *place,
                      uint64_t *floor, hf_error *err)
 {

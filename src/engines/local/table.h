@@ -45,7 +45,7 @@ enum {
     HF__TABLE_HOST = 64
 };
 
-/* One client: who it is, where it sleeps, whether it lives. */
+/* One client: its identity, its inbox, its life words. */
 struct hf__table_slot {
     _Atomic uint64_t generation;
     _Atomic int64_t dead_ns; /* first seen dead; 0: not seen */
@@ -134,9 +134,9 @@ struct hf__place;
  * @floor is what a new table's tokens begin above. */
 int hf__table_open(struct hf__table *table, const struct hf__place *place,
                    uint64_t floor, hf_error *err);
-/* With @forked the mapping is not there: close the descriptor alone. */
+/* With @forked there is no mapping: close only the descriptor. */
 void hf__table_release(struct hf__table *table, bool forked);
-/* False if the file was deleted or replaced under us. */
+/* False if the file was deleted or replaced. */
 bool hf__table_is_current(const struct hf__table *table);
 /* Memory for slots below @count. */
 int hf__table_reserve_slots(struct hf__table *table, uint32_t count,
@@ -220,8 +220,8 @@ static inline struct hf__table_block *hf__table_block_at(
                                               (uint64_t)unit * HF__TABLE_UNIT);
 }
 
-/* The thread sanitizer does not know fences; there a read-modify-write of a
- * word of our own stands for them. */
+/* ThreadSanitizer does not support fences; under it a read-modify-write of a
+ * word of our own replaces them. */
 #if defined(__SANITIZE_THREAD__)
 #define HF__FENCE(order) hf__table_fence()
 void hf__table_fence(void);

@@ -8,17 +8,17 @@
  * clock does; the second makes those of a new table (after a reboot, or after
  * somebody deleted it) larger than the old ones, without a disk write for
  * each. But tokens can outrun the clock (a tight loop, reserved ranges), and
- * the clock can be set back. So there is a high-water mark on a disk: no token
- * above it is ever granted. When one would be, the mark is moved an hour
- * ahead first: one small file per hour of use. A new table begins above the
+ * the clock can be set back. So there is a high-water mark on a disk: the
+ * engine never grants a token above it. Before it would, it moves the mark an
+ * hour ahead: one small file per hour of use. A new table begins above the
  * mark.
  *
  * The mark is the name of an empty file, "tokens-STORE-VALUE". A new one is
  * made before the old ones are removed, and the greatest counts: so writers
  * need no lock, and a crash at any instant leaves a mark that is not too low.
  *
- * Failure: where no mark can be kept, tokens grow as long as the table lives
- * and the clock is right. doctor says so.
+ * Failure: without a place for the mark, tokens grow as long as the table lives
+ * and the clock is right. doctor warns of that.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ static void raise_mark(struct hf__store *store, uint64_t token)
     mark->known = value;
 }
 
-/* The wall clock, or what it was less than a millisecond ago: reading it is a
+/* The wall clock, cached for less than a millisecond: reading it takes a
  * quarter of an uncontended acquire. */
 static uint64_t wall_us(struct hf__mark *mark, int64_t now_ns)
 {

@@ -3,21 +3,21 @@
  * waiting.c - sleep until something may have happened.
  *
  * A waiting client sleeps in futex_waitv() on its inbox and on a life word of
- * everybody whose death would concern it: the waiter before it, or all holders
- * if it is the first. Whoever grants adds one to the inbox and wakes it. Of
- * the 64 life words of a client each watcher uses the one of its own slot
+ * every client whose death concerns it: the waiter before it, or all holders
+ * if it is the first. A client that grants adds one to the inbox and wakes it.
+ * Of the 64 life words of a client each watcher uses the one of its own slot
  * number, because the kernel wakes only one sleeper of a dead thread's word,
- * and only if FUTEX_WAITERS is set in it; he who finds a word dead wakes the
- * others who share it.
+ * and only if FUTEX_WAITERS is set in it; a watcher that finds a word dead
+ * wakes the others that share it.
  *
- * The set is made under the monitor and slept on without it. The values in it
- * were read before the buckets were, so what happens in between ends the sleep
- * before it begins.
+ * A thread makes the set under the monitor and sleeps on it without. It reads
+ * the values of the set before the buckets, so a change in between ends the
+ * sleep before it begins.
  *
- * Failure: without futex_waitv (before Linux 5.16, or forbidden) the inbox
- * alone is slept on, 20 ms at a time; so it is beyond 119 watched words. Every
- * sleep has an end anyway (local.c), which repairs a wake-up that its sender
- * did not live to send.
+ * Failure: without futex_waitv (before Linux 5.16, or forbidden), and for more
+ * than 119 words, a client sleeps on the inbox alone, 20 ms at a time. Every
+ * sleep has an end anyway (attend.c), which covers a wake-up whose sender was
+ * killed before it sent it.
  */
 #include "engines/local/waiting.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* waiting.h - whom a client watches while it sleeps. */
+/* waiting.h - the words that a client watches while it sleeps. */
 #ifndef HF_LOCAL_WAITING_H
 #define HF_LOCAL_WAITING_H
 
@@ -10,7 +10,7 @@
 
 enum { HF__WATCH_MAX = 120 };
 
-/* A place to sleep: wake when one of the words has not its value any more, or
+/* A set of words to sleep on: wake when one of them no longer has its value, or
  * at the instant. The first word is the inbox. */
 struct hf__watch {
     pthread_mutex_t lock; /* held for moments; the monitor may be held too */
@@ -25,7 +25,7 @@ struct hf__watch {
 
 void hf__watch_init(struct hf__watch *watch);
 void hf__watch_release(struct hf__watch *watch);
-/* Around changes of the watch, for it is slept on by others. */
+/* Around changes of the watch: other threads may sleep on it. */
 void hf__watch_begin(struct hf__watch *watch);
 void hf__watch_end(struct hf__watch *watch);
 /* Begin anew: the inbox alone, which had @value before anything was read. */
@@ -43,12 +43,12 @@ void hf__watch_until(struct hf__watch *watch, const struct hf__store *store,
  * if a watched client has died. */
 bool hf__watch_pass_on(const struct hf__watch *watch);
 /* Sleep on a copy of @watch, until @until_ns at most; not at all if *kicked,
- * which is taken away. */
+ * which it clears. */
 void hf__watch_sleep(struct hf__watch *watch, const struct hf__store *store,
                      _Atomic bool *kicked, int64_t until_ns);
-/* The same on a watch that nobody else uses. */
+/* The same on a watch that no other thread uses. */
 void hf__watch_sleep_on(const struct hf__watch *watch, int64_t until_ns);
-/* Find out whether the kernel has futex_waitv, and what came of it. */
+/* Find out whether the kernel has futex_waitv; the result. */
 void hf__watch_ask_kernel(void);
 bool hf__watch_kernel_can(void);
 /* Tests: do as if it had not. */

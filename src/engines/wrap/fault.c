@@ -2,25 +2,25 @@
 /*
  * fault.c - the engine that breaks: "fault+local:?fault=renew:lost@2".
  *
- * It is for whoever wants to see what his own program does when a lock is
- * lost, late, refused or of unknown fate. fault_script.c has the language.
+ * It shows what a program does when a lock is lost, late, refused or of
+ * unknown outcome. fault_script.c has the language.
  *
- * What is reported is always true: a lock that is reported lost was first
- * taken back from the engine inside, so that another can have it; an answer
+ * What it reports is always true: it withdraws a lock from the inner engine
+ * before it reports it lost, so that another client can acquire it; an answer
  * that is dropped was given; a request that is cut was never made. So the
  * promises of holdfast hold under every script, and a program that misbehaves
  * under one has a bug of its own.
  *
  *   cut, drop   unknown is reported; the core asks again or withdraws. Until
- *               it does, the ticket is silent: what the inner engine still
- *               reports of it is swallowed, as if the connection were gone
+ *               it does, the ticket is silent: we drop the inner engine's
+ *               reports about it, as if the connection were gone
  *   lost,       the ticket is being taken: withdrawn from inside; "left" then
  *   expire      becomes "lost", or the answer to a release that came meanwhile
  *   down        all calls under way end unknown, calls are refused, reports are
  *               swallowed, until the core has connected again
  *
- * Failure: a taking whose withdrawal fails is tried again every 100 ms. One
- * timer serves all delays; without memory for it, open() fails.
+ * Failure: we retry a withdrawal that fails every 100 ms. One timer serves all
+ * delays; without memory for it, open() fails.
  */
 #include "core/client.h"
 #include "engines/wrap/fault_script.h"
@@ -80,7 +80,7 @@ static void activate(struct fault *self, struct fault_ticket *mine)
         hf__list_append(&self->active, &mine->link);
 }
 
-/* The ticket is about to be forgotten by everybody. */
+/* The ticket is about to be freed. */
 static void forget(struct fault_ticket *mine)
 {
     hf__list_remove(&mine->link);
@@ -395,7 +395,7 @@ static int fault_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     if (!hf__fault_concerns(&self->script, HF__FAULT_RENEW) &&
         !hf__fault_concerns(&self->script, HF__FAULT_HOLD))
         return engine->inner->ops->renew(engine->inner, tickets, n, err);
-    /* Whatever cannot be started is silence, which the core counts. */
+    /* A call that cannot be started has no answer, which the core notices. */
     for (size_t i = 0; i < n; i++)
         (void)start_call(engine, tickets[i], HF__FAULT_RENEW, err);
     return 0;
@@ -504,7 +504,7 @@ FAULT_QUERY(connection)
 
 /* ---- reports up --------------------------------------------------------- */
 
-/* True if the report must not be heard; says "unknown" where it is due. */
+/* True if the report must be dropped; reports "unknown" where it is due. */
 static bool swallow(struct fault *self, struct fault_ticket *mine)
 {
     uint8_t call = mine->under_way;

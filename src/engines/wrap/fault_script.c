@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_script.c - the language in which faults are ordered.
+ * fault_script.c - the language that describes faults.
  *
  *     script = rule { ";" rule }
  *     rule   = "seed=" N
  *            | [ call ":" ] action [ "=" value ] [ "@" which ] [ "~" percent ]
  *     which  = N | N "+" | N "-" N
  *
- * A rule counts the calls it speaks of, from 1; "@" picks some of them, "~"
- * leaves the rest to chance (in a configuration file "%" does the same; in a
- * URL that sign has another meaning). Without a call it speaks of all calls.
+ * A rule counts the calls it applies to, from 1; "@" picks some of them, "~"
+ * applies it at random (in a configuration file "%" does the same; in a URL
+ * that sign has another meaning). Without a call it applies to all calls.
  *
  *   call      connect acquire withdraw release renew downgrade query hold any
  *   action    fail=CODE   refused with CODE (EUNAVAILABLE), nothing was done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fault_script.h - the rules of "fault+…:?fault=", taken apart. */
+/* fault_script.h - the rules of "fault+…:?fault=", parsed. */
 #ifndef HF_WRAP_FAULT_SCRIPT_H
 #define HF_WRAP_FAULT_SCRIPT_H
 
@@ -56,10 +56,10 @@ struct hf__fault_verdict {
     int64_t delay_ms; /* of all delays that apply */
 };
 
-/* HF_ECONFIG says where the text is wrong, and what may stand there. */
+/* HF_ECONFIG says where the text is wrong, and what is allowed there. */
 int hf__fault_parse(const char *text, struct hf__fault_script *ret_script,
                     hf_error *err);
-/* Count one @call, and say what becomes of it. */
+/* Count one @call, and decide what happens to it. */
 struct hf__fault_verdict hf__fault_judge(struct hf__fault_script *script,
                                          enum hf__fault_call call);
 /* True if a rule speaks of @call. */

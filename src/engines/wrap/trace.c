@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace.c - the engine that tells: "trace+local:" logs every call and report.
+ * trace.c - the engine that logs: "trace+local:" logs every call and report.
  *
  * One line for each, at level HF_LOG_INFO, through the log hook:
  *
@@ -9,10 +9,10 @@
  *     release 'jobs' #12
  *     release 'jobs' #12 → left, in 7 µs
  *
- * "#12" is the ticket: one request of this client at the engine, from asking
- * to being gone. A line with an arrow is a report of the engine, named after
- * the last call for that ticket, which need not be its cause: a lock is also
- * pushed, or taken away. The time counts from that call.
+ * "#12" is the ticket: one request of this client at the engine, from acquire
+ * to its end. A line with an arrow is a report of the engine, named after the
+ * last call for that ticket, which need not be its cause: the engine also
+ * grants to waiters, and reports losses. The time counts from that call.
  *
  * Nothing fails here: calls and reports pass unchanged, and a line for which
  * there is no memory is left out.
@@ -164,7 +164,7 @@ static int trace_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
         engine->inner->ops->downgrade(engine->inner, ticket, err), err);
 }
 
-/* Questions: the call is told, the answer by trace_answer(). */
+/* Queries: log the call; trace_answer() logs the answer. */
 #define TRACE_QUERY(slot, word)                                                \
     static int trace_##slot(struct hf__engine *engine,                         \
                             struct hf__query *query, hf_error *err)            \

@@ -4,10 +4,10 @@
  *
  * A wrapper's table of calls is made when it is opened: its own table without
  * the optional calls that the inner engine lacks, so that the core sees the
- * inner engine's NULLs and asks for nothing that would end in nowhere.
+ * inner engine's NULLs and makes no call that the inner engine does not have.
  *
- * Failure: whatever the inner engine's open() says is said; close() accepts a
- * chain that was opened half-way, as every engine's does.
+ * Failure: we pass on the error of the inner engine's open(); close() accepts a
+ * chain that was opened in part, as every engine's does.
  */
 #include "engines/wrap/wrap.h"
 

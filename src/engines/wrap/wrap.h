@@ -3,7 +3,7 @@
  * wrap.h - what all engines around an engine share.
  *
  * The core makes the chain (memory, ops, host, inner) and calls the outermost
- * engine. That one opens, connects and closes the engine inside, hears its
+ * engine. That one opens, connects and closes the inner engine, receives its
  * reports, and shows the inner engine's name, flags and capabilities as its
  * own: for the core "trace+local:" is the local engine.
  */
@@ -21,14 +21,14 @@ struct hf__wrap {
     struct hf__engine_ops ops; /* the wrapper's, without what inner lacks */
 };
 
-/* Open the inner engine with @up as its ear, and narrow our own table to what
+/* Open the inner engine, which reports to @up, and narrow our own table to what
  * the inner one can do. */
 int hf__wrap_open(struct hf__engine *engine, const struct hf__engine_up *up,
                   hf_error *err);
 void hf__wrap_close(struct hf__engine *engine, bool forked);
 /* The inner engine is connected: take over its capabilities. */
 void hf__wrap_connected(struct hf__engine *engine);
-/* The client at the end of the chain of ears. */
+/* The client at the end of the chain. */
 hf_client *hf__wrap_client(const struct hf__engine *engine);
 
 /* Calls that a wrapper may pass on as they are. */
