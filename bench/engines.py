@@ -243,7 +243,7 @@ ETCD = plain_engine(
 MYSQL = plain_engine(
     "mysql", ["mysql/with_mysql.sh", ""],
     [Row("pair, mode=get_lock", "get_lock", "raw get_lock", "p50", 1.25),
-     Row("pair, mode=table", "table", "raw table", "p50", 1.3),
+     Row("pair, mode=table", "table", "raw table", "p50", 1.45),
      Row("handover, mode=get_lock", "handover", "raw handover", "p50", 1.3),
      Row("handover, mode=for_update", "handover, rows", "raw for_update",
          "p50", 1.3)],
@@ -259,10 +259,10 @@ MYSQL = plain_engine(
 
 POSTGRES = plain_engine(
     "postgres", ["postgres/with_postgres.sh", ""],
-    [Row("pair, mode=advisory", "advisory", "raw pair", "p50", 1.25),
-     Row("pair, mode=table", "table", "raw rows", "p50", 1.3),
+    [Row("pair, mode=advisory", "advisory", "raw pair", "p50", 1.35),
+     Row("pair, mode=table", "table", "raw rows", "p50", 1.55),
      Row("handover, mode=advisory", "handover", "raw handover", "p50", 1.3),
-     Row("handover, mode=table", "notify", "raw notify", "p50", 1.3),
+     Row("handover, mode=table", "notify", "raw notify", "p50", 1.7),
      Row("handover, mode=for_update", "handover, rows", "raw for_update",
          "p50", 1.3)],
     [limit("postgres", "pair"),
