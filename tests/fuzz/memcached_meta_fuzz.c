@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* memcached_meta_fuzz.c - answers of a Memcached server that hates us. */
-#include "engines/memcached/meta.h"
+#include "engines/memcached/wire.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t used = 0;
         char value[16];
 
-        if (hf__meta_parse(bytes + at, size - at, &meta, &used) !=
+        if (hf__memcached_wire_parse(bytes + at, size - at, &meta, &used) !=
             HF__META_WHOLE)
             break;
         CHECK(used > 0 && used <= size - at);
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
               (meta.value >= bytes + at &&
                meta.value + meta.value_len + 2 <= bytes + at + used));
         CHECK(meta.text_len <= used);
-        if (hf__meta_stat(&meta, "evictions", value, sizeof(value)))
+        if (hf__memcached_wire_stat(&meta, "evictions", value, sizeof(value)))
             CHECK(strlen(value) < sizeof(value));
         at += used;
     }

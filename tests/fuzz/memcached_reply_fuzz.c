@@ -84,7 +84,7 @@ static void run(struct hf__engine *engine, const uint8_t *data, size_t size)
     }
     if (memcached->stream.state == HF__STREAM_OPEN) {
         (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
-        hf__memcached_fail(memcached, &err);
+        hf__memcached_connection_fail(memcached, &err);
     }
 }
 

@@ -26,8 +26,9 @@ static void take_call(struct hf__memcached *memcached,
     memcached->base.under_way = memcached->calls.n;
 }
 
-int hf__memcached_sent(struct hf__memcached *memcached, size_t mark,
-                       const struct hf__memcached_call *call, hf_error *err)
+int hf__memcached_connection_sent(struct hf__memcached *memcached, size_t mark,
+                                  const struct hf__memcached_call *call,
+                                  hf_error *err)
 {
     struct hf__buf *out = &memcached->stream.out;
     int64_t io_ms = memcached->base.host->settings->io_timeout_ms;
@@ -46,8 +47,8 @@ int hf__memcached_sent(struct hf__memcached *memcached, size_t mark,
     return 0;
 }
 
-void hf__memcached_forget(struct hf__memcached *memcached,
-                          const struct hf__ticket *ticket)
+void hf__memcached_connection_forget(struct hf__memcached *memcached,
+                                     const struct hf__ticket *ticket)
 {
     for (uint32_t i = 0; i < memcached->calls.n; i++) {
         struct hf__memcached_call *call = hf__calls_at(&memcached->calls, i);
@@ -59,14 +60,20 @@ void hf__memcached_forget(struct hf__memcached *memcached,
 
 /* ---- the end of a connection -------------------------------------------- */
 
-void hf__memcached_explain_lost(const struct hf__memcached *memcached,
-                                hf_error *err)
+void hf__memcached_connection_explain_lost(
+    const struct hf__memcached *memcached, hf_error *err)
 {
     (void)hf__fail(err, HF_EUNAVAILABLE, "%s: the connection was lost",
                    memcached->peer);
 }
 
-void hf__memcached_disconnect(struct hf__memcached *memcached, bool forked)
+int hf__memcached_connection_not_up(const struct hf__memcached *memcached,
+                                    hf_error *err)
+{
+    return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", memcached->peer);
+}
+
+void hf__memcached_connection_stop(struct hf__memcached *memcached, bool forked)
 {
     hf__stream_stop(&memcached->stream, forked);
     memcached->up = false;
@@ -76,7 +83,7 @@ static void down(struct hf__memcached *memcached, const hf_error *err)
 {
     hf_error told = *err;
 
-    hf__memcached_disconnect(memcached, /* forked= */ false);
+    hf__memcached_connection_stop(memcached, /* forked= */ false);
     memcached->epoch++;
     while (memcached->calls.n > 0) {
         struct hf__memcached_call call;
@@ -89,7 +96,8 @@ static void down(struct hf__memcached *memcached, const hf_error *err)
     hf__up_down(&memcached->base, &told);
 }
 
-void hf__memcached_fail(struct hf__memcached *memcached, const hf_error *err)
+void hf__memcached_connection_fail(struct hf__memcached *memcached,
+                                   const hf_error *err)
 {
     if (memcached->in_received) {
         memcached->may_close = true; /* the stream is in use above us */
@@ -112,7 +120,7 @@ static void not_memcached(struct hf__memcached *memcached)
 
     (void)hf__fail(&err, memcached->up ? HF_EUNAVAILABLE : HF_ECONFIG,
                    "%s: what answers is not Memcached", memcached->peer);
-    hf__memcached_fail(memcached, &err);
+    hf__memcached_connection_fail(memcached, &err);
 }
 
 /* Is it an answer to the first call? Others must not see it: they take apart
@@ -124,7 +132,7 @@ static bool is_answer(struct hf__memcached *memcached,
 
     if (memcached->calls.n == 0)
         return false;
-    first = hf__memcached_oldest(memcached);
+    first = hf__memcached_connection_oldest(memcached);
     if (((unsigned)first->answers & 1u << meta->kind) == 0)
         return false;
     return meta->kind != HF__META_STAT ||
@@ -139,7 +147,8 @@ static bool take_answer(struct hf__memcached *memcached)
     struct hf__memcached_call call;
     struct hf__meta meta;
     size_t used = 0;
-    int rc = hf__meta_parse(from, stream->in.len - stream->in_at, &meta, &used);
+    int rc = hf__memcached_wire_parse(from, stream->in.len - stream->in_at,
+                                      &meta, &used);
 
     if (rc == HF__META_BAD ||
         (rc == HF__META_WHOLE && !is_answer(memcached, &meta)))
@@ -148,7 +157,7 @@ static bool take_answer(struct hf__memcached *memcached)
         return false;
     stream->in_at += used;
     if (meta.kind == HF__META_STAT) /* more lines of this answer follow */
-        call = *hf__memcached_oldest(memcached);
+        call = *hf__memcached_connection_oldest(memcached);
     else
         take_call(memcached, &call);
     call.done(memcached, &call, &meta);
@@ -177,7 +186,7 @@ static void refuse(struct hf__memcached *memcached, int code, const char *why)
     hf_error err;
 
     (void)hf__fail(&err, code, "%s: %s", memcached->peer, why);
-    hf__memcached_fail(memcached, &err);
+    hf__memcached_connection_fail(memcached, &err);
 }
 
 static void on_version(struct hf__memcached *memcached,
@@ -214,7 +223,7 @@ static void on_settings(struct hf__memcached *memcached,
     (void)call;
     if (!meta || memcached->may_close)
         return;
-    if (hf__meta_stat(meta, "cas_enabled", value, sizeof(value)) &&
+    if (hf__memcached_wire_stat(meta, "cas_enabled", value, sizeof(value)) &&
         strcmp(value, "no") == 0)
         refuse(memcached, HF_EUNSUPPORTED,
                "it was started with -C: without item numbers nobody can "
@@ -236,7 +245,8 @@ static int ask(struct hf__memcached *memcached, hf__memcached_reply_fn *done,
     size_t mark = memcached->stream.out.len;
 
     hf__buf_add(&memcached->stream.out, line);
-    return hf__memcached_sent(memcached, mark, &call, /* err= */ NULL);
+    return hf__memcached_connection_sent(memcached, mark, &call,
+                                         /* err= */ NULL);
 }
 
 static void stream_opened(struct hf__stream *stream)
@@ -253,7 +263,8 @@ static void stream_opened(struct hf__stream *stream)
     down(memcached, &err);
 }
 
-int hf__memcached_connect(struct hf__memcached *memcached, hf_error *err)
+int hf__memcached_connection_start(struct hf__memcached *memcached,
+                                   hf_error *err)
 {
     int64_t most_ms = memcached->base.host->settings->connect_timeout_ms;
     int rc;

@@ -20,7 +20,8 @@ static void on_settings(struct hf__memcached *memcached,
     char value[24];
 
     (void)memcached;
-    if (!meta || !hf__meta_stat(meta, "evictions", value, sizeof(value)))
+    if (!meta ||
+        !hf__memcached_wire_stat(meta, "evictions", value, sizeof(value)))
         return;
     if (strcmp(value, "off") == 0)
         (void)hf__query_add_finding(call->query, OK, "eviction", "",
@@ -52,18 +53,19 @@ static void on_stats(struct hf__memcached *memcached,
     hf_error err;
 
     if (!meta) {
-        hf__memcached_explain_lost(memcached, &err);
+        hf__memcached_connection_explain_lost(memcached, &err);
         hf__up_answer(&memcached->base, call->query, err.code, &err);
-    } else if (hf__meta_stat(meta, "uptime", value, sizeof(value))) {
+    } else if (hf__memcached_wire_stat(meta, "uptime", value, sizeof(value))) {
         look_at_age(memcached, call->query, strtoll(value, NULL, 10));
-    } else if (hf__meta_stat(meta, "time", value, sizeof(value))) {
+    } else if (hf__memcached_wire_stat(meta, "time", value, sizeof(value))) {
         apart_s = strtoll(value, NULL, 10) - hf__world->wall_us() / 1000000;
         (void)hf__query_add_finding(
             call->query, OK, "clock", "",
             "%lld s from ours; leases do not depend on it, and are counted in "
             "whole seconds",
             (long long)apart_s);
-    } else if (hf__meta_stat(meta, "evictions", value, sizeof(value))) {
+    } else if (hf__memcached_wire_stat(meta, "evictions", value,
+                                       sizeof(value))) {
         bool some = strcmp(value, "0") != 0;
 
         (void)hf__query_add_finding(
@@ -102,14 +104,14 @@ int hf__memcached_doctor(struct hf__engine *engine, struct hf__query *query,
         query, WARN, "promise", "use an engine that is fenced",
         "efficiency only: a cache forgets, and there is no token");
     hf__buf_add(out, "stats settings\r\n");
-    if (hf__memcached_sent(memcached, mark, &settings, err) != 0)
+    if (hf__memcached_connection_sent(memcached, mark, &settings, err) != 0)
         return HF_ENOMEM;
     mark = out->len;
     hf__buf_add(out, "stats\r\n");
-    if (hf__memcached_sent(memcached, mark, &stats, err) == 0)
+    if (hf__memcached_connection_sent(memcached, mark, &stats, err) == 0)
         return 0;
     /* What was sent refers to the query: no half answers. */
     (void)hf__fail(&why, HF_ENOMEM, "out of memory");
-    hf__memcached_fail(memcached, &why);
+    hf__memcached_connection_fail(memcached, &why);
     return hf__fail_pass(err, &why);
 }

@@ -49,7 +49,7 @@ static void timer_fire(struct hf__timer *timer)
         (up && memcached->calls.n == 0))
         return;
     if (up)
-        since_ns = hf__memcached_oldest(memcached)->sent_ns;
+        since_ns = hf__memcached_connection_oldest(memcached)->sent_ns;
     due_ns = since_ns + hf__ms_to_ns(most_ms);
     if (hf__now() < due_ns) {
         hf__memcached_wake(memcached, due_ns);
@@ -58,7 +58,7 @@ static void timer_fire(struct hf__timer *timer)
     (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: no %s within %lld ms",
                    memcached->peer, up ? "answer" : "connection",
                    (long long)most_ms);
-    hf__memcached_fail(memcached, &err);
+    hf__memcached_connection_fail(memcached, &err);
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -131,14 +131,14 @@ static int memcached_open(struct hf__engine *engine, hf_error *err)
 
 static int memcached_connect(struct hf__engine *engine, hf_error *err)
 {
-    return hf__memcached_connect(memcached_of(engine), err);
+    return hf__memcached_connection_start(memcached_of(engine), err);
 }
 
 static void memcached_close(struct hf__engine *engine, bool forked)
 {
     struct hf__memcached *memcached = memcached_of(engine);
 
-    hf__memcached_disconnect(memcached, forked);
+    hf__memcached_connection_stop(memcached, forked);
     if (forked)
         return;
     hf__timer_stop(engine->host->loop, &memcached->timer);
@@ -166,7 +166,7 @@ const struct hf__engine_ops hf__engine_memcached = {
     .connect = memcached_connect,
     .close = memcached_close,
     .acquire = hf__memcached_acquire,
-    .withdraw = hf__memcached_withdraw,
+    .withdraw = hf__memcached_release_withdraw,
     .release = hf__memcached_release,
     .renew = hf__memcached_renew,
     .doctor = hf__memcached_doctor,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meta.c - what a Memcached server answers.
+ * wire.c - what a Memcached server answers.
  *
  * An answer is a line of words, of the meta commands or the older ones; the
  * value of VA follows it, with its length in the second word. Of the flags only the number of the item (c) is of interest.
@@ -9,7 +9,7 @@
  * value without its line end: BAD, and the connection cannot be trusted any
  * more.
  */
-#include "engines/memcached/meta.h"
+#include "engines/memcached/wire.h"
 
 static const struct {
     const char *word;
@@ -97,8 +97,8 @@ static bool read_line(struct hf__meta *meta, const char *line, const char *end)
     return read_flags(meta, rest, end);
 }
 
-int hf__meta_parse(const char *bytes, size_t len, struct hf__meta *ret_meta,
-                   size_t *ret_used)
+int hf__memcached_wire_parse(const char *bytes, size_t len,
+                             struct hf__meta *ret_meta, size_t *ret_used)
 {
     size_t most = len < HF__META_LINE_MAX ? len : HF__META_LINE_MAX;
     const char *end = memchr(bytes, '\n', most);
@@ -122,8 +122,8 @@ int hf__meta_parse(const char *bytes, size_t len, struct hf__meta *ret_meta,
     return HF__META_WHOLE;
 }
 
-bool hf__meta_stat(const struct hf__meta *meta, const char *key, char *to,
-                   size_t size)
+bool hf__memcached_wire_stat(const struct hf__meta *meta, const char *key,
+                             char *to, size_t size)
 {
     size_t n = strlen(key);
     size_t used;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* memcached_meta_test.c - what a Memcached server answers. */
-#include "engines/memcached/meta.h"
+#include "engines/memcached/wire.h"
 #include "test.h"
 
 static int parse(const char *text, struct hf__meta *meta)
 {
     size_t used = 0;
-    int rc = hf__meta_parse(text, strlen(text), meta, &used);
+    int rc = hf__memcached_wire_parse(text, strlen(text), meta, &used);
 
     if (rc == HF__META_WHOLE)
         ASSERT_LE(used, strlen(text));
@@ -42,7 +42,7 @@ TEST(meta, a_value_may_contain_anything)
     static const char text[] = "VA 6 c3\r\n\r\nEN\r\n\r\nEN\r\n";
     size_t used;
 
-    ASSERT_EQ(hf__meta_parse(text, sizeof(text) - 1, &meta, &used),
+    ASSERT_EQ(hf__memcached_wire_parse(text, sizeof(text) - 1, &meta, &used),
               HF__META_WHOLE);
     ASSERT_EQ(meta.kind, HF__META_VA);
     ASSERT_EQ(meta.cas, 3);
@@ -58,7 +58,8 @@ TEST(meta, every_beginning_wants_more)
     size_t used;
 
     for (size_t n = 0; n + 1 < sizeof(text) - 1; n++)
-        ASSERT_EQ(hf__meta_parse(text, n, &meta, &used), HF__META_MORE);
+        ASSERT_EQ(hf__memcached_wire_parse(text, n, &meta, &used),
+                  HF__META_MORE);
 }
 
 TEST(meta, what_is_none_is_refused)
@@ -95,11 +96,14 @@ TEST(meta, statistics_and_errors_have_a_text)
     char value[8];
 
     ASSERT_EQ(parse("STAT evictions 123456789\r\n", &meta), HF__META_WHOLE);
-    ASSERT_TRUE(hf__meta_stat(&meta, "evictions", value, sizeof(value)));
+    ASSERT_TRUE(
+        hf__memcached_wire_stat(&meta, "evictions", value, sizeof(value)));
     ASSERT_STREQ(value, "1234567");
-    ASSERT_FALSE(hf__meta_stat(&meta, "eviction", value, sizeof(value)));
+    ASSERT_FALSE(
+        hf__memcached_wire_stat(&meta, "eviction", value, sizeof(value)));
     ASSERT_EQ(parse("END\r\n", &meta), HF__META_WHOLE);
-    ASSERT_FALSE(hf__meta_stat(&meta, "evictions", value, sizeof(value)));
+    ASSERT_FALSE(
+        hf__memcached_wire_stat(&meta, "evictions", value, sizeof(value)));
     ASSERT_EQ(parse("SERVER_ERROR out of memory\r\n", &meta), HF__META_WHOLE);
     ASSERT_EQ(meta.kind, HF__META_ERROR);
     ASSERT_EQ(meta.text_len, strlen("SERVER_ERROR out of memory"));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meta.h - what a Memcached server answers. A pure, bounded parser: bytes in,
+ * wire.h - what a Memcached server answers. A pure, bounded parser: bytes in,
  * values out; it takes no memory and believes no length.
  */
-#ifndef HF_MEMCACHED_META_H
-#define HF_MEMCACHED_META_H
+#ifndef HF_MEMCACHED_WIRE_H
+#define HF_MEMCACHED_WIRE_H
 
 #include "base/base.h"
 
@@ -38,10 +38,10 @@ struct hf__meta {
 enum { HF__META_MORE, HF__META_WHOLE, HF__META_BAD };
 
 /* Read one answer at @bytes; @ret_used is its length when it is WHOLE. */
-int hf__meta_parse(const char *bytes, size_t len, struct hf__meta *ret_meta,
-                   size_t *ret_used);
+int hf__memcached_wire_parse(const char *bytes, size_t len,
+                             struct hf__meta *ret_meta, size_t *ret_used);
 /* Is the STAT called @key? Its value goes to @to then. */
-bool hf__meta_stat(const struct hf__meta *meta, const char *key, char *to,
-                   size_t size);
+bool hf__memcached_wire_stat(const struct hf__meta *meta, const char *key,
+                             char *to, size_t size);
 
 #endif
