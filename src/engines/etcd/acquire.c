@@ -70,7 +70,7 @@ void hf__etcd_acquire_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
-    hf__etcd_ticket_move(mine, HF__ETCD_HELD);
+    hf__etcd_tickets_move(mine, HF__ETCD_HELD);
     hf__etcd_lease_hold(etcd, mine->lease, /* held= */ true);
     hf__up_granted(&etcd->base, ticket, &grant);
 }
@@ -81,16 +81,16 @@ void hf__etcd_acquire_failed(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     hf_error err = reply->err;
 
-    if (!hf__etcd_ticket_asks(mine))
+    if (!hf__etcd_tickets_asks(mine))
         return;
     if (reply->code == HF__ETCD_LOST && mine->key != HF__ETCD_NO_KEY)
         mine->key = HF__ETCD_DOUBTED;
     if (mine->key == HF__ETCD_DOUBTED || mine->revision != 0) {
-        hf__etcd_ticket_move(mine, HF__ETCD_UNKNOWN);
+        hf__etcd_tickets_move(mine, HF__ETCD_UNKNOWN);
         hf__up_unknown(&etcd->base, ticket, &err); /* the reaper will see */
         return;
     }
-    hf__etcd_ticket_forget(etcd, ticket);
+    hf__etcd_tickets_forget(etcd, ticket);
     hf__up_failed(&etcd->base, ticket, &err);
 }
 
@@ -123,7 +123,7 @@ static void busy(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
     hf__etcd_queue_read_holder(&entry, holder, sizeof(holder));
     if (!doubted) {
-        hf__etcd_ticket_forget(etcd, ticket);
+        hf__etcd_tickets_forget(etcd, ticket);
         hf__up_busy(&etcd->base, ticket, 0, holder);
         return;
     }
@@ -198,13 +198,13 @@ static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
 static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
     struct hf__etcd_ticket *mine;
 
     if (!ticket)
         return;
     mine = hf__etcd_ticket(etcd, ticket);
-    if (!hf__etcd_ticket_asks(mine))
+    if (!hf__etcd_tickets_asks(mine))
         return;
     if (reply->code == HF__ETCD_OK) {
         acquired(etcd, ticket, reply->root);
@@ -223,17 +223,17 @@ static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, HF__CALL_TXN, on_acquire);
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_acquire);
     int rc;
 
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     mine->lease_id = mine->lease->id;
-    hf__etcd_call_about(call, ticket);
+    hf__etcd_tickets_about(call, ticket);
     add_acquire(etcd, &call->rpc.body, ticket);
-    rc = hf__etcd_call_send(call, err);
+    rc = hf__etcd_connection_send(call, err);
     if (rc == 0) {
-        hf__etcd_ticket_move(mine, HF__ETCD_ASKING);
+        hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
         if (mine->key == HF__ETCD_NO_KEY)
             mine->key = HF__ETCD_SENT;
         mine->asked_ns = call->rpc.sent_ns;
@@ -258,7 +258,7 @@ static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     if (hf__etcd_lease_use(etcd, mine->lease, &rc, err))
         return send_acquire(etcd, ticket, err);
     if (rc == 0)
-        hf__etcd_ticket_move(mine, HF__ETCD_PARKED);
+        hf__etcd_tickets_move(mine, HF__ETCD_PARKED);
     return rc;
 }
 
@@ -275,18 +275,18 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
     (void)hf__ticket_table_add(&etcd->tickets, &mine->entry, ticket);
-    hf__etcd_ticket_let_go(etcd,
-                           mine); /* the core may not have heard of the grant */
-    hf__etcd_ticket_move(mine, HF__ETCD_ASKING);
+    hf__etcd_tickets_free_lease(
+        etcd, mine); /* the core may not have heard of the grant */
+    hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
     rc = start_acquire(etcd, ticket, &why);
     if (rc == 0)
         return 0;
     if (known && mine->key != HF__ETCD_NO_KEY) {
-        hf__etcd_ticket_move(mine, HF__ETCD_UNKNOWN);
+        hf__etcd_tickets_move(mine, HF__ETCD_UNKNOWN);
         hf__up_unknown(engine, ticket, &why);
         return 0;
     }
-    hf__etcd_ticket_forget(etcd, ticket);
+    hf__etcd_tickets_forget(etcd, ticket);
     return hf__fail_pass(err, &why);
 }
 
@@ -294,7 +294,7 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
 static bool is_parked(struct hf__ticket_entry *entry, const void *lease)
 {
-    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+    const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
     return mine->state == HF__ETCD_PARKED && mine->lease == lease;
 }
@@ -302,10 +302,10 @@ static bool is_parked(struct hf__ticket_entry *entry, const void *lease)
 /* Before the lease, and not on the way out. */
 static bool has_key(struct hf__ticket_entry *entry, const void *id)
 {
-    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+    const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
     return mine->lease_id == *(const int64_t *)id && mine->lease_id != 0 &&
-           (hf__etcd_ticket_asks(mine) || mine->state == HF__ETCD_WAITING ||
+           (hf__etcd_tickets_asks(mine) || mine->state == HF__ETCD_WAITING ||
             mine->state == HF__ETCD_HELD);
 }
 
@@ -314,12 +314,12 @@ void hf__etcd_acquire_place_lost(struct hf__etcd *etcd,
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-    if (hf__etcd_ticket_asks(mine)) {
+    if (hf__etcd_tickets_asks(mine)) {
         mine->revision = 0;
         restart(etcd, ticket);
         return;
     }
-    hf__etcd_ticket_forget(etcd, ticket);
+    hf__etcd_tickets_forget(etcd, ticket);
     hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
 }
 
@@ -327,16 +327,16 @@ void hf__etcd_acquire_lease_lost(struct hf__etcd *etcd, int64_t id)
 {
     struct hf__ticket *ticket;
 
-    while ((ticket = hf__etcd_ticket_seek(etcd, has_key, &id)) != NULL) {
+    while ((ticket = hf__etcd_tickets_seek(etcd, has_key, &id)) != NULL) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-        if (hf__etcd_ticket_asks(mine)) {
+        if (hf__etcd_tickets_asks(mine)) {
             hf__etcd_wait_stop(etcd, ticket);
             mine->lease_id = 0;
             restart(etcd, ticket);
             continue;
         }
-        hf__etcd_ticket_forget(etcd, ticket);
+        hf__etcd_tickets_forget(etcd, ticket);
         hf__up_lost(&etcd->base, ticket, HF__LOST_SESSION);
     }
 }
@@ -347,11 +347,11 @@ static void serve_parked(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 {
     struct hf__ticket *ticket;
 
-    while ((ticket = hf__etcd_ticket_seek(etcd, is_parked, lease)) != NULL) {
+    while ((ticket = hf__etcd_tickets_seek(etcd, is_parked, lease)) != NULL) {
         hf_error err = reply->err;
         int rc = reply->code;
 
-        hf__etcd_ticket_move(hf__etcd_ticket(etcd, ticket), HF__ETCD_ASKING);
+        hf__etcd_tickets_move(hf__etcd_ticket(etcd, ticket), HF__ETCD_ASKING);
         if (rc == HF__ETCD_OK)
             rc = send_acquire(etcd, ticket, &err);
         if (rc != 0)
@@ -365,8 +365,8 @@ static void ask_for_another(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 {
     struct hf__etcd_reply reply = {.code = HF__ETCD_LOST};
 
-    if (hf__etcd_ticket_seek(etcd, is_parked, lease) &&
-        hf__etcd_lease_beat(etcd, lease, &reply.err) != 0)
+    if (hf__etcd_tickets_seek(etcd, is_parked, lease) &&
+        hf__etcd_lease_renew(etcd, lease, &reply.err) != 0)
         serve_parked(etcd, lease, &reply);
 }
 

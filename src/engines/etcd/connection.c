@@ -119,7 +119,7 @@ static void drop_data(struct hf__list *calls)
 static void drop_parked(struct hf__etcd *etcd)
 {
     HF_LIST_EACH(&etcd->parked, link) {
-        hf__etcd_call_stop(
+        hf__etcd_connection_end(
             HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link));
     }
 }
@@ -201,16 +201,16 @@ static struct hf__etcd_call *call_at(struct hf__etcd *etcd,
     return call;
 }
 
-struct hf__etcd_call *hf__etcd_call_new(struct hf__etcd *etcd, const char *path,
-                                        hf__etcd_reply_fn *done)
+struct hf__etcd_call *hf__etcd_connection_call(struct hf__etcd *etcd,
+                                               const char *path,
+                                               hf__etcd_reply_fn *done)
 {
     return call_at(etcd, &etcd->grpc, path, done);
 }
 
-struct hf__etcd_call *hf__etcd_call_new_at(struct hf__etcd *etcd,
-                                           const struct hf__etcd_member *member,
-                                           const char *path,
-                                           hf__etcd_reply_fn *done)
+struct hf__etcd_call *hf__etcd_connection_call_at(
+    struct hf__etcd *etcd, const struct hf__etcd_member *member,
+    const char *path, hf__etcd_reply_fn *done)
 {
     struct hf__etcd_other *other = hf__calloc(1, sizeof(*other));
     struct hf__etcd_call *call;
@@ -228,7 +228,7 @@ struct hf__etcd_call *hf__etcd_call_new_at(struct hf__etcd *etcd,
 }
 
 /* The connection of one question goes with it. */
-void hf__etcd_call_drop(struct hf__etcd_call *call)
+void hf__etcd_connection_drop(struct hf__etcd_call *call)
 {
     struct hf__etcd_other *other = call->other;
 
@@ -240,12 +240,12 @@ void hf__etcd_call_drop(struct hf__etcd_call *call)
     other->spent = true;
 }
 
-void hf__etcd_call_stop(struct hf__etcd_call *call)
+void hf__etcd_connection_end(struct hf__etcd_call *call)
 {
     if (!call)
         return;
     call->etcd->base.under_way -= call->stream ? 0 : 1;
-    hf__etcd_call_drop(call);
+    hf__etcd_connection_drop(call);
 }
 
 static int send_now(struct hf__etcd_call *call, hf_error *err)
@@ -261,7 +261,7 @@ static int send_now(struct hf__etcd_call *call, hf_error *err)
                           err);
 }
 
-int hf__etcd_call_send(struct hf__etcd_call *call, hf_error *err)
+int hf__etcd_connection_send(struct hf__etcd_call *call, hf_error *err)
 {
     struct hf__etcd *etcd = call->etcd;
     int rc = 0;
@@ -273,7 +273,7 @@ int hf__etcd_call_send(struct hf__etcd_call *call, hf_error *err)
         rc = send_now(call, err);
     }
     if (rc != 0)
-        hf__etcd_call_drop(call);
+        hf__etcd_connection_drop(call);
     else if (!call->stream)
         etcd->base.under_way++;
     return rc;
@@ -287,7 +287,7 @@ static void finish(struct hf__etcd_call *call,
 
     etcd->base.under_way -= call->stream ? 0 : 1;
     call->done(etcd, call, reply);
-    hf__etcd_call_drop(call);
+    hf__etcd_connection_drop(call);
 }
 
 /* ---- users ------------------------------------------------------------- */
@@ -357,7 +357,7 @@ static int authenticate(struct hf__etcd *etcd, hf_error *err)
 {
     const struct hf__engine_host *host = etcd->base.host;
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, HF__CALL_AUTHENTICATE, on_token);
+        hf__etcd_connection_call(etcd, HF__CALL_AUTHENTICATE, on_token);
     const char *user = user_of(etcd);
     const char *password =
         host->url->password ? host->url->password : host->settings->password;
@@ -369,7 +369,7 @@ static int authenticate(struct hf__etcd *etcd, hf_error *err)
     hf__pb_add_bytes(&call->rpc.body, HF__USER_NAME, user, strlen(user));
     hf__pb_add_bytes(&call->rpc.body, HF__USER_PASSWORD, password,
                      strlen(password));
-    rc = hf__etcd_call_send(call, err);
+    rc = hf__etcd_connection_send(call, err);
     etcd->authenticating = rc == 0;
     return rc;
 }
@@ -482,11 +482,11 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static void probe(struct hf__etcd *etcd)
 {
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, HF__CALL_STATUS, on_status);
+        hf__etcd_connection_call(etcd, HF__CALL_STATUS, on_status);
     hf_error err;
 
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
-    if (!call || hf__etcd_call_send(call, &err) != 0)
+    if (!call || hf__etcd_connection_send(call, &err) != 0)
         connect_next(etcd, &err);
 }
 

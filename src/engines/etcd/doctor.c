@@ -101,12 +101,12 @@ static void ask_others(struct hf__etcd *etcd, struct hf__query *query)
         struct hf__etcd_call *call = NULL;
 
         if (i != etcd->endpoint)
-            call = hf__etcd_call_new_at(etcd, &etcd->endpoints[i],
-                                        HF__CALL_STATUS, on_other);
+            call = hf__etcd_connection_call_at(etcd, &etcd->endpoints[i],
+                                               HF__CALL_STATUS, on_other);
         if (!call)
             continue;
         call->query = query;
-        if (hf__etcd_call_send(call, /* err= */ NULL) == 0)
+        if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
             query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
     }
 }
@@ -166,7 +166,7 @@ static bool ask(struct hf__etcd *etcd, struct hf__query *query,
                 const char *path, hf__etcd_reply_fn *done, uint32_t field,
                 uint64_t number)
 {
-    struct hf__etcd_call *call = hf__etcd_call_new(etcd, path, done);
+    struct hf__etcd_call *call = hf__etcd_connection_call(etcd, path, done);
 
     if (!call)
         return false;
@@ -174,7 +174,7 @@ static bool ask(struct hf__etcd *etcd, struct hf__query *query,
     call->n = number;
     if (field != 0)
         hf__pb_add_number(&call->rpc.body, field, number);
-    if (hf__etcd_call_send(call, /* err= */ NULL) != 0)
+    if (hf__etcd_connection_send(call, /* err= */ NULL) != 0)
         return false;
     query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
     return true;

@@ -123,7 +123,7 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
 
     if (!etcd->up)
         return hf__etcd_errors_not_up(etcd, err);
-    call = hf__etcd_call_new(etcd, HF__CALL_RANGE, done);
+    call = hf__etcd_connection_call(etcd, HF__CALL_RANGE, done);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
@@ -133,7 +133,7 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
         hf__etcd_queue_key_names(etcd, query->prefix);
     hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ true);
     hf__pb_add_number(&call->rpc.body, HF__RANGE_LIMIT, HF__ETCD_ROWS);
-    return hf__etcd_call_send(call, err);
+    return hf__etcd_connection_send(call, err);
 }
 
 /* The rows of a good answer; otherwise the query is answered, false. */
@@ -212,8 +212,8 @@ static void on_list(struct hf__etcd *etcd, struct hf__etcd_call *call,
     hf__etcd_errors_tell(etcd, call->query, rc, "out of memory");
 }
 
-int hf__etcd_list(struct hf__engine *engine, struct hf__query *query,
-                  hf_error *err)
+int hf__etcd_inspect_list(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err)
 {
     return send_range((struct hf__etcd *)engine, query, on_list, err);
 }
@@ -268,8 +268,8 @@ static void on_check(struct hf__etcd *etcd, struct hf__etcd_call *call,
         answer_not_found(etcd, call->query, rc);
 }
 
-int hf__etcd_check_token(struct hf__engine *engine, struct hf__query *query,
-                         hf_error *err)
+int hf__etcd_inspect_check(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err)
 {
     return send_range((struct hf__etcd *)engine, query, on_check, err);
 }
@@ -290,7 +290,7 @@ static int send_break(struct hf__etcd *etcd, struct hf__query *query,
                       const struct hf__etcd_entry *holder, hf_error *err)
 {
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, HF__CALL_TXN, on_broken);
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_broken);
 
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
@@ -300,7 +300,7 @@ static int send_break(struct hf__etcd *etcd, struct hf__query *query,
     hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
                                holder->revision);
     hf__etcd_queue_add_delete(etcd, &call->rpc.body);
-    return hf__etcd_call_send(call, err);
+    return hf__etcd_connection_send(call, err);
 }
 
 static void on_break(struct hf__etcd *etcd, struct hf__etcd_call *call,
@@ -324,8 +324,8 @@ static void on_break(struct hf__etcd *etcd, struct hf__etcd_call *call,
     rows_release(&rows);
 }
 
-int hf__etcd_break(struct hf__engine *engine, struct hf__query *query,
-                   hf_error *err)
+int hf__etcd_inspect_break(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err)
 {
     return send_range((struct hf__etcd *)engine, query, on_break, err);
 }

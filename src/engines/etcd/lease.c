@@ -134,8 +134,8 @@ static void on_keepalive(struct hf__etcd *etcd, struct hf__etcd_call *call,
     hf__etcd_acquire_lease_ready(etcd, lease, reply);
 }
 
-int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                        hf_error *err)
+int hf__etcd_lease_renew(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                         hf_error *err)
 {
     bool there = lease->id != 0;
     struct hf__etcd_call *call;
@@ -143,8 +143,9 @@ int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
 
     if (lease->asking)
         return 0;
-    call = hf__etcd_call_new(etcd, there ? HF__CALL_KEEPALIVE : HF__CALL_GRANT,
-                             there ? on_keepalive : on_grant);
+    call = hf__etcd_connection_call(etcd,
+                                    there ? HF__CALL_KEEPALIVE : HF__CALL_GRANT,
+                                    there ? on_keepalive : on_grant);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->lease = lease;
@@ -154,7 +155,7 @@ int hf__etcd_lease_beat(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     else
         hf__pb_add_number(&call->rpc.body, HF__GRANT_TTL,
                           (uint64_t)lease->asked_s);
-    rc = hf__etcd_call_send(call, err);
+    rc = hf__etcd_connection_send(call, err);
     lease->asking = rc == 0;
     return rc;
 }
@@ -168,7 +169,7 @@ bool hf__etcd_lease_use(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     *ret_rc = 0;
     if (lease->id != 0 && age_ns < third_ns)
         return true;
-    *ret_rc = hf__etcd_lease_beat(etcd, lease, err);
+    *ret_rc = hf__etcd_lease_renew(etcd, lease, err);
     return *ret_rc == 0 && lease->id != 0 && age_ns < 2 * third_ns;
 }
 
@@ -178,7 +179,7 @@ static void stop_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 {
     if (!lease->watch)
         return;
-    hf__etcd_call_stop(HF_STEAL(lease->watch));
+    hf__etcd_connection_end(HF_STEAL(lease->watch));
     etcd->streams--;
     etcd->base.under_way--;
 }
@@ -246,7 +247,7 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
     }
     if (reply->code != HF__ETCD_OK || etcd->streams >= HF__ETCD_STREAMS)
         return; /* renewals will tell */
-    call = hf__etcd_call_new(etcd, HF__CALL_WATCH, on_watched);
+    call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_watched);
     if (!call)
         return;
     call->stream = true;
@@ -259,7 +260,7 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
                       hf__etcd_queue_revision_of(reply->root) + 1);
     hf__pb_add_number(&call->rpc.body, HF__WATCH_FILTERS, HF__WATCH_NO_PUT);
     hf__pb_end(&call->rpc.body, create);
-    if (hf__etcd_call_send(call, /* err= */ NULL) != 0)
+    if (hf__etcd_connection_send(call, /* err= */ NULL) != 0)
         return;
     lease->watch = call;
     etcd->streams++;
@@ -268,7 +269,8 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
 
 static void start_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 {
-    struct hf__etcd_call *call = hf__etcd_call_new(etcd, HF__CALL_PUT, on_put);
+    struct hf__etcd_call *call =
+        hf__etcd_connection_call(etcd, HF__CALL_PUT, on_put);
 
     if (!call)
         return;
@@ -277,7 +279,7 @@ static void start_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
     name_lease(etcd, lease);
     hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ false);
     hf__pb_add_number(&call->rpc.body, HF__PUT_LEASE, (uint64_t)lease->id);
-    (void)hf__etcd_call_send(call, /* err= */ NULL);
+    (void)hf__etcd_connection_send(call, /* err= */ NULL);
 }
 
 void hf__etcd_lease_hold(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
@@ -334,12 +336,12 @@ static void on_revoked(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static void revoke(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 {
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, HF__CALL_REVOKE, on_revoked);
+        hf__etcd_connection_call(etcd, HF__CALL_REVOKE, on_revoked);
 
     if (!call)
         return;
     hf__pb_add_number(&call->rpc.body, HF__LEASE_ID, (uint64_t)lease->id);
-    if (hf__etcd_call_send(call, /* err= */ NULL) == 0)
+    if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
         etcd->revoking++;
     lease->id = 0;
 }

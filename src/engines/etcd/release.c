@@ -48,9 +48,9 @@ static void add_release(struct hf__etcd *etcd, struct hf__buf *to,
 static void yielded(struct hf__etcd *etcd, struct hf__ticket *ticket,
                     const char *holder)
 {
-    bool asks = hf__etcd_ticket_asks(hf__etcd_ticket(etcd, ticket));
+    bool asks = hf__etcd_tickets_asks(hf__etcd_ticket(etcd, ticket));
 
-    hf__etcd_ticket_forget(etcd, ticket);
+    hf__etcd_tickets_forget(etcd, ticket);
     if (asks)
         hf__up_busy(&etcd->base, ticket, 0, holder);
 }
@@ -58,7 +58,7 @@ static void yielded(struct hf__etcd *etcd, struct hf__ticket *ticket,
 static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
 
     if (!ticket || hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_RELEASING)
         return;
@@ -71,14 +71,14 @@ static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static void on_left(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
     bool releasing = call->n != 0;
     bool ours = hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0;
 
     if (!ticket)
         return;
     if (reply->code == HF__ETCD_OK || reply->code == HF__ETCD_NOT_FOUND) {
-        hf__etcd_ticket_forget(etcd, ticket);
+        hf__etcd_tickets_forget(etcd, ticket);
         hf__up_left(&etcd->base, ticket, releasing && !ours ? HF_ELOST : 0);
         return;
     }
@@ -89,17 +89,18 @@ static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
                         hf__etcd_reply_fn *done, bool releasing, char *data,
                         hf_error *err)
 {
-    struct hf__etcd_call *call = hf__etcd_call_new(etcd, HF__CALL_TXN, done);
+    struct hf__etcd_call *call =
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, done);
 
     if (!call) {
         hf__free(data);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    hf__etcd_call_about(call, ticket);
+    hf__etcd_tickets_about(call, ticket);
     call->n = releasing;
     call->data = data;
     add_release(etcd, &call->rpc.body, ticket, releasing);
-    return hf__etcd_call_send(call, err);
+    return hf__etcd_connection_send(call, err);
 }
 
 void hf__etcd_release_try(struct hf__etcd *etcd, struct hf__ticket *ticket,
@@ -124,25 +125,25 @@ static int release(struct hf__engine *engine, struct hf__ticket *ticket,
     /* Never sent, or its lease has ended: there is no key. */
     if (mine->state == HF__ETCD_IDLE || mine->key == HF__ETCD_NO_KEY ||
         mine->lease->id != mine->lease_id) {
-        hf__etcd_ticket_forget(etcd, ticket);
+        hf__etcd_tickets_forget(etcd, ticket);
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
     if (!etcd->up)
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
-    hf__etcd_ticket_let_go(
+    hf__etcd_tickets_free_lease(
         etcd, mine); /* a beat that is under way finds no key: no loss */
-    if (hf__etcd_ticket_asks(mine))
+    if (hf__etcd_tickets_asks(mine))
         mine->key = HF__ETCD_DOUBTED; /* it may overtake, or be overtaken */
     mine->renewing = false;
-    hf__etcd_ticket_move(mine, HF__ETCD_RELEASING);
+    hf__etcd_tickets_move(mine, HF__ETCD_RELEASING);
     return send_release(etcd, ticket, on_left, releasing, /* data= */ NULL,
                         err);
 }
 
-int hf__etcd_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
-                      hf_error *err)
+int hf__etcd_release_withdraw(struct hf__engine *engine,
+                              struct hf__ticket *ticket, hf_error *err)
 {
     return release(engine, ticket, /* releasing= */ false, err);
 }

@@ -16,19 +16,19 @@
 
 static bool is_renewing(struct hf__ticket_entry *entry, const void *lease)
 {
-    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+    const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
     return mine->renewing && mine->lease == lease;
 }
 
-static void tell_beaten(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                        struct hf__pb kv, int64_t sent_ns)
+static void tell_renewed(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         struct hf__pb kv, int64_t sent_ns)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__grant grant = {.token = mine->revision, .tokens = 1};
 
     if (hf__etcd_queue_read(kv).revision != mine->revision) {
-        hf__etcd_ticket_forget(etcd, ticket);
+        hf__etcd_tickets_forget(etcd, ticket);
         hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
         return;
     }
@@ -53,14 +53,14 @@ static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
         if (hf__pb_there(range) && ticket &&
             hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_HELD &&
             hf__etcd_ticket(etcd, ticket)->lease_id == call->lease_id)
-            tell_beaten(etcd, ticket, hf__etcd_queue_first_of(range),
-                        (int64_t)call->ticket);
+            tell_renewed(etcd, ticket, hf__etcd_queue_first_of(range),
+                         (int64_t)call->ticket);
     }
 }
 
 /* A waiter's life is proved by its lease; it may also have missed its turn. */
-static void beat_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                        int64_t sent_ns)
+static void renew_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         int64_t sent_ns)
 {
     struct hf__grant grant = {.tokens = 1};
 
@@ -75,18 +75,18 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                        int64_t sent_ns, size_t *at)
 {
     struct hf__etcd_call *call =
-        hf__etcd_call_new(etcd, HF__CALL_TXN, on_checked);
-    uint64_t *ids = hf__calloc(HF__ETCD_BEATS, sizeof(*ids));
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_checked);
+    uint64_t *ids = hf__calloc(HF__ETCD_RENEWALS, sizeof(*ids));
     struct hf__ticket *ticket;
     size_t n = 0;
 
-    while (n < HF__ETCD_BEATS &&
+    while (n < HF__ETCD_RENEWALS &&
            (ticket = hf__ticket_table_next(&etcd->tickets, at, is_renewing,
                                            lease)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->renewing = false;
         if (hf__etcd_ticket(etcd, ticket)->state != HF__ETCD_HELD) {
             if (hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_WAITING)
-                beat_waiter(etcd, ticket, sent_ns);
+                renew_waiter(etcd, ticket, sent_ns);
             continue;
         }
         if (!call || !ids)
@@ -98,15 +98,15 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     if (!call || n == 0) {
         hf__free(ids);
         if (call)
-            hf__etcd_call_drop(call);
+            hf__etcd_connection_drop(call);
         return false;
     }
     call->data = ids;
     call->n = n;
     call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
     call->lease_id = lease->id;
-    return hf__etcd_call_send(call, /* err= */ NULL) == 0 &&
-           n == HF__ETCD_BEATS;
+    return hf__etcd_connection_send(call, /* err= */ NULL) == 0 &&
+           n == HF__ETCD_RENEWALS;
 }
 
 void hf__etcd_renew_confirmed(struct hf__etcd *etcd,
@@ -139,7 +139,7 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
         if (mine->state != HF__ETCD_HELD && mine->state != HF__ETCD_WAITING)
             continue;
         mine->renewing = true;
-        (void)hf__etcd_lease_beat(etcd, mine->lease, /* err= */ NULL);
+        (void)hf__etcd_lease_renew(etcd, mine->lease, /* err= */ NULL);
     }
     return 0;
 }
@@ -149,7 +149,7 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
                           const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
     struct hf__grant grant = {.tokens = 1};
 
     if (!ticket || hf__etcd_ticket(etcd, ticket)->state != HF__ETCD_HELD)
@@ -159,7 +159,7 @@ static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
         return;
     }
     if (hf__pb_number(reply->root, HF__TXN_SUCCEEDED) == 0) {
-        hf__etcd_ticket_forget(etcd, ticket);
+        hf__etcd_tickets_forget(etcd, ticket);
         hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
         return;
     }
@@ -169,8 +169,8 @@ static void on_downgraded(struct hf__etcd *etcd, struct hf__etcd_call *call,
     hf__up_renewed(&etcd->base, ticket, &grant);
 }
 
-int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
-                       hf_error *err)
+int hf__etcd_renew_downgrade(struct hf__engine *engine,
+                             struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
@@ -179,15 +179,15 @@ int hf__etcd_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 
     if (!etcd->up)
         return hf__etcd_errors_not_up(etcd, err);
-    call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_downgraded);
+    call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_downgraded);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    hf__etcd_call_about(call, ticket);
+    hf__etcd_tickets_about(call, ticket);
     hf__etcd_queue_key_ticket(etcd, ticket);
     hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
                                mine->revision);
     ticket->mode = HF_SHARED; /* in the record; here when it is confirmed */
     hf__etcd_queue_add_put(etcd, &call->rpc.body, HF__TXN_SUCCESS, ticket);
     ticket->mode = mode;
-    return hf__etcd_call_send(call, err);
+    return hf__etcd_connection_send(call, err);
 }

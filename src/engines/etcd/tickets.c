@@ -20,20 +20,21 @@ static const uint8_t moves[HF__ETCD_STATES] = {
     [HF__ETCD_RELEASING] = MAY(RELEASING) | MAY(IDLE),
 };
 
-void hf__etcd_ticket_move(struct hf__etcd_ticket *mine,
-                          enum hf__etcd_state state)
+void hf__etcd_tickets_move(struct hf__etcd_ticket *mine,
+                           enum hf__etcd_state state)
 {
     assert(moves[mine->state] & (1u << state));
     mine->state = (uint8_t)state;
 }
 
-void hf__etcd_call_about(struct hf__etcd_call *call, struct hf__ticket *ticket)
+void hf__etcd_tickets_about(struct hf__etcd_call *call,
+                            struct hf__ticket *ticket)
 {
     call->ticket = ticket->id;
     call->lease_id = hf__etcd_ticket(call->etcd, ticket)->lease_id;
 }
 
-struct hf__ticket *hf__etcd_ticket_of(const struct hf__etcd_call *call)
+struct hf__ticket *hf__etcd_tickets_of(const struct hf__etcd_call *call)
 {
     struct hf__ticket *ticket =
         hf__ticket_table_find(&call->etcd->tickets, call->ticket);
@@ -44,21 +45,22 @@ struct hf__ticket *hf__etcd_ticket_of(const struct hf__etcd_call *call)
                : NULL;
 }
 
-void hf__etcd_ticket_let_go(struct hf__etcd *etcd, struct hf__etcd_ticket *mine)
+void hf__etcd_tickets_free_lease(struct hf__etcd *etcd,
+                                 struct hf__etcd_ticket *mine)
 {
     if (mine->state == HF__ETCD_HELD && mine->lease_id == mine->lease->id)
         hf__etcd_lease_hold(etcd, mine->lease, /* held= */ false);
 }
 
-void hf__etcd_ticket_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
+void hf__etcd_tickets_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
     if (mine->state == HF__ETCD_IDLE)
         return;
     hf__etcd_wait_stop(etcd, ticket);
-    hf__etcd_ticket_let_go(etcd, mine);
+    hf__etcd_tickets_free_lease(etcd, mine);
     (void)hf__ticket_table_remove(&etcd->tickets, &mine->entry);
-    hf__etcd_ticket_move(mine, HF__ETCD_IDLE);
+    hf__etcd_tickets_move(mine, HF__ETCD_IDLE);
     memset(mine, 0, sizeof(*mine));
 }

@@ -58,7 +58,7 @@ static struct hf__etcd_call *version_call(struct hf__etcd *etcd,
         (void)hf__etcd_errors_not_up(etcd, err);
         return NULL;
     }
-    call = hf__etcd_call_new(etcd, path, done);
+    call = hf__etcd_connection_call(etcd, path, done);
     if (!call) {
         (void)hf__fail(err, HF_ENOMEM, "out of memory");
         return NULL;
@@ -69,8 +69,8 @@ static struct hf__etcd_call *version_call(struct hf__etcd *etcd,
     return call;
 }
 
-int hf__etcd_version_read(struct hf__engine *engine, struct hf__query *query,
-                          hf_error *err)
+int hf__etcd_versions_read(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err)
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_call *call =
@@ -80,7 +80,7 @@ int hf__etcd_version_read(struct hf__engine *engine, struct hf__query *query,
         return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
     hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ false);
     hf__pb_add_number(&call->rpc.body, HF__RANGE_KEYS_ONLY, 1);
-    return hf__etcd_call_send(call, err);
+    return hf__etcd_connection_send(call, err);
 }
 
 /* Put etcd->key if its version is @expected; if not, tell which it is. */
@@ -103,8 +103,8 @@ static void add_commit(struct hf__etcd *etcd, struct hf__buf *to,
     hf__etcd_queue_add_get(etcd, to, HF__TXN_FAILURE);
 }
 
-int hf__etcd_version_commit(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err)
+int hf__etcd_versions_commit(struct hf__engine *engine, struct hf__query *query,
+                             hf_error *err)
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_call *call =
@@ -113,5 +113,5 @@ int hf__etcd_version_commit(struct hf__engine *engine, struct hf__query *query,
     if (!call)
         return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
     add_commit(etcd, &call->rpc.body, query->token);
-    return hf__etcd_call_send(call, err);
+    return hf__etcd_connection_send(call, err);
 }

@@ -31,7 +31,7 @@ void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket)
     mine->look_ns = 0;
     if (!mine->watch)
         return;
-    hf__etcd_call_stop(HF_STEAL(mine->watch));
+    hf__etcd_connection_end(HF_STEAL(mine->watch));
     etcd->streams--;
 }
 
@@ -70,7 +70,7 @@ static void look_later(struct hf__etcd *etcd, struct hf__ticket *ticket)
 static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
     struct hf__etcd_ticket *mine;
     struct hf__pb before;
     struct hf__pb own;
@@ -81,7 +81,7 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
     mine = hf__etcd_ticket(etcd, ticket);
     stale = mine->look == HF__ETCD_STALE;
     mine->look = HF__ETCD_NO_LOOK;
-    if (!hf__etcd_ticket_asks(mine) && mine->state != HF__ETCD_WAITING)
+    if (!hf__etcd_tickets_asks(mine) && mine->state != HF__ETCD_WAITING)
         return;
     if (reply->code != HF__ETCD_OK) {
         if (mine->state == HF__ETCD_WAITING)
@@ -118,14 +118,14 @@ int hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
         mine->look = HF__ETCD_STALE;
         return 0;
     }
-    call = hf__etcd_call_new(etcd, HF__CALL_TXN, on_look);
+    call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_look);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    hf__etcd_call_about(call, ticket);
+    hf__etcd_tickets_about(call, ticket);
     hf__etcd_queue_key_ticket(etcd, ticket);
     hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
     hf__etcd_wait_add_before(etcd, &call->rpc.body, ticket);
-    rc = hf__etcd_call_send(call, err);
+    rc = hf__etcd_connection_send(call, err);
     if (rc == 0) {
         mine->look = HF__ETCD_LOOKING;
         mine->asked_ns = call->rpc.sent_ns;
@@ -147,7 +147,7 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
     struct hf__etcd_call *call =
         HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     struct hf__etcd *etcd = call->etcd;
-    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
 
     if (!ticket)
         return;
@@ -163,7 +163,7 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
 static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
                      const struct hf__etcd_reply *reply)
 {
-    struct hf__ticket *ticket = hf__etcd_ticket_of(call);
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
 
     (void)reply;
     if (!ticket || hf__etcd_ticket(etcd, ticket)->watch != call)
@@ -217,13 +217,13 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return;
     hf__etcd_wait_stop(etcd, ticket);
     if (etcd->streams < HF__ETCD_STREAMS)
-        call = hf__etcd_call_new(etcd, HF__CALL_WATCH, on_ended);
+        call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended);
     if (!call) {
         look_later(etcd, ticket);
         return;
     }
     call->stream = true;
-    hf__etcd_call_about(call, ticket);
+    hf__etcd_tickets_about(call, ticket);
     call->n = revision;
     call->rpc.message = on_message;
     create = hf__pb_begin(&call->rpc.body, HF__WATCH_CREATE);
@@ -236,7 +236,7 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ true);
     }
     hf__pb_end(&call->rpc.body, create);
-    if (hf__etcd_call_send(call, /* err= */ NULL) != 0) {
+    if (hf__etcd_connection_send(call, /* err= */ NULL) != 0) {
         look_later(etcd, ticket);
         return;
     }
@@ -300,7 +300,7 @@ void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
         ticket->mode == HF_SHARED ? &before.unshared
         : ticket->mode == HF_SLOT ? NULL
                                   : &before.last;
-    bool asks = hf__etcd_ticket_asks(mine);
+    bool asks = hf__etcd_tickets_asks(mine);
 
     if (is_free(ticket, &before)) {
         hf__etcd_acquire_granted(etcd, ticket);
@@ -311,7 +311,7 @@ void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return;
     }
     watch(etcd, ticket, whom, revision);
-    hf__etcd_ticket_move(mine, HF__ETCD_WAITING);
+    hf__etcd_tickets_move(mine, HF__ETCD_WAITING);
     if (asks)
         hf__up_queued(&etcd->base, ticket);
 }
@@ -320,7 +320,7 @@ void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
 static bool is_due(struct hf__ticket_entry *entry, const void *now_ns)
 {
-    const struct hf__etcd_ticket *mine = hf__etcd_ticket_at(entry);
+    const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
     return mine->look_ns != 0 && mine->look_ns <= *(const int64_t *)now_ns;
 }
@@ -344,7 +344,7 @@ int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns)
     struct schedule schedule = {etcd, HF_NEVER};
     struct hf__ticket *ticket;
 
-    while ((ticket = hf__etcd_ticket_seek(etcd, is_due, &now_ns)) != NULL) {
+    while ((ticket = hf__etcd_tickets_seek(etcd, is_due, &now_ns)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->look_ns = 0;
         if (etcd->up)
             look_again(etcd, ticket);

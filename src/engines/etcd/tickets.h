@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tickets.h - where a ticket stands, and its moves.
+ */
+#ifndef HF_ETCD_TICKETS_H
+#define HF_ETCD_TICKETS_H
+
+#include "engines/common/ticket_table.h"
+#include "engines/engine.h"
+
+struct hf__etcd;
+struct hf__etcd_call;
+struct hf__etcd_lease;
+
+/*
+ * Where a ticket stands. tickets.c asserts these moves:
+ *
+ *   IDLE      -> PARKED ASKING
+ *   PARKED    -> PARKED ASKING WAITING HELD UNKNOWN RELEASING IDLE
+ *   ASKING    -> PARKED ASKING WAITING HELD UNKNOWN RELEASING IDLE
+ *   WAITING   -> PARKED ASKING WAITING HELD RELEASING IDLE
+ *   HELD      -> ASKING RELEASING IDLE
+ *   UNKNOWN   -> PARKED ASKING RELEASING IDLE
+ *   RELEASING -> RELEASING IDLE
+ *
+ * A look that was under way may decide about a ticket that is PARKED. The core
+ * asks again for one that is UNKNOWN or WAITING, or HELD where the report was
+ * lost.
+ */
+enum hf__etcd_state {
+    HF__ETCD_IDLE,    /* not in the table: the server has nothing of it */
+    HF__ETCD_PARKED,  /* an acquire waits for its lease */
+    HF__ETCD_ASKING,  /* an acquire has not been reported yet */
+    HF__ETCD_WAITING, /* in line */
+    HF__ETCD_HELD,
+    HF__ETCD_UNKNOWN,   /* an acquire was reported as unknown */
+    HF__ETCD_RELEASING, /* withdraw() or release() was called */
+    HF__ETCD_STATES
+};
+
+/* What the server may have of a ticket. */
+enum hf__etcd_key {
+    HF__ETCD_NO_KEY,
+    HF__ETCD_SENT,   /* the key */
+    HF__ETCD_DOUBTED /* and an acquire may still be on its way to it */
+};
+
+/* Whether a question about its place is under way. */
+enum hf__etcd_look {
+    HF__ETCD_NO_LOOK,
+    HF__ETCD_LOOKING,
+    HF__ETCD_STALE /* something happened since it was sent */
+};
+
+/* Our bytes of every ticket. */
+struct hf__etcd_ticket {
+    struct hf__ticket_entry entry; /* in etcd->tickets */
+    struct hf__etcd_lease *lease;
+    int64_t lease_id;  /* of the key: the lease may be another by now */
+    uint64_t revision; /* our key's create revision; 0: not known */
+    int64_t asked_ns;  /* when the last request about its place was sent */
+    int64_t look_ns;   /* look again then; 0: not planned */
+    struct hf__etcd_call *watch;
+    uint8_t state; /* enum hf__etcd_state */
+    uint8_t key;   /* enum hf__etcd_key */
+    uint8_t look;  /* enum hf__etcd_look */
+    bool renewing; /* renew() waits for the lease */
+};
+
+/* An acquire is to be reported. */
+static inline bool hf__etcd_tickets_asks(const struct hf__etcd_ticket *mine)
+{
+    return mine->state == HF__ETCD_ASKING || mine->state == HF__ETCD_PARKED;
+}
+/* Checked against the table of moves. */
+void hf__etcd_tickets_move(struct hf__etcd_ticket *mine,
+                           enum hf__etcd_state state);
+/* @call is about the key that @ticket has now, or asks for. */
+void hf__etcd_tickets_about(struct hf__etcd_call *call,
+                            struct hf__ticket *ticket);
+/* The ticket of @call; NULL also if its lease has ended since, and with it the
+ * key that the answer is about: it may have been asked for again. */
+struct hf__ticket *hf__etcd_tickets_of(const struct hf__etcd_call *call);
+static inline const struct hf__etcd_ticket *hf__etcd_tickets_at(
+    struct hf__ticket_entry *entry)
+{
+    return HF_CONTAINER_OF(entry, struct hf__etcd_ticket, entry);
+}
+/* Its hold, if it is one, does not keep the lease busy any more. */
+void hf__etcd_tickets_free_lease(struct hf__etcd *etcd,
+                                 struct hf__etcd_ticket *mine);
+/* Before the report that ends it. */
+void hf__etcd_tickets_forget(struct hf__etcd *etcd, struct hf__ticket *ticket);
+
+#endif
