@@ -98,7 +98,7 @@ extern "C" {
     X(ETIMEOUT, -2, "another owner kept the lock until the wait ran out")      \
     X(ECANCELED, -3, "the request was cancelled")                              \
     X(ELOST, -4, "the lock was lost before it was released")                   \
-    X(EUNKNOWN, -5, "the outcome is unknown; what was asked is taken back")    \
+    X(EUNKNOWN, -5, "the outcome is unknown; an acquire is withdrawn")         \
     X(EUNAVAILABLE, -6, "the engine does not answer")                          \
     X(EAUTH, -7, "the engine refused the credentials")                         \
     X(ECONFIG, -8, "the configuration is wrong")                               \

@@ -24,16 +24,16 @@ const struct hf__key hf__keys[] = {
      .offset = HF__NOWHERE,
      .help = "The engine that hf_open(NULL) opens; in code and files only."},
     ROW("ttl", DURATION, ttl_ms, "30s", .min = 10, .max = 365 * HF_DAYS,
-        .help = "How long the engine keeps a lock without hearing from us."),
+        .help = "How long the engine keeps a lock without a renewal."),
     ROW("wait", DURATION, wait_ms, "forever", .max = HF_DURATION_MAX,
         .flags = HF__VALUE_FOREVER,
         .help = "How long an acquire without options waits; 0 tries once."),
     ROW("max_hold", DURATION, max_hold_ms, "0", .max = HF_DURATION_MAX,
-        .help = "Stop renewing a lock held for so long, or end it where there "
-                "is no lease; 0 for no limit."),
+        .help = "Stop renewing a lock held for this long, or end it where "
+                "there is no lease; 0 for no limit."),
     ROW("renew", CHOICE, renew, "auto", .choices = "auto|off|beat",
-        .help = "Who keeps leases alive: the library, nobody, or the library "
-                "as long as the program calls hf_beat()."),
+        .help = "Whether the library renews leases: always, never, or as long "
+                "as the program calls hf_beat()."),
     ROW("release", CHOICE, release, "confirm", .choices = "confirm|post",
         .help = "Whether a release waits for the engine's answer (confirm)."),
     ROW("lease", CHOICE, lease, "ttl", .choices = "ttl|process",
@@ -48,8 +48,7 @@ const struct hf__key hf__keys[] = {
     ROW("dialect", TEXT, dialect, "", .max = 32, .flags = HF__VALUE_NAME,
         .help = "Layout of the lock on the engine; empty for our own."),
     ROW("mode", TEXT, mode, "", .max = 32, .flags = HF__VALUE_NAME,
-        .help = "Which of its ways to lock an engine uses, where it has "
-                "several."),
+        .help = "Which kind of lock an engine uses, where it has several."),
     ROW("table", TEXT, table, "", .max = 128, .flags = HF__VALUE_NAME,
         .help = "Name of the table of another dialect (shedlock, spring)."),
     ROW("region", TEXT, region, "DEFAULT", .max = 100, .flags = HF__VALUE_NAME,
@@ -60,11 +59,11 @@ const struct hf__key hf__keys[] = {
                 "process without the engine; auto is 16 where each pass still "
                 "gets a larger token, else 0."),
     ROW("drive", CHOICE, drive, "auto", .choices = "auto|app",
-        .help = "Who runs the engine: our threads, or the program by "
-                "hf_event_fd() and hf_dispatch()."),
+        .help = "What runs the engine: threads of the library, or the program "
+                "by hf_event_fd() and hf_dispatch()."),
     ROW("spin", BOOLEAN, spin, "on",
-        .help = "Whether a lone caller looks for an answer for up to 100 us "
-                "before it sleeps, as long as that pays."),
+        .help = "Whether a caller that waits alone polls for an answer for up "
+                "to 100 us before it sleeps, as long as that pays."),
     ROW("connect", CHOICE, connect, "wait", .choices = "wait|lazy",
         .help = "Whether hf_open() waits for the connection."),
     ROW("connect_timeout", DURATION, connect_timeout_ms, "5s", .min = 1,
@@ -74,14 +73,14 @@ const struct hf__key hf__keys[] = {
     ROW("session_timeout", DURATION, session_timeout_ms, "0", .max = HF_DAYS,
         .help = "Session lease of engines that have one; 0 for the ttl."),
     ROW("lock_delay", DURATION, lock_delay_ms, "0", .max = HF_HOURS,
-        .help = "Keep a lock whose holder died or lost it closed for so "
-                "long."),
+        .help =
+            "Keep a lock whose holder died or lost it closed for this long."),
     ROW("drift", NUMBER, drift, "0.02", .max = 50,
         .help = "Share of a lease by which two clocks may differ."),
     ROW("retry.policy", CHOICE, retry_policy, "exponential",
         .choices = "forever|ntimes|exponential|elapsed",
-        .help = "How to ask again while waiting, where the engine cannot "
-                "call us."),
+        .help = "How to poll while waiting, where the engine does not wake "
+                "waiters."),
     ROW("retry.base", DURATION, retry_base_ms, "50ms", .min = 1,
         .max = HF_HOURS, .help = "First pause of retry.policy=exponential."),
     ROW("retry.interval", DURATION, retry_interval_ms, "100ms", .min = 1,
