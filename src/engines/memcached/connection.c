@@ -2,14 +2,14 @@
 /*
  * connection.c - one connection to the server, and the calls under way on it.
  *
- * Answers come in the order of the commands. The greeting asks for the version and the settings: a server before 1.6 has no
- * meta commands, and one that was started without item numbers (-C) cannot
- * delete what is ours and nothing else.
+ * Answers come in the order of the commands. The greeting asks for the version
+ * and the settings: a server before 1.6 has no meta commands, and one that was
+ * started without item numbers (-C) cannot delete only what is ours.
  *
- * Failure: something that is no answer, or none to the command that is under
- * way, an answer overdue or too long, the end of the stream: the connection is dropped, each call is told so in order, then the
- * core. Item numbers start again with the server, so none is believed on
- * another connection than that on which it was told (epoch).
+ * Failure: bytes that are no answer to the command under way, an answer that is
+ * overdue or too long, or the end of the stream drop the connection. Each call
+ * hears of it in order, then the core. Item numbers start again with the server,
+ * so we believe one only on the connection on which we learned it (epoch).
  */
 #include <stdio.h>
 #include <stdlib.h>
