@@ -22,6 +22,7 @@
 #include "talk.h"
 #include "task.h"
 #include "text.h"
+#include "textfile.h"
 
 static const char help[] =
     "Usage: holdfast elect NAME [options] -- CMD [ARG...]\n"
@@ -118,6 +119,7 @@ static bool lead(struct candidacy *candidacy, char **argv, int *ret_code)
         talk_say("leading \"%s\", term %" PRIu64, text_safe(lock.name),
                  hf_token(watch.hold));
     notify_ready(lock.name);
+    textfile_save(candidacy->client);
     *ret_code = task_start(&watch, argv);
     if (*ret_code == 0) {
         watch_child(&watch);
@@ -248,6 +250,7 @@ static int elect(struct words *words)
     else
         rc = stand(client, &opts, words->argv);
     signals_leave();
+    textfile_save(client);
     hf_close(client);
     return rc;
 }

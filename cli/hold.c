@@ -23,6 +23,7 @@
 #include "signals.h"
 #include "talk.h"
 #include "text.h"
+#include "textfile.h"
 
 static const char help[] =
     "Usage: holdfast hold NAME [options]\n"
@@ -165,12 +166,14 @@ static int hold_main(const struct verb *verb, int argc, char **argv)
     if (hold) {
         tell(hold, "held");
         notify_ready(lock.name);
+        textfile_save(client);
         keep(client, hold, &lost);
         notify_say("STOPPING=1\nSTATUS=%s",
                    lost ? "lost the lock" : "releasing");
         rc = let_go(hold, &lost);
     }
     signals_leave();
+    textfile_save(client);
     hf_close(client);
     return rc;
 }

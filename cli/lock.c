@@ -50,6 +50,7 @@ const struct option lock_options[] = {
     {0, "ttl", OPTION_DURATION, &lock.ttl_ms, NULL, "DUR"},
     {0, "max-hold", OPTION_DURATION, &lock.max_hold_ms, NULL, "DUR"},
     {0, "note", OPTION_TEXT, &lock.note, NULL, "TEXT"},
+    {0, "metrics-textfile", OPTION_TEXT, &lock.metrics, NULL, "FILE"},
     {0, "require", OPTION_CALL, NULL, set_require, "CAP,…"},
     {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
 };

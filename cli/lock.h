@@ -19,6 +19,7 @@ struct lock {
     int64_t ttl_ms;
     int64_t max_hold_ms;
     const char *note;
+    const char *metrics; /* --metrics-textfile */
     int64_t conflict_code;
     bool silent;                  /* say nothing when it is busy */
     char owner[HF_OWNER_MAX + 1]; /* user@host:pid */

@@ -14,14 +14,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -29,6 +27,7 @@
 #include "options.h"
 #include "signals.h"
 #include "text.h"
+#include "textfile.h"
 
 static const char help[] =
     "Usage: holdfast metrics [PREFIX] [--textfile FILE | --listen HOST:PORT]\n"
@@ -199,24 +198,29 @@ static int cannot_write(const char *path)
     return CLI_USAGE;
 }
 
+/* What scrape_to() needs. */
+struct request {
+    hf_client *client;
+    const char *prefix;
+    hf_error err;
+};
+
+static int fill(FILE *to, void *ctx)
+{
+    struct request *request = ctx;
+
+    return scrape_to(to, request->client, request->prefix, &request->err);
+}
+
 static int write_textfile(hf_client *client, const char *prefix)
 {
-    char path[PATH_MAX];
-    hf_error err = {0};
-    int len = snprintf(path, sizeof(path), "%s.XXXXXX", options.textfile);
-    int fd = len > 0 && (size_t)len < sizeof(path) ? mkstemp(path) : -1;
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    struct request request = {.client = client, .prefix = prefix};
+    int rc = textfile_write(options.textfile, fill, &request);
 
-    if (!file)
-        return cannot_write(options.textfile);
-
-    int rc = scrape_to(file, client, prefix, &err);
-    bool written = fchmod(fd, 0644) == 0 && !ferror(file);
-    written = fclose(file) == 0 && written;
-    if (rc == 0 && written && rename(path, options.textfile) == 0)
+    if (rc == 0)
         return CLI_DONE;
-    unlink(path);
-    return rc == 0 ? cannot_write(options.textfile) : cli_fail(&err);
+    return request.err.code ? cli_fail(&request.err)
+                            : cannot_write(options.textfile);
 }
 
 /* ---- HTTP ----------------------------------------------------------------- */

@@ -28,6 +28,7 @@
 #include "talk.h"
 #include "task.h"
 #include "text.h"
+#include "textfile.h"
 
 static const char help[] =
     "Usage: holdfast run NAME [options] -- CMD [ARG...]\n"
@@ -316,6 +317,7 @@ static int run(hf_opts *opts, char **argv, struct report *report)
     if (watch.hold)
         code = run_under(&watch, argv, report);
     signals_leave();
+    textfile_save(watch.client);
     hf_close(watch.client);
     return code;
 }

@@ -129,3 +129,24 @@ TEST(guide, links_lead_somewhere)
         file_text(path);
     }
 }
+
+/* deploy.md, with an engine that only the command line names. */
+TEST(guide, deploy_checks_its_turn_on_the_same_engine)
+{
+    char url[512];
+    struct command *run;
+
+    snprintf(url, sizeof(url), "%s", command_url());
+    command_variable("HOLDFAST_URL", NULL);
+    command_variable("PATH", "/usr/bin:/bin");
+    ASSERT_EQ(symlink(HOLDFAST_COMMAND, command_path("holdfast")), 0);
+    file_write(command_path("deploy.sh"),
+               "cd \"$HOME\"; PATH=$PATH:.\n"
+               "holdfast check \"$HOLDFAST_NAME\" \"$HOLDFAST_TOKEN\" && "
+               "echo switched\n"
+               "holdfast run deploy/web -- true || echo code=$?\n");
+    run = FINISH(0, "run", "deploy/web", "-u", url, "-w", "10m", "--", "sh",
+                 command_path("deploy.sh"));
+    ASSERT_STREQ(command_out(run), "switched\ncode=64\n");
+    ASSERT_HAS(command_err(run), "held by an ancestor");
+}

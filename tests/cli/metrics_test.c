@@ -108,3 +108,24 @@ TEST(metrics, are_served_by_http)
     ASSERT_EQ(command_wait(hold), 0);
     ASSERT_EQ(command_wait(waiter), 0);
 }
+
+TEST(metrics, of_one_process_go_to_its_file)
+{
+    static const char *const acquired = "holdfast_acquires_total{";
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s", command_path("run.prom"));
+    FINISH(0, "run", "x", "--metrics-textfile", path, "--", "true");
+    ASSERT_HAS(file_text(path), acquired);
+    FINISH(0, "elect", "x", "--metrics-textfile", path, "--", "grep", "-q",
+           acquired, path);
+
+    struct command *hold = COMMAND("hold", "x", "--metrics-textfile", path);
+    command_expect(hold, "held");
+    command_close_input(hold);
+    ASSERT_EQ(command_wait(hold), 0);
+    ASSERT_HAS(file_text(path), acquired);
+    /* The lock matters more. */
+    FINISH(3, "run", "x", "--metrics-textfile", "/no/such", "--", "sh", "-c",
+           "exit 3");
+}
