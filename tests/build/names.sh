@@ -4,9 +4,9 @@
 #
 # What src/DIR/FILE.c exports as hf__… begins with hf__FILE_ (or its singular:
 # keys.c has hf__key_find). In an engine it may also begin with
-# hf__ENGINE_FILE_, be an operation of the engine's table (hf__ENGINE_release),
-# or be the table itself (hf__engine_ENGINE). Public functions, hf_…, are named
-# by their users' view and not looked at.
+# hf__ENGINE_FILE_ (hf__zk_FILE_ in zookeeper), be an operation of the engine's
+# table (hf__ENGINE_release), or be the table itself (hf__engine_ENGINE). Public
+# functions, hf_…, are named by their users' view and not looked at.
 #
 # "nouns" lists the other words that a file may begin its names with. Keep it
 # short: a new line needs a reason.
@@ -25,9 +25,6 @@ config/config_file config
 core/monitor      waiter
 net/stream        net
 engines/registry  engine
-engines/etcd/connection call
-engines/etcd/inspect    break
-engines/etcd/tickets    call_about
 engines/local/choose    place
 engines/local/directory place
 engines/local/token     mark
@@ -46,10 +43,8 @@ END
 # engine's word, or one of these.
 engines() {
     cat <<'END'
-memcached  memcached meta
 mysql      mysql mariadb
 postgres   postgres advisory table session pg pq
-zookeeper  zk zookeeper jute
 END
 }
 
@@ -80,6 +75,8 @@ END
         sub(/s$/, "", one)
         engine = part[1] == "engines" && n == 3 ? part[2] : ""
         name = substr($3, 5)
+        if (engine == "zookeeper")
+            sub(/^zk_/, "zookeeper_", name)
         names++
         used[$2] = 1
         if (engine != "" && name ~ "^engine_")

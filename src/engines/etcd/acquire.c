@@ -37,8 +37,8 @@ static bool tries(const struct hf__ticket *ticket)
     return ticket->nowait && ticket->mode == HF_EXCLUSIVE;
 }
 
-/* What never was asked for is not there: only who asks again is told where it
- * is. */
+/* A key that we never sent is not there: only a repeated acquire asks where its
+ * key stands. */
 static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
                         struct hf__ticket *ticket)
 {

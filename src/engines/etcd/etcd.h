@@ -127,7 +127,7 @@ int hf__etcd_release_withdraw(struct hf__engine *engine,
                               struct hf__ticket *ticket, hf_error *err);
 int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
                      hf_error *err);
-/* The lease is there: ask for those that waited for it, beat for the rest. */
+/* The lease is there: ask for those that waited for it, renew the rest. */
 void hf__etcd_acquire_lease_ready(struct hf__etcd *etcd,
                                   struct hf__etcd_lease *lease,
                                   const struct hf__etcd_reply *reply);

@@ -3,9 +3,9 @@
  * grpc.c - gRPC, by nghttp2 over a stream of ours.
  *
  * nghttp2 turns calls into bytes and bytes into callbacks; it knows no socket.
- * Its callbacks only take notes: what has ended and which stream has news is
- * told after nghttp2 has returned, because whoever is told starts and stops
- * calls, and closes connections. A request on a quiet client is one write and
+ * Its callbacks only take notes: we report ended calls and streams with news after
+ * nghttp2 has returned, because those reports start and stop calls and close
+ * connections. A request on a quiet client is one write and
  * one read: head, message and whatever else is to be said leave together.
  *
  * Failure: a connection that breaks ends all its calls. Those whose message has

@@ -8,14 +8,14 @@
  * counted from before the last answered one was sent.
  *
  * Renewals of the core keep it alive. A client that only takes locks for short
- * moments never renews: so whoever wants to use a lease that is older than a
- * third of its time refreshes it in passing, and waits for that from two
- * thirds on.
+ * moments never renews. So an acquire with a lease that is older than a third of
+ * its time refreshes the lease in passing; from two thirds on it waits for the
+ * answer.
  *
  * A lease that is revoked behind our back takes all locks with it. The next
  * renewal would tell, but that may be a third of a lease away. So when a lock
  * has been held for a moment, a key of the lease's own is put beside the
- * queues and watched: its end is told at once.
+ * queues and watched: we hear of its end at once.
  *
  * Failure: a keepalive that is answered without a ttl, a request with the lease
  * that is refused, or the end of that key: the lease has ended, and every

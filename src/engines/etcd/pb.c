@@ -3,8 +3,8 @@
  * pb.c - messages of protobuf: fields, each with a number and one of four
  * shapes.
  *
- * There is no description of messages here: whoever asks for field 3 knows what
- * it means (messages.h). The length of a message inside is known at its end
+ * There is no description of messages here: the caller knows what field 3 means
+ * (messages.h). The length of a message inside is known at its end
  * only; one byte is kept for it, and where that is not enough the message is
  * moved. Numbers that are written are unsigned; those of etcd that may be below
  * zero are read by a cast.

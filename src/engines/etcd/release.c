@@ -3,11 +3,11 @@
  * release.c - release and withdraw.
  *
  * A transaction that we gave up may still be on its way, and would create the
- * key after the release. So whoever releases while that is possible puts a sign
- * beside the queue, in the same transaction that deletes the key, and every
- * acquire is compared with that sign. It carries the ticket's lease, and goes
- * with it; a transaction that arrives even later is refused for want of the
- * lease.
+ * key after the release. So a release, while that is possible, puts a sign
+ * beside the queue in the transaction that deletes the key, and every acquire
+ * checks that sign. The sign carries the ticket's lease and ends with it; the
+ * server refuses a transaction that arrives even later, because its lease is
+ * gone.
  *
  * Failure: "lease not found" is certain: there is no key any more.
  */
@@ -44,7 +44,7 @@ static void add_release(struct hf__etcd *etcd, struct hf__buf *to,
     add_sign(etcd, to, HF__TXN_FAILURE, ticket);
 }
 
-/* A try that had to queue has left again: by whom it was refused is in data. */
+/* A try that had to queue has left again; the data names the holder. */
 static void yielded(struct hf__etcd *etcd, struct hf__ticket *ticket,
                     const char *holder)
 {
@@ -133,7 +133,7 @@ static int release(struct hf__engine *engine, struct hf__ticket *ticket,
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_tickets_free_lease(
-        etcd, mine); /* a beat that is under way finds no key: no loss */
+        etcd, mine); /* a renewal under way finds no key: no loss */
     if (hf__etcd_tickets_asks(mine))
         mine->key = HF__ETCD_DOUBTED; /* it may overtake, or be overtaken */
     mine->renewing = false;

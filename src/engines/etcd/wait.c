@@ -5,7 +5,7 @@
  * An exclusive ticket waits for its predecessor, the key with the greatest
  * create revision below its own, and for nobody else: a release wakes one.
  * A shared one waits for the last key before it that is not shared. A slot
- * waits for any key of the queue, since whoever leaves may make room.
+ * waits for any key of the queue, since any release may make room.
  *
  * A watch begins when it is made, and says so ("created", with the store's
  * revision): if the store has moved on since we looked, we look again, so
@@ -13,8 +13,8 @@
  * at, a store that has moved on would serve it ten times a second only
  * (syncWatchersLoop). Each is a stream of its own, all on one connection. After
  * any event or an end of the stream we look again; the look decides, never the
- * event. There are at most HF__ETCD_STREAMS; who gets none looks twice a
- * second. Every beat looks too, so a stream that has died silently costs a
+ * event. There are at most HF__ETCD_STREAMS; a waiter without
+ * one looks twice a second. Every renewal looks too, so a stream that has died silently costs a
  * third of a lease, not a lock.
  *
  * Failure: a ticket whose own key is missing has lost its place, and is asked
@@ -296,7 +296,7 @@ void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct before before = survey(range, mine->revision);
-    const struct hf__etcd_entry *whom =
+    const struct hf__etcd_entry *awaited =
         ticket->mode == HF_SHARED ? &before.unshared
         : ticket->mode == HF_SLOT ? NULL
                                   : &before.last;
@@ -310,7 +310,7 @@ void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_release_try(etcd, ticket, &before.last);
         return;
     }
-    watch(etcd, ticket, whom, revision);
+    watch(etcd, ticket, awaited, revision);
     hf__etcd_tickets_move(mine, HF__ETCD_WAITING);
     if (asks)
         hf__up_queued(&etcd->base, ticket);

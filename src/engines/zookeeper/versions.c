@@ -109,7 +109,7 @@ static int create_it(struct hf__zk *zk, struct hf__query *query, size_t len,
                      hf_error *err);
 static hf__zk_reply_fn on_compare;
 
-/* It is written, or somebody was quicker: then what has he written? */
+/* It is written, or another client was quicker: then what is there now? */
 static void on_written(struct hf__zk *zk, const struct hf__zk_call *call,
                        struct hf__zk_reply *reply)
 {

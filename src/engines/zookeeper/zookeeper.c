@@ -51,8 +51,8 @@ static int64_t connect_patience_ns(const struct hf__zk *zk)
     return ns;
 }
 
-static void on_beat(struct hf__zk *zk, const struct hf__zk_call *call,
-                    struct hf__zk_reply *reply)
+static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
 {
     (void)zk;
     (void)call;
@@ -61,9 +61,9 @@ static void on_beat(struct hf__zk *zk, const struct hf__zk_call *call,
 
 /* Say something when nothing was said for long; returns when that will be. While
  * an answer is to come hf__zk_calls_nudge() does it: a call would wait for it. */
-static int64_t beat(struct hf__zk *zk, int64_t now_ns)
+static int64_t break_silence(struct hf__zk *zk, int64_t now_ns)
 {
-    struct hf__zk_call call = {.done = on_beat};
+    struct hf__zk_call call = {.done = on_exists};
     int64_t due_ns = zk->sent_ns + hf__zk_session_silence_ns(zk);
 
     if (now_ns < due_ns)
@@ -91,7 +91,7 @@ static void timer_fire(struct hf__timer *timer)
             hf__zk_wake(zk, due_ns);
         return;
     }
-    due_ns = beat(zk, now_ns);
+    due_ns = break_silence(zk, now_ns);
     listen_ns = hf__zk_listen_due(zk, now_ns);
     due_ns = listen_ns < due_ns ? listen_ns : due_ns;
     if (zk->calls.n > 0) {
