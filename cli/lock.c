@@ -189,15 +189,41 @@ static int refused(hf_client *client, int rc, const hf_error *err)
     return (int)lock.conflict_code;
 }
 
+static int other_count(const hf_lock_info *info, void *ctx)
+{
+    if (info->mode != HF_SLOT || info->slots <= 0 || info->slots == lock.slots)
+        return 0;
+    *(int32_t *)ctx = info->slots;
+    return 1;
+}
+
+/* Two who count differently would admit as many as the larger one says. Where
+ * the engine cannot list, nobody can tell. */
+static int check_slots(hf_client *client)
+{
+    int32_t slots = 0;
+
+    if (lock.slots <= 0 || !(hf_capabilities(client) & HF_CAP_LIST) ||
+        hf_show(client, lock.name, other_count, &slots, NULL) != 1)
+        return 0;
+    return cli_usage("\"%s\" has %d slots for those who hold it now, not "
+                     "%" PRId64 ": use one number everywhere",
+                     lock.name, (int)slots, lock.slots);
+}
+
 int lock_acquire(hf_client *client, const hf_opts *opts, hf_hold **ret_hold,
                  int *ret_rc)
 {
     hf_request *request = NULL;
     hf_hold *hold = NULL;
     hf_error err = {0};
-    int rc = hf_acquire_start(client, lock.name, opts, /* done= */ NULL,
-                              /* ctx= */ NULL, &request, &err);
+    int rc = check_slots(client);
 
+    *ret_rc = 0;
+    if (rc != 0)
+        return rc;
+    rc = hf_acquire_start(client, lock.name, opts, /* done= */ NULL,
+                          /* ctx= */ NULL, &request, &err);
     *ret_rc = rc;
     if (rc != 0)
         return cli_fail(&err);

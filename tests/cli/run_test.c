@@ -195,7 +195,9 @@ TEST(run, lets_readers_in_together_and_slots_up_to_their_number)
     two = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c", "echo in; cat");
     command_expect(two, "in\n");
     FINISH(0, "run", "--slots", "2", "-n", "s", "--", "true");
-    FINISH(75, "run", "--slots", "1", "-n", "s", "--", "true");
+    two = COMMAND("run", "--slots", "2", "s", "--", "sh", "-c", "echo in; cat");
+    command_expect(two, "in\n");
+    FINISH(75, "run", "--slots", "2", "-n", "s", "--", "true");
 }
 
 TEST(run, keeps_the_lock_for_hold_at_least)
@@ -560,4 +562,19 @@ TEST(run, reports_to_its_output)
 
     ASSERT_HAS(command_out(run), "{\"outcome\":\"done\"");
     ASSERT_HAS(command_out(run), "\"exit_code\":3");
+}
+
+TEST(run, refuses_another_number_of_slots)
+{
+    struct command *hold = COMMAND("hold", "x", "--slots", "2");
+    struct command *run;
+
+    command_expect(hold, "held");
+    run = FINISH(64, "run", "x", "--slots", "3", "--", "true");
+    ASSERT_HAS(command_err(run), "\"x\" has 2 slots");
+    ASSERT_HAS(command_err(run), "not 3");
+    FINISH(0, "run", "x", "--slots", "2", "--", "true");
+    command_close_input(hold);
+    ASSERT_EQ(command_wait(hold), 0);
+    FINISH(0, "run", "x", "--slots", "3", "--", "true");
 }
