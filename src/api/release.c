@@ -3,7 +3,7 @@
  * release.c - the public calls on a hold: check, release, renew, downgrade.
  *
  * Each enters the monitor, does or starts its work, waits if it must, and
- * leaves. hf_check() and its kin do not even enter.
+ * leaves. hf_check() and the like do not even enter.
  *
  * hf_release() consumes a reference in every case. What it returns is what is
  * known at that moment: 0 only if the lock was ours until the engine freed it

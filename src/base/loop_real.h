@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* loop_real.h - the kernel's side of base/loop.h, for the real world's table.
- * Everybody else calls hf__loop_poll() and its kin. */
+ * Everybody else calls hf__loop_poll() and the like. */
 #ifndef HF_BASE_LOOP_REAL_H
 #define HF_BASE_LOOP_REAL_H
 

@@ -145,7 +145,7 @@ int hf__table_grow(struct hf__table *table, unsigned size_class, hf_error *err)
             return rc;
         if (seen == 0 && !atomic_compare_exchange_strong(
                              &table->map[first], &seen, (uint8_t)size_class))
-            continue; /* somebody else's: count it for him */
+            continue; /* another client's: count it */
         HF__POINT("grow");
         if (!atomic_compare_exchange_strong(&header->segments, &counted,
                                             first + count))
@@ -315,7 +315,7 @@ static int make(int directory_fd, bool group, uint64_t floor, hf_error *err)
 
 /* ---- open -------------------------------------------------------------- */
 
-/* The directory's owner, whom directory.c trusts, may have made it. */
+/* The directory's owner may have made it; directory.c trusts that user. */
 static bool is_ours(const struct stat *st, const struct hf__place *place)
 {
     struct stat directory;
