@@ -20,7 +20,7 @@
  * digits. */
 enum { TAIL = 48 };
 
-/* The first is the standard. */
+/* The first is the default. */
 const struct hf__zk_dialect hf__zk_nodes_dialects[] = {
     {.name = "curator",
      .before = "_c_",

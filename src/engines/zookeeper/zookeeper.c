@@ -56,11 +56,12 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
 {
     (void)zk;
     (void)call;
-    (void)reply; /* the server has heard from us: that was all */
+    (void)reply; /* the server has heard from us: that is enough */
 }
 
-/* Say something when nothing was said for long; returns when that will be. While
- * an answer is to come hf__zk_calls_nudge() does it: a call would wait for it. */
+/* Send a request after a long silence; returns when the next one is due. While
+ * an answer is to come hf__zk_calls_nudge() sends pings instead: a request would
+ * have to wait for that answer. */
 static int64_t break_silence(struct hf__zk *zk, int64_t now_ns)
 {
     struct hf__zk_call call = {.done = on_exists};
