@@ -72,8 +72,8 @@ static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
     if (above->at != from || above->redirects++ >= HF__CLUSTER_REDIRECTS)
         return false;
     if (renewal)
-        return !mine->asking && !mine->leaving;
-    return mine->asking || mine->leaving ||
+        return !hf__redis_ticket_asks(mine) && !hf__redis_ticket_leaves(mine);
+    return hf__redis_ticket_asks(mine) || hf__redis_ticket_leaves(mine) ||
            above->call == HF__CLUSTER_DOWNGRADE;
 }
 

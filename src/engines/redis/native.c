@@ -83,7 +83,6 @@ static void granted(struct hf__redis *redis, struct hf__ticket *ticket,
         .sent_ns = sent_ns,
     };
 
-    mine->waiting = false;
     mine->watch_ns = 0;
     mine->confirmed_ns = sent_ns;
     hf__redis_wait_part(redis, mine);
@@ -114,8 +113,7 @@ static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
-    mine->asking = false;
-    mine->waiting = true;
+    hf__redis_ticket_to(mine, HF__REDIS_WAITING);
     mine->confirmed_ns = sent_ns;
     hf__redis_watch(redis, mine, watch_ms);
     hf__up_queued(&redis->base, ticket);
@@ -144,7 +142,8 @@ static int send_release(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, HF__RECORD_TICKET_WIDTH);
     /* A holder is known by its ticket; a waiter by the whole record. */
-    hf__resp_arg(out, mine->record, mine->releasing ? 0 : mine->record_len);
+    hf__resp_arg(out, mine->record,
+                 mine->state == HF__REDIS_RELEASING ? 0 : mine->record_len);
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
@@ -210,7 +209,7 @@ static int send_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__resp_arg(out, hf__redis_ticket_key(mine), mine->key_len);
     hf__resp_arg(out, mine->record, mine->record_len);
     hf__resp_arg(out, wait ? "1" : "0", 1);
-    hf__resp_arg(out, mine->tried ? "1" : "0", 1);
+    hf__resp_arg(out, mine->state == HF__REDIS_TRIED ? "1" : "0", 1);
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
@@ -220,7 +219,7 @@ static void ask_on(struct hf__redis *redis, struct hf__ticket *ticket)
     hf_error err;
 
     if (send_acquire(redis, ticket, &err) != 0) {
-        hf__redis_ticket(redis, ticket)->asking = false;
+        hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
         hf__up_unknown(&redis->base, ticket, &err);
     }
 }
@@ -264,7 +263,7 @@ static void on_acquired(struct hf__redis *redis,
         ticket ? hf__redis_ticket(redis, ticket) : NULL;
     struct hf__resp_value value;
 
-    if (!mine || !mine->asking)
+    if (!mine || !hf__redis_ticket_asks(mine))
         return; /* withdrawn meanwhile */
     if (!reply) {
         hf__redis_release_unknown(redis, ticket);
@@ -293,23 +292,23 @@ static void on_counted(struct hf__redis *redis,
         ticket ? hf__redis_ticket(redis, ticket) : NULL;
     struct hf__resp_value value;
 
-    if (!mine || !mine->asking)
+    if (!mine || !hf__redis_ticket_asks(mine))
         return;
     if (!reply) {
         hf__redis_release_unknown(redis, ticket);
         return;
     }
     value = hf__resp_next(reply);
-    if (!mine->tried && value.type == HF__RESP_NUMBER &&
+    if (mine->state != HF__REDIS_TRIED && value.type == HF__RESP_NUMBER &&
         value.number >= TOKEN_MIN) {
         granted(redis, ticket, (uint64_t)value.number - (ticket->reserve - 1),
                 call->sent_ns, /* pushed= */ false);
         return;
     }
-    if (mine->tried)
+    if (mine->state == HF__REDIS_TRIED)
         hf__redis_ticket_name(redis, ticket->name, ticket->name_len)
             ->contended = QUIET;
-    mine->tried = true;
+    hf__redis_ticket_to(mine, HF__REDIS_TRIED);
     ask_on(redis, ticket);
 }
 
@@ -318,12 +317,15 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                    struct hf__resp *reply)
 {
     struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
+    struct hf__redis_ticket *mine =
+        ticket ? hf__redis_ticket(redis, ticket) : NULL;
     struct hf__resp_value value;
 
-    if (!ticket || !reply)
+    if (!mine || !reply || mine->state != HF__REDIS_ASKING)
         return;
     value = hf__resp_next(reply);
-    hf__redis_ticket(redis, ticket)->tried = !hf__resp_is(&value, "OK");
+    if (!hf__resp_is(&value, "OK"))
+        hf__redis_ticket_to(mine, HF__REDIS_TRIED);
 }
 
 static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -380,9 +382,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
             ticket->reserve < 999 && name->token - name->based < BASED_US &&
             ticket->sent_ns - name->based_ns <
                 (redis->in_cluster ? BASED_IN_CLUSTER_NS : BASED_NS);
-    mine->asking = true;
-    mine->waiting = false;
-    mine->tried = false;
+    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
     mine->again = known;
     rc = quick ? send_fast(redis, ticket, err)
                : send_acquire(redis, ticket, err);
@@ -398,17 +398,17 @@ static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
-    if (mine->asking || mine->leaving || said->type != HF__RESP_TEXT ||
-        said->len == 0)
+    if (hf__redis_ticket_asks(mine) || hf__redis_ticket_leaves(mine) ||
+        said->type != HF__RESP_TEXT || said->len == 0)
         return;
-    if (said->text[0] == 'h' && mine->waiting) {
+    if (said->text[0] == 'h' && hf__redis_ticket_waits(mine)) {
         granted(redis, ticket,
                 hf__redis_tickets_digits(said->text + 1, said->len - 1),
                 sent_ns, /* pushed= */ false);
     } else if (said->text[0] == 'h' ||
-               (said->text[0] == 'w' && mine->waiting)) {
+               (said->text[0] == 'w' && hf__redis_ticket_waits(mine))) {
         mine->confirmed_ns = sent_ns;
-        if (mine->waiting)
+        if (hf__redis_ticket_waits(mine))
             hf__redis_watch(redis, mine,
                             said->text[1] == '-'
                                 ? -1
@@ -433,7 +433,7 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
 {
     for (size_t i = 0; redis->in_cluster && i < n; i++) {
         struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
-        int rc = mine->waiting ? hear(redis, mine, err) : 0;
+        int rc = hf__redis_ticket_waits(mine) ? hear(redis, mine, err) : 0;
 
         if (rc != 0)
             return rc;
@@ -448,7 +448,8 @@ static void put_renewal(struct hf__redis *redis, struct hf__ticket *ticket)
     struct hf__buf *out = &redis->stream.out;
     char token[16];
 
-    hf__redis_tickets_put_digits(token, mine->waiting ? 0 : ticket->token, 16);
+    hf__redis_tickets_put_digits(
+        token, hf__redis_ticket_waits(mine) ? 0 : ticket->token, 16);
     hf__resp_arg_begin(out, HF__RECORD_HEAD_WIDTH + sizeof(token));
     hf__buf_append(out, mine->record, HF__RECORD_HEAD_WIDTH);
     hf__buf_append(out, token, sizeof(token));
@@ -514,14 +515,15 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
     if (!ticket)
         return;
     mine = hf__redis_ticket(redis, ticket);
-    if (said->text[0] == 'g' && mine->waiting && said->len == PUSH_HEAD + 16) {
+    if (said->text[0] == 'g' && hf__redis_ticket_waits(mine) &&
+        said->len == PUSH_HEAD + 16) {
         token = hf__redis_tickets_digits(said->text + PUSH_HEAD, 16);
         if (token >
             hf__redis_ticket_name(redis, ticket->name, ticket->name_len)->token)
             granted(redis, ticket, token, mine->confirmed_ns,
                     /* pushed= */ true);
-    } else if (said->text[0] == 'b' && !mine->waiting && !mine->asking &&
-               !mine->leaving) {
+    } else if (said->text[0] == 'b' && !hf__redis_ticket_waits(mine) &&
+               !hf__redis_ticket_asks(mine) && !hf__redis_ticket_leaves(mine)) {
         hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_BROKEN);
     }

@@ -194,7 +194,7 @@ static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
     struct hf__resp_value value;
     hf_error err;
 
-    if (!mine || !mine->asking)
+    if (!mine || !hf__redis_ticket_asks(mine))
         return;
     if (!reply) {
         hf__redis_release_unknown(redis, ticket);
@@ -246,7 +246,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 
     if (rc != 0)
         return rc;
-    mine->asking = true;
+    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
     mine->again = known;
     rc = send_set(redis, ticket, err);
     return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
@@ -302,11 +302,11 @@ static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
-    if (mine->leaving)
+    if (hf__redis_ticket_leaves(mine))
         return;
-    if (mine->asking && ours) {
+    if (hf__redis_ticket_asks(mine) && ours) {
         granted(redis, ticket, sent_ns);
-    } else if (mine->asking) {
+    } else if (hf__redis_ticket_asks(mine)) {
         if (send_set(redis, ticket, /* err= */ NULL) != 0)
             hf__redis_release_unknown(redis, ticket);
     } else if (ours) {
@@ -320,7 +320,7 @@ static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
 /* Nobody knows: who asked hears so, who renews counts the time. */
 static void not_renewed(struct hf__redis *redis, struct hf__ticket *ticket)
 {
-    if (hf__redis_ticket(redis, ticket)->asking)
+    if (hf__redis_ticket_asks(hf__redis_ticket(redis, ticket)))
         hf__redis_release_unknown(redis, ticket);
 }
 

@@ -45,6 +45,36 @@ struct hf__redis_call {
     bool movable; /* all that was asked for the ticket: ask elsewhere on ASK */
 };
 
+/*
+ * Where a ticket is. tickets.c asserts the moves:
+ *
+ *   IDLE        -> IDLE ASKING
+ *   ASKING      -> IDLE ASKING TRIED SYNCING WAITING HELD UNKNOWN
+ *   ASKING      -> WITHDRAWING RELEASING
+ *   TRIED       -> IDLE ASKING TRIED SYNCING WAITING HELD UNKNOWN
+ *   TRIED       -> WITHDRAWING RELEASING
+ *   SYNCING     -> IDLE ASKING SYNCING HELD UNKNOWN WITHDRAWING RELEASING
+ *   WAITING     -> IDLE ASKING LOOKING SYNCING HELD WITHDRAWING
+ *   LOOKING     -> IDLE ASKING LOOKING WAITING SYNCING HELD WITHDRAWING
+ *   HELD        -> IDLE ASKING WITHDRAWING RELEASING
+ *   UNKNOWN     -> IDLE ASKING WITHDRAWING RELEASING
+ *   WITHDRAWING -> IDLE UNKNOWN WITHDRAWING RELEASING
+ *   RELEASING   -> IDLE WITHDRAWING RELEASING
+ */
+enum hf__redis_state {
+    HF__REDIS_IDLE,        /* the server knows nothing of it */
+    HF__REDIS_ASKING,      /* an acquire has not been reported yet */
+    HF__REDIS_TRIED,       /* … and a fast attempt of it failed */
+    HF__REDIS_SYNCING,     /* … granted, but replicas have to have it first */
+    HF__REDIS_WAITING,     /* in line */
+    HF__REDIS_LOOKING,     /* … and a try is under way (redisson) */
+    HF__REDIS_HELD,        /* … as far as we know */
+    HF__REDIS_UNKNOWN,     /* reported unknown */
+    HF__REDIS_WITHDRAWING, /* withdraw() was called, or a grant is given back */
+    HF__REDIS_RELEASING,   /* release() was called */
+    HF__REDIS_STATES
+};
+
 /* Our bytes of every ticket. */
 struct hf__redis_ticket {
     struct hf__ticket_entry entry; /* in redis->tickets */
@@ -55,13 +85,8 @@ struct hf__redis_ticket {
     int64_t watch_ns;     /* in line, and first: look again then */
     struct hf__redis_channel *channel; /* where a wake-up would come, or NULL */
     struct hf__list hearing;           /* in channel->waiters */
-    bool asking;            /* an acquire has not been reported yet */
-    bool waiting;           /* in line */
-    bool leaving;           /* withdraw() or release() was called */
-    bool releasing;         /* it was release() */
-    bool tried;             /* a fast attempt of this acquire failed */
+    uint8_t state;                     /* enum hf__redis_state */
     bool again;             /* an earlier acquire may have left something */
-    bool looking;           /* in line, and a try is under way (redisson) */
     bool importing;         /* the slot is on its way to this node */
     uint64_t sync;          /* awaits the WAIT with this mark; 0: none */
     struct hf__grant grant; /* … and is reported then */

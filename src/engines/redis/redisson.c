@@ -158,8 +158,6 @@ static void add_key(struct hf__redis *redis, const struct hf__redis_ticket *of)
 
 static void stop_waiting(struct hf__redis *redis, struct hf__redis_ticket *mine)
 {
-    mine->asking = false;
-    mine->waiting = false;
     mine->watch_ns = 0;
     hf__redis_wait_part(redis, mine);
 }
@@ -239,7 +237,8 @@ static int send_try(struct hf__redis *redis, struct hf__ticket *ticket,
     add_mode(redis, ticket);
     hf__resp_arg_number(&redis->stream.out, ticket->slots);
     rc = hf__redis_connection_end(redis, mark, &call, err);
-    mine->looking = rc == 0;
+    if (rc == 0 && hf__redis_ticket_waits(mine))
+        hf__redis_ticket_to(mine, HF__REDIS_LOOKING);
     return rc;
 }
 
@@ -290,12 +289,11 @@ static void taken(struct hf__redis *redis, struct hf__ticket *ticket,
         return;
     }
     hf__redis_watch(redis, mine, ms < 0 || ms > SILENCE_MS ? SILENCE_MS : ms);
-    if (mine->waiting) {
+    if (hf__redis_ticket_waits(mine)) {
         hf__up_renewed(&redis->base, ticket, &grant);
         return;
     }
-    mine->asking = false;
-    mine->waiting = true;
+    hf__redis_ticket_to(mine, HF__REDIS_WAITING);
     hf__up_queued(&redis->base, ticket);
 }
 
@@ -309,19 +307,21 @@ static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
     struct hf__resp_value number;
     struct hf__resp_value letter;
 
-    if (mine)
-        mine->looking = false;
-    if (!mine || (!mine->asking && !mine->waiting))
+    if (mine && mine->state == HF__REDIS_LOOKING)
+        hf__redis_ticket_to(mine, HF__REDIS_WAITING);
+    if (!mine ||
+        (!hf__redis_ticket_asks(mine) && !hf__redis_ticket_waits(mine)))
         return; /* withdrawn meanwhile */
     if (!reply) {
-        if (mine->asking)
+        if (hf__redis_ticket_asks(mine))
             hf__redis_release_unknown(redis, ticket);
         return; /* in line: the core asks when we are connected again */
     }
     value = hf__resp_next(reply);
     if (hf__redis_errors_is_noscript(&value)) {
         (void)hf__redis_connection_script_load(redis, redis->kind->try_script);
-        if (send_try(redis, ticket, /* err= */ NULL) != 0 && mine->asking)
+        if (send_try(redis, ticket, /* err= */ NULL) != 0 &&
+            hf__redis_ticket_asks(mine))
             hf__redis_release_unknown(redis, ticket);
         return;
     }
@@ -393,8 +393,7 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
         }
     }
     mine->again = known;
-    mine->asking = true;
-    mine->waiting = false;
+    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
     rc = send_try(redis, ticket, err);
     return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
 }
@@ -414,7 +413,7 @@ static void heard(struct hf__redis *redis, const struct hf__resp_value *channel,
         struct hf__redis_ticket *mine =
             HF_CONTAINER_OF(link, struct hf__redis_ticket, hearing);
 
-        if (mine->waiting && !mine->looking)
+        if (mine->state == HF__REDIS_WAITING)
             (void)send_try(redis, hf__redis_ticket_of(redis, mine),
                            /* err= */ NULL);
     }
@@ -452,8 +451,8 @@ static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .tokens = 1, .lease_ms = ticket->ttl_ms, .sent_ns = sent_ns};
 
-    if (mine->asking || mine->waiting || mine->leaving ||
-        said->type != HF__RESP_NUMBER)
+    if (hf__redis_ticket_asks(mine) || hf__redis_ticket_waits(mine) ||
+        hf__redis_ticket_leaves(mine) || said->type != HF__RESP_NUMBER)
         return;
     if (said->number == 1) {
         hf__redis_sync_renewed(redis, ticket, &grant);
@@ -474,9 +473,9 @@ static int renew(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
         struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
         struct hf__ticket *holder = tickets[i];
 
-        if (mine->waiting && !mine->looking)
+        if (mine->state == HF__REDIS_WAITING)
             rc = send_try(redis, tickets[i], err);
-        if (mine->waiting)
+        if (hf__redis_ticket_waits(mine))
             continue;
         tickets[i] = tickets[hold]; /* those who hold come first */
         tickets[hold++] = holder;

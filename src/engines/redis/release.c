@@ -24,7 +24,7 @@ void hf__redis_release_unknown(struct hf__redis *redis,
 
     hf__redis_errors_explain_lost(redis, &err);
     hf__redis_sync_forget(redis, ticket);
-    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
     hf__up_unknown(&redis->base, ticket, &err);
 }
 
@@ -41,7 +41,7 @@ static void failed(struct hf__redis *redis, struct hf__ticket *ticket,
 static void doubtful(struct hf__redis *redis, struct hf__ticket *ticket,
                      const hf_error *err)
 {
-    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
     hf__up_unknown(&redis->base, ticket, err);
 }
 
@@ -51,11 +51,12 @@ static void cleared(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     bool certain = value->type == HF__RESP_NUMBER;
 
-    if (mine->asking && (certain || (value->type != 0 && !mine->again))) {
+    if (hf__redis_ticket_asks(mine) &&
+        (certain || (value->type != 0 && !mine->again))) {
         failed(redis, ticket, why);
-    } else if (mine->asking) {
+    } else if (hf__redis_ticket_asks(mine)) {
         doubtful(redis, ticket, why);
-    } else if (mine->waiting && certain) {
+    } else if (hf__redis_ticket_waits(mine) && certain) {
         /* Whoever asks anew hears the error. */
         hf__redis_tickets_forget(redis, ticket);
         hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
@@ -92,11 +93,11 @@ void hf__redis_release_refused(struct hf__redis *redis,
     hf_error *why;
     bool certain = hf__redis_errors_explain(redis, value, &err);
 
-    if (mine->asking && redis->redirected) {
+    if (hf__redis_ticket_asks(mine) && redis->redirected) {
         doubtful(redis, ticket, &err);
         return;
     }
-    if (mine->asking && certain && !mine->again) {
+    if (hf__redis_ticket_asks(mine) && certain && !mine->again) {
         failed(redis, ticket, &err);
         return;
     }
@@ -107,7 +108,7 @@ void hf__redis_release_refused(struct hf__redis *redis,
                                             /* err= */ NULL) == 0)
         return;
     hf__free(why);
-    if (mine->asking)
+    if (hf__redis_ticket_asks(mine))
         doubtful(redis, ticket, &err);
 }
 
@@ -133,7 +134,7 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
         hf__redis_release_unknown(redis, ticket);
         return;
     }
-    releasing = hf__redis_ticket(redis, ticket)->releasing;
+    releasing = hf__redis_ticket(redis, ticket)->state == HF__REDIS_RELEASING;
     hf__redis_sync_released(redis, ticket,
                             releasing && value.number != 1 ? HF_ELOST : 0);
 }
@@ -143,12 +144,10 @@ int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
-    mine->asking = false;
-    mine->waiting = false;
     mine->watch_ns = 0;
     hf__redis_wait_part(redis, mine);
-    mine->leaving = true;
-    mine->releasing = releasing;
+    hf__redis_ticket_to(mine, releasing ? HF__REDIS_RELEASING
+                                        : HF__REDIS_WITHDRAWING);
     return redis->dialect->send_release(redis, ticket, on_left, NULL, err);
 }
 
@@ -160,7 +159,7 @@ void hf__redis_release_downgraded(struct hf__redis *redis,
     struct hf__resp_value value = {0};
     struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
 
-    if (!ticket || hf__redis_ticket(redis, ticket)->leaving)
+    if (!ticket || hf__redis_ticket_leaves(hf__redis_ticket(redis, ticket)))
         return;
     if (reply)
         value = hf__resp_next(reply);

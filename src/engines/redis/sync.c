@@ -53,7 +53,7 @@ static int send_wait(struct hf__redis *redis, hf_error *err)
 static void unknown(struct hf__redis *redis, struct hf__ticket *ticket,
                     const hf_error *err)
 {
-    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
     hf__up_unknown(&redis->base, ticket, err);
 }
 
@@ -80,7 +80,8 @@ void hf__redis_sync_forget(struct hf__redis *redis, struct hf__ticket *ticket)
         return;
     hf__free(mine->why);
     mine->why = NULL;
-    mine->leaving = false;
+    if (hf__redis_ticket_leaves(mine))
+        hf__redis_ticket_to(mine, HF__REDIS_UNKNOWN);
 }
 
 void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -105,15 +106,15 @@ static void synced(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
     mine->sync = 0;
-    if (!mine->asking) {
-        if (!err && !mine->leaving)
+    if (!hf__redis_ticket_asks(mine)) {
+        if (!err && !hf__redis_ticket_leaves(mine))
             hf__up_renewed(&redis->base, ticket, &mine->grant);
     } else if (lost) {
         unknown(redis, ticket, err);
     } else if (err) {
         give_back(redis, ticket, err);
     } else {
-        mine->asking = false;
+        hf__redis_ticket_to(mine, HF__REDIS_HELD);
         hf__up_granted(&redis->base, ticket, &mine->grant);
     }
 }
@@ -172,8 +173,9 @@ void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     hf_error err;
 
-    mine->asking = wanted(redis) > 0;
-    if (!mine->asking) {
+    hf__redis_ticket_to(mine,
+                        wanted(redis) > 0 ? HF__REDIS_SYNCING : HF__REDIS_HELD);
+    if (wanted(redis) == 0) {
         hf__up_granted(&redis->base, ticket, grant);
         return;
     }
@@ -189,7 +191,7 @@ void hf__redis_sync_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
-    if (wanted(redis) == 0 || mine->waiting)
+    if (wanted(redis) == 0 || hf__redis_ticket_waits(mine))
         hf__up_renewed(&redis->base, ticket, grant);
     else if (await(redis, mine, grant, /* err= */ NULL) != 0)
         mine->sync = 0; /* silence: the core counts the time */

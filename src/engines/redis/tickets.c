@@ -212,6 +212,41 @@ void hf__redis_tickets_record_holder(const char *record, size_t len, char *to,
     hf__holder_name(&info, to, size);
 }
 
+/* ---- moves ------------------------------------------------------------- */
+
+#define MAY(state) (1u << HF__REDIS_##state)
+
+static const uint16_t moves[HF__REDIS_STATES] = {
+    [HF__REDIS_IDLE] = MAY(IDLE) | MAY(ASKING),
+    [HF__REDIS_ASKING] = MAY(IDLE) | MAY(ASKING) | MAY(TRIED) | MAY(SYNCING) |
+                         MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                         MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_TRIED] = MAY(IDLE) | MAY(ASKING) | MAY(TRIED) | MAY(SYNCING) |
+                        MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                        MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_SYNCING] = MAY(IDLE) | MAY(ASKING) | MAY(SYNCING) | MAY(HELD) |
+                          MAY(UNKNOWN) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_WAITING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
+                          MAY(SYNCING) | MAY(HELD) | MAY(WITHDRAWING),
+    [HF__REDIS_LOOKING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
+                          MAY(WAITING) | MAY(SYNCING) | MAY(HELD) |
+                          MAY(WITHDRAWING),
+    [HF__REDIS_HELD] =
+        MAY(IDLE) | MAY(ASKING) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_UNKNOWN] =
+        MAY(IDLE) | MAY(ASKING) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_WITHDRAWING] =
+        MAY(IDLE) | MAY(UNKNOWN) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_RELEASING] = MAY(IDLE) | MAY(WITHDRAWING) | MAY(RELEASING),
+};
+
+void hf__redis_ticket_to(struct hf__redis_ticket *mine,
+                         enum hf__redis_state state)
+{
+    assert(moves[mine->state] & (1u << state));
+    mine->state = (uint8_t)state;
+}
+
 /* ---- the table --------------------------------------------------------- */
 
 void hf__redis_tickets_forget(struct hf__redis *redis,
@@ -225,6 +260,7 @@ void hf__redis_tickets_forget(struct hf__redis *redis,
     hf__redis_wait_part(redis, mine);
     hf__free(mine->record);
     hf__free(mine->why);
+    hf__redis_ticket_to(mine, HF__REDIS_IDLE);
     memset(mine, 0, sizeof(*mine));
 }
 
@@ -248,7 +284,7 @@ int hf__redis_tickets_not_asked(struct hf__redis *redis,
 {
     hf_error why;
 
-    hf__redis_ticket(redis, ticket)->asking = false;
+    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
     if (!known) {
         hf__redis_tickets_forget(redis, ticket);
         return err ? err->code : HF_ENOMEM;

@@ -15,6 +15,29 @@ static inline struct hf__ticket *hf__redis_ticket_of(
 {
     return (struct hf__ticket *)((char *)mine - redis->base.ticket_offset);
 }
+/* Move to @state; asserts that the table of moves has it. */
+void hf__redis_ticket_to(struct hf__redis_ticket *mine,
+                         enum hf__redis_state state);
+static inline bool hf__redis_ticket_asks(const struct hf__redis_ticket *mine)
+{
+    return mine->state == HF__REDIS_ASKING || mine->state == HF__REDIS_TRIED ||
+           mine->state == HF__REDIS_SYNCING;
+}
+static inline bool hf__redis_ticket_waits(const struct hf__redis_ticket *mine)
+{
+    return mine->state == HF__REDIS_WAITING || mine->state == HF__REDIS_LOOKING;
+}
+static inline bool hf__redis_ticket_leaves(const struct hf__redis_ticket *mine)
+{
+    return mine->state == HF__REDIS_WITHDRAWING ||
+           mine->state == HF__REDIS_RELEASING;
+}
+/* An acquire is about to be reported unknown; other states stay. */
+static inline void hf__redis_ticket_doubt(struct hf__redis_ticket *mine)
+{
+    if (hf__redis_ticket_asks(mine))
+        hf__redis_ticket_to(mine, HF__REDIS_UNKNOWN);
+}
 /* Once. 0, or HF_EINTERNAL without random numbers. */
 int hf__redis_tickets_init(struct hf__redis *redis);
 /* Know @ticket from now on, with record and key. */
