@@ -8,7 +8,7 @@
 set -eu
 cd "$1"
 
-set -- README.md docs/man/holdfast.7 docs/man/libholdfast.3 include/holdfast.h \
+set -- README.md SECURITY.md docs/man/holdfast.7 docs/man/libholdfast.3 include/holdfast.h \
     src/api/* src/base/* src/config/* src/core/* src/net/* src/engines/*.[ch] \
     src/engines/common/* src/engines/local/* src/engines/wrap/*
 for page in README architecture words monitor ticket adding-an-engine testing \
