@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "inherit.h"
 #include "json.h"
 #include "lock.h"
 #include "options.h"
@@ -177,8 +178,9 @@ static int doctor_main(const struct verb *verb, int argc, char **argv)
     if (rc != 0) {
         report(&worst, HF_FINDING_FAIL, "reachable", err.text,
                rc == HF_EUNAVAILABLE ? "is the server up, and the URL right?"
-               : rc == HF_EAUTH      ? "check user and password_file"
-                                     : "correct the URL or the configuration");
+               : rc == HF_EAUTH && !inherit_is_local()
+                   ? "check user and password_file"
+                   : "correct the URL or the configuration");
         return worst;
     }
     worst = examine(client);

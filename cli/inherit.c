@@ -64,6 +64,13 @@ static const char *chosen_url(void)
     return secret_has(url) ? NULL : url;
 }
 
+bool inherit_is_local(void)
+{
+    const char *url = chosen_url();
+
+    return url && strncmp(url, "local:", 6) == 0;
+}
+
 bool inherit_is_default(void)
 {
     const char *url = chosen_url();

@@ -20,6 +20,8 @@ void inherit_release(struct inherit *inherit);
 /* Inside of a run, before the configuration is read: take what the command
  * line does not say. 0 or an exit code, said. */
 int inherit_take(void);
+/* True if the engine is local:, in any directory. */
+bool inherit_is_local(void);
 /* True if the engine is local:, and nothing says in which directory. */
 bool inherit_is_default(void);
 /* Inside of a run on another engine, with nothing that says which: refuse.

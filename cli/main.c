@@ -91,6 +91,8 @@ static const char *next_step(int code, const char **ret_verb)
         *ret_verb = "doctor";
         return "check the URL and the server, then:";
     case HF_EAUTH:
+        if (inherit_is_local())
+            return NULL; /* no password: the text says what to do */
         *ret_verb = "doctor";
         return "check user and password_file, then:";
     case HF_ECONFIG:

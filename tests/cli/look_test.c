@@ -294,3 +294,21 @@ TEST(look, ls_watches_what_changes)
     ASSERT_EQ(command_wait(watch), 128 + SIGTERM);
     FINISH(64, "ls", "--watch", "--interval", "0");
 }
+
+/* In a mount namespace of its own; skipped where there is none to have. */
+TEST(look, read_only_directory_gets_a_true_sentence)
+{
+    struct command *shell;
+    char line[1024];
+
+    command_dir();
+    snprintf(line, sizeof(line),
+             "mkdir $HOME/ro && mount -t tmpfs -o ro none $HOME/ro || exit 0; "
+             "exec %s run x -u local://$HOME/ro/a -- true",
+             HOLDFAST_COMMAND);
+    shell = PROGRAM("unshare", "-rm", "sh", "-c", line);
+    if (command_wait(shell) != 77 && !strstr(command_err(shell), "holdfast:"))
+        return;
+    ASSERT_HAS(command_err(shell), "ro/a: Read-only file system");
+    ASSERT_NULL(strstr(command_err(shell), "password_file"));
+}

@@ -206,17 +206,22 @@ static int cannot_open(const struct hf__place *place, hf_error *err)
 
 int hf__place_open(struct hf__place *place, hf_error *err)
 {
+    int why;
     int rc;
 
     if (place->in_home)
         hf__place_make_parents(place->path);
     place->made = mkdir(place->path, 0700) == 0;
-    if (!place->made && errno != EEXIST && errno != EROFS)
+    why = place->made ? EEXIST : errno;
+    if (why != EEXIST && why != EROFS)
         return cannot_open(place, err);
     place->fd =
         open(place->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (place->fd < 0)
+    if (place->fd < 0) {
+        if (errno == ENOENT)
+            errno = why; /* not there, and cannot be made */
         return cannot_open(place, err);
+    }
     rc = check(place, err);
     if (rc != 0) {
         hf__place_release(place);
@@ -260,8 +265,10 @@ static int open_lock(const struct hf__place *place, int *ret_fd, hf_error *err)
             return hf__fail_engine(err, HF_ENOSPACE, errno, "%s: %s",
                                    place->path, strerror(errno));
         return hf__fail_engine(err, errno == ELOOP ? HF_ECONFIG : HF_EAUTH,
-                               errno, "cannot open %s/lock: %s", place->path,
-                               strerror(errno));
+                               errno,
+                               "cannot open %s/lock: %s; name a directory "
+                               "that you may write",
+                               place->path, strerror(errno));
     }
     if (place->group)
         (void)fchmod(fd, mode); /* not ours: it has that mode already */
