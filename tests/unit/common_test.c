@@ -50,7 +50,7 @@ static void count(struct hf__ticket *ticket, void *ctx)
 
 TEST(ticket_table, finds_tickets_by_number_until_they_are_removed)
 {
-    enum { N = 600 };
+    enum { N = 3000 };
     static struct hf__ticket_table table;
     static struct hf__ticket tickets[N];
     static struct hf__ticket_entry entries[N];
@@ -71,7 +71,8 @@ TEST(ticket_table, finds_tickets_by_number_until_they_are_removed)
     ASSERT_TRUE(hf__ticket_table_remove(&table, &entries[256]));
     ASSERT_FALSE(hf__ticket_table_remove(&table, &entries[256]));
     ASSERT_NULL(hf__ticket_table_find(&table, 257));
-    ASSERT_EQ(hf__ticket_table_find(&table, 513), &tickets[512]);
+    ASSERT_EQ(hf__ticket_table_find(&table, 257 + HF__TICKET_BUCKETS),
+              &tickets[256 + HF__TICKET_BUCKETS]);
     ASSERT_EQ(table.n, N - 1);
 }
 
@@ -82,7 +83,7 @@ static bool is_multiple(struct hf__ticket_entry *entry, const void *divisor)
 
 TEST(ticket_table, walks_over_the_wanted_tickets_while_they_are_removed)
 {
-    enum { N = 600 };
+    enum { N = 3000 };
     static struct hf__ticket_table table;
     static struct hf__ticket tickets[N];
     static struct hf__ticket_entry entries[N];

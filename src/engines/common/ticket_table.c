@@ -2,9 +2,9 @@
 /*
  * ticket_table.c - a hash table of fixed size.
  *
- * Numbers of tickets count up, so they spread evenly. A client that holds a
- * hundred thousand locks has chains of four hundred; it renews them in batches
- * that carry their tickets, and finds one by number only for an answer.
+ * Numbers of tickets count up, so they spread evenly. A client with ten thousand
+ * requests under way has chains of ten; more buckets would make the walk over
+ * all tickets dear for the clients that have few.
  */
 #include "engines/common/ticket_table.h"
 

@@ -12,7 +12,7 @@
 #include "base/list.h"
 #include "core/ticket.h"
 
-enum { HF__TICKET_BUCKETS = 256 };
+enum { HF__TICKET_BUCKETS = 1024 };
 
 struct hf__ticket_table {
     struct hf__list buckets[HF__TICKET_BUCKETS];

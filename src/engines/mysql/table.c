@@ -77,9 +77,9 @@ static void on_slow(struct hf__mysql *mysql, struct hf__mysql_call *call,
         plan_poll(mysql, ticket, 8);
     } else if (reply && reply->code != 0) {
         hf__mysql_row_not_granted(mysql, ticket, reply);
-    } else if (!reply || !hf__mysql_row(reply, 4, row)) {
-        hf__mysql_row_unknown(mysql, ticket);
-    } else if (hf__mysql_number(row[0]) == 1 && hf__mysql_number(row[1]) == 0) {
+    } else if (!reply || !hf__mysql_row(reply, 4, row) ||
+               (hf__mysql_number(row[0]) == 1 &&
+                hf__mysql_number(row[1]) == 0)) {
         hf__mysql_row_unknown(mysql, ticket); /* a grant has a token */
     } else if (hf__mysql_number(row[0]) == 1) {
         hf__mysql_row_granted(mysql, ticket, hf__mysql_number(row[1]),
@@ -182,14 +182,17 @@ static void on_taken(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!mine || !mine->asking || hf__mysql_remake(call, reply))
         return;
-    if (reply && reply->code == 0 && reply->number != 0)
+    if (reply && reply->code == 0 && reply->number != 0) {
         hf__mysql_row_granted(mysql, ticket, reply->number, call->sent_ns);
-    else if (reply && reply->code == 0) /* a grant has a token */
-        hf__mysql_row_unknown(mysql, ticket);
-    else if (reply && !hf__mysql_is_refused(reply))
+        return;
+    }
+    if (reply && reply->code != 0 && !hf__mysql_is_refused(reply)) {
         hf__mysql_row_not_granted(mysql, ticket, reply);
-    else if (!reply || not_free(mysql, ticket) != 0)
-        hf__mysql_row_unknown(mysql, ticket);
+        return;
+    }
+    if (reply && reply->code != 0 && not_free(mysql, ticket) == 0)
+        return;
+    hf__mysql_row_unknown(mysql, ticket); /* a grant has a token */
 }
 
 static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
