@@ -64,9 +64,13 @@ struct hf__settings {
     char *prefix;     /* before every name on the engine; "" */
     char *dialect;
     char *mode;
-    char *table;  /* of another dialect; "": as it is usually called */
-    char *region; /* "DEFAULT" */
-    char *note;   /* standard note of every hold; "" */
+    char *table; /* of another dialect; "": as it is usually called */
+    char *key;   /* the column of names in a table of the application's */
+    char *owner_column;  /* … and of the holder (dialect=row) */
+    char *version_table; /* where hf_version_*() work; "": in our own */
+    char *column;        /* … its column */
+    char *region;        /* "DEFAULT" */
+    char *note;          /* standard note of every hold; "" */
     char *user;
     char *password; /* from password_file or the URL; secret */
     char *acl;

@@ -50,7 +50,20 @@ const struct hf__key hf__keys[] = {
     ROW("mode", TEXT, mode, "", .max = 32, .flags = HF__VALUE_NAME,
         .help = "Which kind of lock an engine uses, where it has several."),
     ROW("table", TEXT, table, "", .max = 128, .flags = HF__VALUE_NAME,
-        .help = "Name of the table of another dialect (shedlock, spring)."),
+        .help = "Name of the table of another dialect (shedlock, spring, "
+                "row), or of the application's (mode=for_update)."),
+    ROW("key", TEXT, key, "", .max = 64, .flags = HF__VALUE_NAME,
+        .help = "Column that has the names, in a table of the application's "
+                "(dialect=row, mode=for_update, version_table)."),
+    ROW("owner_column", TEXT, owner_column, "", .max = 64,
+        .flags = HF__VALUE_NAME,
+        .help = "Column of that table that tells who holds (dialect=row)."),
+    ROW("version_table", TEXT, version_table, "", .max = 128,
+        .flags = HF__VALUE_NAME,
+        .help = "Table of the application's whose versions hf_version_read() "
+                "and hf_version_commit() use."),
+    ROW("column", TEXT, column, "version", .max = 64, .flags = HF__VALUE_NAME,
+        .help = "Column that has the version, in version_table."),
     ROW("region", TEXT, region, "DEFAULT", .max = 100, .flags = HF__VALUE_NAME,
         .help = "Region of the lock repository (spring)."),
     ROW("local_handover", INTEGER, local_handover, "auto", .max = 1000000,

@@ -55,7 +55,9 @@ static const struct hf__sql_dialect *dialect(const char *name)
 
     (void)snprintf(word, sizeof(word), "%s", name);
     settings.dialect = word;
-    settings.prefix = settings.mode = nothing;
+    settings.prefix = settings.mode = settings.key = nothing;
+    settings.owner_column = settings.version_table = nothing;
+    settings.column = nothing;
     if (!settings.table)
         settings.table = nothing;
     return hf__sql_dialect_find(&engine, &found, &err) == 0 ? found : NULL;
@@ -230,4 +232,25 @@ TEST(holder, no_two_have_one_text)
     ASSERT_STREQ(one, "01020300-0000-0000-0000-000000000007");
     dialect("shedlock")->put_holder(&host, 7, one);
     ASSERT_STREQ(one, "db1:4211 0102030000000000000000000000000000-7");
+}
+
+/* ---- names of the application's --------------------------------------------- */
+
+static const char *quoted(const char *name, char quote)
+{
+    static char copy[64];
+    struct hf__buf to = {0};
+
+    hf__sql_dialect_put_table(&to, name, quote);
+    (void)snprintf(copy, sizeof(copy), "%.*s", (int)to.len, to.text);
+    hf__buf_release(&to);
+    return copy;
+}
+
+TEST(names, of_tables_are_quoted_part_by_part_and_quotes_doubled)
+{
+    ASSERT_STREQ(quoted("locks", '`'), "`locks`");
+    ASSERT_STREQ(quoted("app.my locks", '"'), "\"app\".\"my locks\"");
+    ASSERT_STREQ(quoted("a`b\"c", '`'), "`a``b\"c`");
+    ASSERT_STREQ(quoted("a`b\"c", '"'), "\"a`b\"\"c\"");
 }

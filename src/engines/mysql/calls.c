@@ -661,8 +661,11 @@ int hf__mysql_ask_prepared(struct hf__mysql_connection *connection,
 {
     struct hf__mysql_values values =
         hf__mysql_values_of(connection->mysql, ticket);
-    struct hf__mysql_call *call = new_for(ticket, done, err);
+    struct hf__mysql_call *call;
 
+    if (strstr(text, "$1")) /* a name of the application's is no value */
+        return hf__mysql_ask(connection, ticket, text, done, wait_ms, err);
+    call = new_for(ticket, done, err);
     if (!call)
         return HF_ENOMEM;
     call->wait_ms = wait_ms;

@@ -247,9 +247,12 @@ const struct hf__mysql_mode hf__mysql_in_dialect = {
 
 int hf__mysql_dialect_open(struct hf__mysql *mysql, hf_error *err)
 {
-    const char *const *texts = mysql->dialect->has_region ? spring : shedlock;
+    bool by_hand = mysql->dialect->table == NULL;
+    const char *const *texts = by_hand ? hf__mysql_by_hand_texts(mysql)
+                               : mysql->dialect->has_region ? spring
+                                                            : shedlock;
 
-    mysql->mode = &hf__mysql_in_dialect;
+    mysql->mode = by_hand ? &hf__mysql_by_hand : &hf__mysql_in_dialect;
     return hf__sql_dialect_texts(&mysql->base, mysql->dialect, texts,
                                  HF__MYSQL_DIALECT_TEXTS, mysql->dialect_texts,
                                  err);

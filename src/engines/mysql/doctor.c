@@ -145,12 +145,15 @@ static void find_sessions(const struct hf__mysql *mysql,
     uint64_t used = hf__mysql_number(row[IN_USE]);
     uint64_t pool = (uint64_t)settings->pool_max;
     bool table = is_row(mysql);
+    bool leased = (mysql->mode->caps & HF_CAP_LEASED) != 0;
 
     (void)hf__query_add_finding(
-        query, OK, "mode", "",
-        table ? "%s: a row with a lease by the server's clock"
-              : "%s: a session of ours holds; a restart of the server frees "
-                "every lock",
+        query, leased ? OK : WARN, "mode",
+        leased ? "" : "hf_break(), or holdfast break, when a holder has died",
+        !leased ? "%s: a row without a lease, which a dead holder leaves behind"
+        : table ? "%s: a row with a lease by the server's clock"
+                : "%s: a session of ours holds; a restart of the server frees "
+                  "every lock",
         mysql->dialect ? mysql->dialect->name : mysql->mode->name);
     if (!table)
         (void)hf__query_add_finding(
@@ -214,8 +217,9 @@ static int try_out(struct hf__mysql *mysql, struct hf__query *query,
         return HF_ENOMEM;
     call->query = query;
     hf__mysql_statement(mysql, &call->sql,
-                        mysql->dialect ? mysql->dialect_texts[HF__MYSQL_TRY]
-                                       : hf__mysql_doctor,
+                        mysql->dialect   ? mysql->dialect_texts[HF__MYSQL_TRY]
+                        : mysql->own_row ? hf__mysql_own_doctor
+                                         : hf__mysql_doctor,
                         &values);
     return hf__mysql_call_send(&mysql->main, call, err);
 }

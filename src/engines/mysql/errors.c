@@ -44,6 +44,14 @@ static const struct {
     {ER_BAD_FIELD_ERROR, HF_ECONFIG,
      " (the table holdfast_lock is of an older version of holdfast: drop it "
      "when nobody uses that any more)"},
+    {ER_NO_DEFAULT_FOR_FIELD, HF_ECONFIG,
+     " (a column that must have a value: owner_column=… gives it one)"},
+    {ER_TOO_MANY_ROWS, HF_ECONFIG, " (the column of key=… must be unique)"},
+    {ER_TRUNCATED_WRONG_VALUE, HF_EINVAL, ""},
+    {ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, HF_EINVAL, ""},
+    {ER_WARN_DATA_OUT_OF_RANGE, HF_EINVAL, ""},
+    {ER_DATA_TOO_LONG, HF_EINVAL, ""},
+    {WARN_DATA_TRUNCATED, HF_EINVAL, ""},
     {ER_OPTION_PREVENTS_STATEMENT, HF_EUNAVAILABLE, ""},
     {ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, HF_EUNAVAILABLE, ""},
     {ER_OPEN_AS_READONLY, HF_EUNAVAILABLE, ""},
@@ -93,7 +101,11 @@ int hf__mysql_explain(const struct hf__mysql *mysql,
             "%s: the server is '%s' (%s), which does not know a statement of "
             "ours; MariaDB 10.11 and MySQL 8.0 do: %s",
             mysql->peer, mysql->server, mysql->server_comment, reply->text);
-    if (reply->code == ER_BAD_FIELD_ERROR && mysql->dialect)
+    if (reply->code == ER_BAD_FIELD_ERROR &&
+        (mysql->own_row || mysql->own_versions ||
+         mysql->mode == &hf__mysql_by_hand))
+        hint = "";
+    else if (reply->code == ER_BAD_FIELD_ERROR && mysql->dialect)
         hint = " (a table of another make? Spring's is that of 7.0 or later)";
     return hf__fail_engine(err, code, (int)reply->code, "%s: %s%s", mysql->peer,
                            reply->text, hint);

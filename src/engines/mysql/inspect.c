@@ -72,6 +72,9 @@ static int is_told(const struct hf__mysql *mysql, const struct hf__query *query,
     const struct hf__settings *settings = mysql->base.host->settings;
     char key[HF__SQL_KEY];
 
+    if (text == hf__mysql_own_version_read ||
+        text == hf__mysql_own_version_commit)
+        return 0;
     if (text == mysql->dialect_texts[HF__MYSQL_LIST])
         return hf__sql_dialect_list(mysql->dialect, settings, query->prefix,
                                     err);
@@ -247,23 +250,46 @@ int hf__mysql_break_lock(struct hf__engine *engine, struct hf__query *query,
 
 /* ---- versions ---------------------------------------------------------- */
 
+/* A table of the application's is not ours to make, nor to fill. */
+static bool remake(struct hf__mysql_call *call,
+                   const struct hf__mysql_reply *reply)
+{
+    return !call->connection->mysql->own_versions &&
+           hf__mysql_remake(call, reply);
+}
+
+static void answer_no_row(struct hf__mysql *mysql, struct hf__query *query)
+{
+    answer_text(mysql, query, HF_ENOTFOUND,
+                "the table that version_table names has no such row");
+}
+
 static void on_version(struct hf__mysql *mysql, struct hf__mysql_call *call,
                        struct hf__mysql_reply *reply)
 {
     struct hf__query *query = call->query;
     struct hf__mysql_field row[1];
+    bool found;
 
-    if (hf__mysql_remake(call, reply) || answered(mysql, query, reply, 1))
+    if (remake(call, reply) || answered(mysql, query, reply, 1))
         return;
-    query->version =
-        hf__mysql_row(reply, 1, row) ? hf__mysql_number(row[0]) : 0;
-    hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
+    found = hf__mysql_row(reply, 1, row);
+    query->version = found ? hf__mysql_number(row[0]) : 0;
+    if (!found && mysql->own_versions)
+        answer_no_row(mysql, query);
+    else
+        hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
 }
 
 int hf__mysql_version_read_op(struct hf__engine *engine,
                               struct hf__query *query, hf_error *err)
 {
-    return ask(engine, query, hf__mysql_version_read, on_version, err);
+    const struct hf__mysql *mysql = (struct hf__mysql *)engine;
+
+    return ask(engine, query,
+               mysql->own_versions ? hf__mysql_own_version_read
+                                   : hf__mysql_version_read,
+               on_version, err);
 }
 
 static void on_committed(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -272,7 +298,7 @@ static void on_committed(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__query *query = call->query;
     struct hf__mysql_field row[2];
 
-    if (hf__mysql_remake(call, reply) || is_unknown(mysql, call, reply, 2) ||
+    if (remake(call, reply) || is_unknown(mysql, call, reply, 2) ||
         answered(mysql, query, reply, 2))
         return;
     if (!hf__mysql_row(reply, 2, row)) {
@@ -282,6 +308,8 @@ static void on_committed(struct hf__mysql *mysql, struct hf__mysql_call *call,
     query->version = hf__mysql_number(row[1]);
     if (hf__mysql_number(row[0]) == 1)
         hf__up_answer(&mysql->base, query, 0, /* err= */ NULL);
+    else if (hf__mysql_number(row[0]) == 2)
+        answer_no_row(mysql, query);
     else
         answer_text(mysql, query, HF_ECONFLICT,
                     "another version was committed");
@@ -290,5 +318,10 @@ static void on_committed(struct hf__mysql *mysql, struct hf__mysql_call *call,
 int hf__mysql_version_commit_op(struct hf__engine *engine,
                                 struct hf__query *query, hf_error *err)
 {
-    return ask(engine, query, hf__mysql_version_commit, on_committed, err);
+    const struct hf__mysql *mysql = (struct hf__mysql *)engine;
+
+    return ask(engine, query,
+               mysql->own_versions ? hf__mysql_own_version_commit
+                                   : hf__mysql_version_commit,
+               on_committed, err);
 }

@@ -147,6 +147,8 @@ static int choose_mode(struct hf__mysql *mysql, hf_error *err)
     const struct hf__settings *settings = mysql->base.host->settings;
     int rc = hf__sql_dialect_find(&mysql->base, &mysql->dialect, err);
 
+    mysql->own_row = rc == 0 && hf__sql_dialect_own_row(settings);
+    mysql->own_versions = rc == 0 && hf__sql_dialect_own_versions(settings);
     if (rc == 0 && mysql->dialect)
         rc = hf__mysql_dialect_open(mysql, err);
     if (rc != 0 || mysql->dialect)
@@ -176,7 +178,8 @@ static int mysql_open(struct hf__engine *engine, hf_error *err)
         rc = hf__mysql_library_load(err);
     if (rc != 0)
         return rc;
-    mysql->base.caps = mysql->mode->caps;
+    mysql->base.caps =
+        mysql->mode->caps | (mysql->own_versions ? HF_CAP_VERSIONS : 0);
     hf__mysql_connection_init(&mysql->main, mysql);
     mysql->main.opened = main_opened;
     mysql->main.closed = main_closed;
@@ -265,7 +268,7 @@ static int mysql_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 const struct hf__engine_ops hf__engine_mysql = {
     .name = "mysql",
     .schemes = "mysql mariadb mysqls",
-    .dialects = "native shedlock spring",
+    .dialects = "native shedlock spring row",
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
             HF_CAP_SURVIVES_RESTART | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |

@@ -11,6 +11,7 @@
  *   row.c         what locks share that are a row
  *   table.c       mode=table
  *   dialect.c     dialect=shedlock, dialect=spring
+ *   by_hand.c     dialect=row
  *   session.c     mode=get_lock, mode=for_update
  *   lease.c       how long such a session may be silent
  *   pooled.c      the connections that these need beside the main one
@@ -181,6 +182,7 @@ struct hf__mysql_ticket {
     bool releasing;  /* it was release() */
     bool in_row;     /* it has, or may have, a row in holdfast_ticket */
     bool trying;     /* the first question has not been answered */
+    bool has_row;    /* dialect=row: we have made it */
     bool held;       /* a session or transaction holds it */
     bool lent;       /* the caller has had the transaction */
     bool unsure;     /* a commit of the caller's was not answered; of a row: an
@@ -221,12 +223,13 @@ struct hf__mysql_mode {
 
 extern const struct hf__mysql_mode hf__mysql_table;
 extern const struct hf__mysql_mode hf__mysql_in_dialect;
+extern const struct hf__mysql_mode hf__mysql_by_hand;
 extern const struct hf__mysql_mode hf__mysql_get_lock;
 extern const struct hf__mysql_mode hf__mysql_for_update;
 
 /* What is said in a dialect, with the name of its table. */
 enum hf__mysql_dialect_text {
-    HF__MYSQL_MAKE, /* the table, if it is not there */
+    HF__MYSQL_MAKE, /* the table, if it is not there; NULL: not ours to make */
     HF__MYSQL_TAKE, /* → is it ours, is the row the name's, who has it */
     HF__MYSQL_KEEP,
     HF__MYSQL_LEAVE,
@@ -254,9 +257,11 @@ struct hf__mysql {
     bool up;
     struct hf__mysql_session old;                      /* the main one before */
     struct hf__mysql_session ghosts[HF__MYSQL_GHOSTS]; /* lost; newest first */
-    bool is_mariadb;                                   /* else MySQL */
-    char server[80];                                   /* its version */
-    char server_comment[80];                           /* and its maker */
+    bool own_row;            /* for_update: rows of the application's table */
+    bool own_versions;       /* … and versions in its column */
+    bool is_mariadb;         /* else MySQL */
+    char server[80];         /* its version */
+    char server_comment[80]; /* and its maker */
     uint64_t serials;
     struct hf__timer timer;
     struct hf__ticket *tickets[HF__MYSQL_BUCKETS];
@@ -387,7 +392,9 @@ struct hf__mysql_values {
     const char *name;  /* N, where there is no ticket; Z its length; P as it is
                           in our own tables */
     const char *owner; /* O; and G is the region of the settings, C a collation
-                          by bytes, V where the server's variables are */
+                          by bytes, V where the server's variables are. Of
+                          the application's: 1 table, 2 key, 3 owner_column,
+                          4 version_table, 5 column */
     uint64_t token;    /* K */
 };
 /* A waiter that has not asked for so long is forgotten: A. */
@@ -432,6 +439,11 @@ extern const char hf__mysql_for_update_leave[];
 extern const char hf__mysql_for_update_undo[];
 extern const char hf__mysql_version_read[];
 extern const char hf__mysql_version_commit[];
+/* … on tables of the application's. */
+extern const char hf__mysql_own_begin[];
+extern const char hf__mysql_own_doctor[];
+extern const char hf__mysql_own_version_read[];
+extern const char hf__mysql_own_version_commit[];
 
 /* ---- mysql.c ----------------------------------------------------------- */
 
@@ -486,6 +498,10 @@ bool hf__mysql_row_not_left(struct hf__mysql *mysql, struct hf__ticket *ticket,
 int hf__mysql_row_renew(struct hf__mysql *mysql, struct hf__ticket **tickets,
                         size_t n, hf_error *err);
 void hf__mysql_row_regained(struct hf__mysql *mysql);
+
+/* ---- by_hand.c --------------------------------------------------------- */
+
+const char *const *hf__mysql_by_hand_texts(const struct hf__mysql *mysql);
 
 /* ---- dialect.c --------------------------------------------------------- */
 

@@ -37,7 +37,8 @@ bool hf__mysql_remake(struct hf__mysql_call *call,
     struct hf__mysql *mysql = call->connection->mysql;
     struct hf__mysql_call *make;
 
-    if (!reply || !hf__mysql_is_no_table(reply) || call->again)
+    if (!reply || !hf__mysql_is_no_table(reply) || call->again ||
+        mysql->own_row || mysql->mode == &hf__mysql_by_hand)
         return false;
     make = hf__mysql_call_new(on_made, NULL);
     if (!make)
@@ -56,13 +57,19 @@ bool hf__mysql_remake(struct hf__mysql_call *call,
 
 /* ---- asking ------------------------------------------------------------ */
 
+static int64_t lease_ms(const struct hf__mysql *mysql,
+                        const struct hf__ticket *ticket)
+{
+    return mysql->mode->caps & HF_CAP_LEASED ? ticket->ttl_ms : 0;
+}
+
 void hf__mysql_row_granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
                            uint64_t token, int64_t sent_ns)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     struct hf__grant grant = {.token = token,
                               .tokens = 1,
-                              .lease_ms = ticket->ttl_ms,
+                              .lease_ms = lease_ms(mysql, ticket),
                               .sent_ns = sent_ns};
 
     mine->asking = false;
@@ -161,7 +168,7 @@ static void on_renewed(struct hf__mysql *mysql, struct hf__mysql_call *call,
         if (!ticket || hf__mysql_ticket(mysql, ticket)->leaving)
             continue;
         if (reply->affected[i] == 1) {
-            grant.lease_ms = ticket->ttl_ms;
+            grant.lease_ms = lease_ms(mysql, ticket);
             hf__up_renewed(&mysql->base, ticket, &grant);
         } else {
             hf__mysql_ticket_forget(mysql, ticket);

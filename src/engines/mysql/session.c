@@ -370,6 +370,19 @@ static void taken(struct hf__mysql *mysql, struct hf__ticket *ticket,
         unknown(mysql, ticket);
 }
 
+/* A table of the application's is not ours to fill. */
+static void no_row(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    const struct hf__settings *settings = mysql->base.host->settings;
+    hf_error err;
+
+    (void)hf__fail(&err, HF_ENOTFOUND,
+                   "%s: table %s has no row whose %s is '%s%s'", mysql->peer,
+                   settings->table, settings->key, settings->prefix,
+                   ticket->name);
+    refused(mysql, ticket, &err);
+}
+
 /* The answer to SELECT … FOR UPDATE: is the row locked? It may not be there
  * yet. Or it was locked for this statement alone, because the server had ended
  * the transaction, as it does with a deadlock. */
@@ -382,9 +395,14 @@ static bool has_row(struct hf__mysql *mysql, struct hf__ticket *ticket,
     mysql->proven = true;
     if (found && reply->in_transaction)
         return true;
+    if (!found && mysql->own_row) {
+        no_row(mysql, ticket);
+        return false;
+    }
     if (hf__mysql_ask(mine->on, ticket,
-                      found ? hf__mysql_for_update_begin
-                            : hf__mysql_for_update_make,
+                      mysql->own_row ? hf__mysql_own_begin
+                      : found        ? hf__mysql_for_update_begin
+                                     : hf__mysql_for_update_make,
                       on_tried, 0, NULL) != 0)
         hf__mysql_connection_break(mine->on);
     return false;

@@ -280,6 +280,22 @@ const char hf__mysql_for_update_leave[] =
 const char hf__mysql_for_update_undo[] =
     "ROLLBACK AND CHAIN;SET innodb_lock_wait_timeout=3600";
 
+/* The same on a table of the application's. A column may be of numbers, or of
+ * a collation that takes two names for one. */
+#define OWN_NAME                                                               \
+    "$2=_utf8mb4 $N AND CAST(CONVERT($2 USING utf8mb4) AS BINARY)=$N"
+#define OWN_ROW(lock) "SELECT 1 INTO @holdfast FROM $1 WHERE " OWN_NAME " " lock
+#define OWN_TEXTS(lock)                                                        \
+    {                                                                          \
+        OWN_ROW(lock) " NOWAIT", OWN_ROW(lock), "COMMIT AND CHAIN"             \
+    }
+static const struct hf__mysql_lock_texts own_exclusive = OWN_TEXTS(FOR_UPDATE);
+static const struct hf__mysql_lock_texts own_shared = OWN_TEXTS(IN_SHARE_MODE);
+static const struct hf__mysql_lock_texts own_for_share = OWN_TEXTS(FOR_SHARE);
+const char hf__mysql_own_begin[] = "START TRANSACTION;" OWN_ROW("$F") " NOWAIT";
+const char hf__mysql_own_doctor[] =
+    BEGIN "SELECT $2 FROM $1 WHERE 1=0 FOR UPDATE;ROLLBACK";
+
 /* Every right that a lock needs, and nothing stays. */
 const char hf__mysql_doctor[] = BEGIN
     "INSERT INTO holdfast_row VALUES($N) ON DUPLICATE KEY UPDATE name=name;"
@@ -297,6 +313,13 @@ const char hf__mysql_version_commit[] =
     "UPDATE holdfast_version SET version=LAST_INSERT_ID(GREATEST(version+1," NOW
     ")) WHERE name=$N AND version=$K;"
     "SELECT ROW_COUNT(),LAST_INSERT_ID()";
+
+/* The first answer of the commit: 1 done, 0 another version, 2 no row. */
+const char hf__mysql_own_version_read[] = "SELECT $5 FROM $4 WHERE " OWN_NAME;
+const char hf__mysql_own_version_commit[] =
+    "UPDATE $4 SET $5=LAST_INSERT_ID($5+1) WHERE " OWN_NAME " AND $5=$K;"
+    "SELECT IF(ROW_COUNT()=1,1,2*(COUNT(*)=0)),LAST_INSERT_ID() FROM $4 "
+    "WHERE " OWN_NAME;
 
 /* ---- values ------------------------------------------------------------ */
 
@@ -362,6 +385,10 @@ const struct hf__mysql_lock_texts *hf__mysql_lock_texts(
 {
     size_t len = strlen("holdfast//");
 
+    if (mysql->own_row)
+        return ticket->mode != HF_SHARED ? &own_exclusive
+               : mysql->is_mariadb       ? &own_shared
+                                         : &own_for_share;
     if (mysql->mode == &hf__mysql_for_update)
         return ticket->mode != HF_SHARED ? &exclusive
                : mysql->is_mariadb       ? &shared
@@ -422,6 +449,25 @@ static enum kind put_of_ticket(const struct hf__mysql *mysql,
     }
 }
 
+/* What a digit stands for: a table or column of the application's. */
+static enum kind put_own(const struct hf__mysql *mysql, struct hf__buf *to,
+                         char digit)
+{
+    const struct hf__settings *settings = mysql->base.host->settings;
+
+    if (digit == '1')
+        hf__sql_dialect_put_table(to, settings->table, '`');
+    else if (digit == '4')
+        hf__sql_dialect_put_table(to, settings->version_table, '`');
+    else
+        hf__sql_dialect_put_column(to,
+                                   digit == '2'   ? settings->key
+                                   : digit == '3' ? settings->owner_column
+                                                  : settings->column,
+                                   '`');
+    return WORDS;
+}
+
 /* What a letter stands for: bytes or words are appended to @to. */
 static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
                            char letter, const struct hf__mysql_values *values,
@@ -429,6 +475,8 @@ static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
 {
     const char *name = values->ticket ? values->ticket->name : values->name;
 
+    if (letter >= '1' && letter <= '5')
+        return put_own(mysql, to, letter);
     switch (letter) {
     case 'N':
         put_key(mysql, to, name);

@@ -124,9 +124,14 @@ static const struct hf__sql_pool_ops pool_ops = {
 
 static int choose_mode(struct hf__postgres *postgres, hf_error *err)
 {
-    const char *mode = postgres->base.host->settings->mode;
+    const struct hf__settings *settings = postgres->base.host->settings;
+    const char *mode = settings->mode;
     int rc = hf__sql_dialect_find(&postgres->base, &postgres->dialect, err);
 
+    if (rc == 0 && settings->key[0] != '\0')
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "key=%s: postgresql has no tables of the application's",
+                        settings->key);
     if (rc == 0 && postgres->dialect)
         return hf__postgres_dialect_open(postgres, err);
     if (rc != 0)

@@ -8,8 +8,9 @@
  * two holders share it: the host name alone, which ShedLock writes, would let
  * two processes of one machine free each other's locks.
  *
- * The table's name becomes part of the SQL, so it can only be what needs no
- * quotes. All else goes beside the SQL.
+ * The name of a table of ShedLock or Spring becomes part of the SQL as it is,
+ * so it can only be what needs no quotes. Tables and columns of the
+ * application's are quoted. All else goes beside the SQL.
  *
  * Failure: a name that has no key is refused, before anything is asked.
  */
@@ -147,7 +148,107 @@ static const struct hf__sql_dialect spring = {
     .put_holder = put_client,
 };
 
-/* ---- either ---------------------------------------------------------------- */
+/* ---- row: a key is the name ------------------------------------------------ */
+
+static int put_whole(const char *name, char to[HF__SQL_KEY], hf_error *err)
+{
+    (void)err;
+    hf__text_copy(to, HF__SQL_KEY, name);
+    return 0;
+}
+
+static const struct hf__sql_dialect row = {
+    .name = "row",
+    .put_key = put_whole,
+    .put_holder = put_host,
+};
+
+/* ---- names of the application's -------------------------------------------- */
+
+void hf__sql_dialect_put_column(struct hf__buf *to, const char *name,
+                                char quote)
+{
+    hf__buf_add_char(to, quote);
+    for (; *name != '\0'; name++) {
+        if (*name == quote)
+            hf__buf_add_char(to, quote);
+        hf__buf_add_char(to, *name);
+    }
+    hf__buf_add_char(to, quote);
+}
+
+void hf__sql_dialect_put_table(struct hf__buf *to, const char *name, char quote)
+{
+    char part[129];
+
+    for (;;) {
+        size_t n = strcspn(name, ".");
+
+        (void)snprintf(part, sizeof(part), "%.*s", (int)n, name);
+        hf__sql_dialect_put_column(to, part, quote);
+        if (name[n] == '\0')
+            return;
+        hf__buf_add_char(to, '.');
+        name += n + 1;
+    }
+}
+
+/* Parts that are not empty. A ';' is what we tell statements apart by. */
+static int check_name(const char *key, const char *name, hf_error *err)
+{
+    size_t len = strlen(name);
+
+    if (strchr(name, ';') || strstr(name, "..") || name[0] == '.' ||
+        (len > 0 && name[len - 1] == '.'))
+        return hf__fail(err, HF_ECONFIG,
+                        "%s=%s: it is a name, without ';' and empty parts", key,
+                        name);
+    return 0;
+}
+
+static int check_names(const struct hf__settings *settings, hf_error *err)
+{
+    int rc = check_name("table", settings->table, err);
+
+    rc = rc != 0 ? rc : check_name("key", settings->key, err);
+    rc = rc != 0 ? rc : check_name("owner_column", settings->owner_column, err);
+    rc = rc != 0 ? rc
+                 : check_name("version_table", settings->version_table, err);
+    return rc != 0 ? rc : check_name("column", settings->column, err);
+}
+
+/* Do the keys about tables of the application's belong together? */
+static int check_own(const struct hf__engine *engine,
+                     const struct hf__sql_dialect *dialect, hf_error *err)
+{
+    const struct hf__settings *settings = engine->host->settings;
+    bool own_row = hf__sql_dialect_own_row(settings);
+    bool needs_key =
+        dialect == &row || own_row || hf__sql_dialect_own_versions(settings);
+
+    if (own_row && strcmp(settings->mode, "for_update") != 0)
+        return hf__fail(err, HF_ECONFIG,
+                        "table=%s: only other dialects and mode=for_update "
+                        "have such a table",
+                        settings->table);
+    if (dialect == &row && settings->table[0] == '\0')
+        return hf__fail(err, HF_ECONFIG, "dialect=row needs table=…");
+    if (needs_key && settings->key[0] == '\0')
+        return hf__fail(err, HF_ECONFIG,
+                        "key=… must name the column that has the names");
+    if (!needs_key && settings->key[0] != '\0')
+        return hf__fail(err, HF_ECONFIG,
+                        "key=%s: only dialect=row, mode=for_update with a "
+                        "table, and version_table have such a column",
+                        settings->key);
+    if (dialect != &row && settings->owner_column[0] != '\0')
+        return hf__fail(err, HF_ECONFIG,
+                        "owner_column=%s: only dialect=row has such a column",
+                        settings->owner_column);
+    return check_names(settings, err);
+}
+
+/* ---- all of them ----------------------------------------------------------- */
 
 /* Words of letters, digits and '_' with points between them. */
 static bool is_plain(const char *table)
@@ -171,38 +272,38 @@ int hf__sql_dialect_find(const struct hf__engine *engine,
                          hf_error *err)
 {
     const struct hf__settings *settings = engine->host->settings;
+    static const struct hf__sql_dialect *const known[] = {&shedlock, &spring,
+                                                          &row};
     const struct hf__sql_dialect *dialect = NULL;
 
-    if (strcmp(settings->dialect, shedlock.name) == 0)
-        dialect = &shedlock;
-    else if (strcmp(settings->dialect, spring.name) == 0)
-        dialect = &spring;
-    else if (settings->dialect[0] != '\0' &&
-             strcmp(settings->dialect, "native") != 0)
+    for (size_t i = 0; i < HF_COUNT_OF(known); i++) {
+        if (strcmp(settings->dialect, known[i]->name) == 0)
+            dialect = known[i];
+    }
+    if (!dialect && settings->dialect[0] != '\0' &&
+        strcmp(settings->dialect, "native") != 0)
         return hf__fail(err, HF_ECONFIG,
-                        "dialect=%s: %s has native, shedlock and spring",
+                        "dialect=%s: %s has native, shedlock, spring and row",
                         settings->dialect, engine->ops->name);
-    if (!dialect && settings->table[0] != '\0')
-        return hf__fail(err, HF_ECONFIG,
-                        "table=%s: only other dialects have such a table",
-                        settings->table);
     if (dialect && settings->mode[0] != '\0')
         return hf__fail(err, HF_ECONFIG, "mode=%s: dialect=%s has no modes",
                         settings->mode, dialect->name);
-    if (settings->table[0] != '\0' && !is_plain(settings->table))
+    if (dialect && dialect->table && settings->table[0] != '\0' &&
+        !is_plain(settings->table))
         return hf__fail(err, HF_ECONFIG,
                         "table=%s: letters, digits, '_' and '.' alone",
                         settings->table);
     *ret_dialect = dialect;
-    return 0;
+    return check_own(engine, dialect, err);
 }
 
+/* Where the dialect has no table of its own the engine names it. */
 static char *fill_in(const char *text, const char *table)
 {
     struct hf__buf to = {0};
 
     for (;;) {
-        size_t n = strcspn(text, "@");
+        size_t n = table ? strcspn(text, "@") : strlen(text);
 
         hf__buf_append(&to, text, n);
         if (text[n] == '\0')
@@ -219,8 +320,12 @@ int hf__sql_dialect_texts(const struct hf__engine *engine,
 {
     const char *table = engine->host->settings->table;
 
+    if (!dialect->table || table[0] == '\0')
+        table = dialect->table;
     for (size_t i = 0; i < n; i++) {
-        to[i] = fill_in(texts[i], table[0] ? table : dialect->table);
+        if (!texts[i])
+            continue;
+        to[i] = fill_in(texts[i], table);
         if (!to[i])
             return hf__fail(err, HF_ENOMEM, "out of memory");
     }

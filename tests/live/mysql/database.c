@@ -17,6 +17,44 @@ const char database_session[] =
 const char database_sessions[] =
     "SELECT COUNT(*) FROM information_schema.processlist WHERE user='locker'";
 
+/* The shell reads them, in double quotes. */
+const char database_lock_table[] =
+    "CREATE TABLE \\`database_lock\\` ("
+    "\\`id\\` BIGINT NOT NULL AUTO_INCREMENT,"
+    "\\`resource\\` int NOT NULL COMMENT '锁定的资源',"
+    "PRIMARY KEY (\\`id\\`),"
+    "UNIQUE KEY \\`uiq_idx_resource\\` (\\`resource\\`)"
+    ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COMMENT='数据库分布式锁表'";
+const char database_described_table[] =
+    "CREATE TABLE \\`database_lock\\` ("
+    "\\`id\\` BIGINT NOT NULL AUTO_INCREMENT,"
+    "\\`resource\\` int NOT NULL COMMENT '锁定的资源',"
+    "\\`description\\` varchar(1024) NOT NULL,"
+    "PRIMARY KEY (\\`id\\`),"
+    "UNIQUE KEY \\`uiq_idx_resource\\` (\\`resource\\`)"
+    ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COMMENT='数据库分布式锁表'";
+const char database_version_table[] =
+    "CREATE TABLE \\`optimistic_lock\\` ("
+    "\\`id\\` BIGINT NOT NULL AUTO_INCREMENT,"
+    "\\`resource\\` int NOT NULL COMMENT '锁定的资源',"
+    "\\`version\\` int NOT NULL COMMENT '版本信息',"
+    "PRIMARY KEY (\\`id\\`),"
+    "UNIQUE KEY \\`uiq_idx_resource\\` (\\`resource\\`)"
+    ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COMMENT='数据库分布式锁表'";
+const char database_impatient[] =
+    "SET SESSION innodb_lock_wait_timeout=1;SET AUTOCOMMIT=0;";
+
+const char *database_client(void)
+{
+    static char command[128];
+
+    (void)snprintf(command, sizeof(command),
+                   "mariadb --no-defaults -n -N -B -uroot -h127.0.0.1 -P%d "
+                   "locks",
+                   port);
+    return command;
+}
+
 void database_fresh(void)
 {
     port = mysql_fresh();
@@ -66,7 +104,8 @@ bool database_end_wait(void)
 {
     return end_session("AND state='User lock'") ||
            (mysql_row_waits(port) > 0 &&
-            end_session("AND info LIKE '%FOR UPDATE'"));
+            (end_session("AND info LIKE '%FOR UPDATE'") ||
+             end_session("AND info LIKE 'INSERT INTO%'")));
 }
 
 static void write_again(void *ctx)

@@ -53,6 +53,7 @@ CREATE USER IF NOT EXISTS root@'127.0.0.1';
 GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;
 CREATE USER IF NOT EXISTS locker@'127.0.0.1' IDENTIFIED BY 's3cret';
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON locks.* TO locker@'127.0.0.1';
+CREATE TABLE IF NOT EXISTS locks.by_hand (name VARBINARY(400) NOT NULL PRIMARY KEY, owner VARCHAR(255) NOT NULL);
 SQL
 fi
 set -- --no-defaults --user="$user" --datadir="$dir/data" \

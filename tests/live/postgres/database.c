@@ -19,6 +19,27 @@ const char database_instant[] = "TIMESTAMP";
 const char database_session[] = "retry.base=1ms&retry.max_interval=20ms";
 const char database_sessions[] = "SELECT count(*) " SESSIONS;
 
+const char database_lock_table[] =
+    "CREATE TABLE database_lock (id BIGSERIAL PRIMARY KEY, "
+    "resource int NOT NULL UNIQUE)";
+const char database_described_table[] =
+    "CREATE TABLE database_lock (id BIGSERIAL PRIMARY KEY, "
+    "resource int NOT NULL UNIQUE, description varchar(1024) NOT NULL)";
+const char database_version_table[] =
+    "CREATE TABLE optimistic_lock (id BIGSERIAL PRIMARY KEY, "
+    "resource int NOT NULL UNIQUE, version int NOT NULL)";
+const char database_impatient[] = "SET lock_timeout = '1s'; BEGIN; ";
+
+const char *database_client(void)
+{
+    static char command[128];
+
+    (void)snprintf(command, sizeof(command),
+                   "psql -XAtq -h 127.0.0.1 -p %d -U postgres",
+                   server_port(server));
+    return command;
+}
+
 void database_fresh(void)
 {
     server = postgres_start();

@@ -30,6 +30,14 @@ extern const char database_sessions[];
 void database_end_newest(void);
 /* End one that waits for another's lock; false if there is none. */
 bool database_end_wait(void);
+/* The client of the server, that reads statements and writes answers. */
+const char *database_client(void);
+/* Statements that lock by hand: the tables of the articles, with a column more
+ * for the one that the articles' INSERT needs; lose patience after a second. */
+extern const char database_lock_table[];
+extern const char database_described_table[];
+extern const char database_version_table[];
+extern const char database_impatient[];
 /* Nobody but an administrator may write; until the test is over. */
 void database_read_only(bool on);
 
