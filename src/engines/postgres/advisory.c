@@ -182,17 +182,19 @@ static int add_transaction(struct hf__postgres_ticket *mine, bool wait,
 {
     struct hf__session *session = mine->session;
     char whole[HF__PG_WHOLE];
-    const char *values[] = {whole};
+    const char *values[] = {whole, whole};
     int rc = hf__session_add(session, HF__PG_BEGIN, NULL, 0, err);
 
     hf__postgres_whole(mine->engine, mine->ticket->name, whole);
     if (rc == 0)
         rc = add_patience(session, wait, "1", err);
-    if (rc == 0)
+    if (rc == 0 && mine->engine->own_lock)
+        rc = hf__session_add(session, HF__PG_OWN_LOCK, values, 2, err);
+    else if (rc == 0)
         rc = hf__session_add(session, HF__PG_INSERT, values, 1, err);
     if (rc == 0)
         rc = add_patience(session, wait, "0", err);
-    if (rc == 0)
+    if (rc == 0 && !mine->engine->own_lock)
         rc = hf__session_add(session, HF__PG_DELETE, values, 1, err);
     return rc;
 }

@@ -42,6 +42,10 @@ static const struct {
     {"42P01", HF_ECONFIG, "the tables of holdfast(7) are missing"},
     {"42703", HF_ECONFIG,
      "the table is of another make; Spring's is that of 7.0 or later"},
+    {"42P10", HF_ECONFIG, "the column of key=… must be unique"},
+    {"23502", HF_ECONFIG,
+     "a column must have a value: owner_column=… gives it one"},
+    {"22", HF_EINVAL, "the column cannot have this"},
     {"25006", HF_EUNAVAILABLE, "it is read-only: a standby, or set so"},
     {"40P01", HF_EDEADLK, "the server found a deadlock"},
     {"53100", HF_ENOSPACE, "its disk is full"},
@@ -56,8 +60,13 @@ static const struct {
 int hf__session_explain(const struct hf__session *session,
                         const struct hf__pg_error *error, hf_error *err)
 {
+    const struct hf__settings *settings = session->engine->base.host->settings;
     const char *text = error ? error->text : "no answer";
 
+    if (session->engine->own_lock && hf__pg_error_is(error, "22012"))
+        return hf__fail(err, HF_ENOTFOUND,
+                        "%s: table %s has no row whose %s is the name",
+                        session->engine->peer, settings->table, settings->key);
     for (size_t i = 0; i < HF_COUNT_OF(states); i++) {
         if (hf__pg_error_is(error, states[i].state))
             return hf__fail(err, states[i].code, "%s: %s (%s)",

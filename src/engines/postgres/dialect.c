@@ -17,23 +17,17 @@
 
 #include "engines/postgres/postgres.h"
 
-/* The parameters: key, region where there is one, holder, lease. */
-struct words {
-    char key[HF__SQL_KEY];
-    char holder[HF__SQL_HOLDER];
-    char lease_ms[24];
-    const char *values[4];
-    int key_n; /* how many of them are the key */
-};
-
-static int begin_with(struct words *words, const struct hf__postgres *postgres,
-                      const char *name, hf_error *err)
+int hf__postgres_words_of_name(struct hf__pg_words *words,
+                               const struct hf__postgres *postgres,
+                               const char *name, hf_error *err)
 {
     const struct hf__settings *settings = postgres->base.host->settings;
     int n = 0;
 
     words->values[n++] = words->key;
-    if (postgres->dialect->has_region)
+    if (!postgres->dialect->table)
+        words->values[n++] = words->key;
+    else if (postgres->dialect->has_region)
         words->values[n++] = settings->region;
     words->key_n = n;
     words->values[n++] = words->holder;
@@ -42,15 +36,16 @@ static int begin_with(struct words *words, const struct hf__postgres *postgres,
                                err);
 }
 
-static int begin(struct words *words, const struct hf__postgres *postgres,
-                 const struct hf__ticket *ticket, hf_error *err)
+int hf__postgres_words(struct hf__pg_words *words,
+                       const struct hf__postgres *postgres,
+                       const struct hf__ticket *ticket, hf_error *err)
 {
     const struct hf__engine_host *host = postgres->base.host;
 
     postgres->dialect->put_holder(host, ticket->id, words->holder);
     (void)snprintf(words->lease_ms, sizeof(words->lease_ms), "%" PRId64,
                    ticket->ttl_ms + host->settings->lock_delay_ms);
-    return begin_with(words, postgres, ticket->name, err);
+    return hf__postgres_words_of_name(words, postgres, ticket->name, err);
 }
 
 /* ---- asking -------------------------------------------------------------- */
@@ -92,8 +87,8 @@ static int send_take(struct hf__postgres_ticket *mine, hf_error *err)
     struct hf__session *main = &mine->engine->main;
     struct hf__session_call call = {
         .done = on_taken, .ticket = mine->ticket->id, .sent_ns = hf__now()};
-    struct words words;
-    int rc = begin(&words, mine->engine, mine->ticket, err);
+    struct hf__pg_words words;
+    int rc = hf__postgres_words(&words, mine->engine, mine->ticket, err);
 
     if (rc == 0)
         rc = hf__session_add(main, HF__PG_TAKE, words.values, words.key_n + 2,
@@ -122,12 +117,12 @@ static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
                  bool releasing, hf_error *err)
 {
     struct hf__session_call call = {.done = on_given, .ticket = ticket->id};
-    struct words words;
+    struct hf__pg_words words;
     int rc;
 
     if (!hf__postgres_row_leaves(postgres, ticket, releasing))
         return 0;
-    rc = begin(&words, postgres, ticket, err);
+    rc = hf__postgres_words(&words, postgres, ticket, err);
     if (rc == 0)
         rc = hf__session_add(&postgres->main, HF__PG_GIVE, words.values,
                              words.key_n + 1, err);
@@ -165,9 +160,9 @@ static int renew(struct hf__postgres *postgres, struct hf__ticket **tickets,
     for (size_t i = 0; i < n && rc == 0; i++) {
         struct hf__session_call call = {.done = on_kept,
                                         .ticket = tickets[i]->id};
-        struct words words;
+        struct hf__pg_words words;
 
-        rc = begin(&words, postgres, tickets[i], err);
+        rc = hf__postgres_words(&words, postgres, tickets[i], err);
         if (rc == 0)
             rc = hf__session_add(&postgres->main, HF__PG_KEEP, words.values,
                                  words.key_n + 2, err);
@@ -253,16 +248,16 @@ static int add_held(struct hf__postgres *postgres, const char *prefix,
 static int add_who(struct hf__postgres *postgres, const char *name,
                    hf_error *err)
 {
-    struct words words;
-    int rc = begin_with(&words, postgres, name, err);
+    struct hf__pg_words words;
+    int rc = hf__postgres_words_of_name(&words, postgres, name, err);
 
     return rc != 0 ? rc
                    : hf__session_add(&postgres->main, HF__PG_WHO, words.values,
                                      words.key_n, err);
 }
 
-static int list(struct hf__engine *engine, struct hf__query *query,
-                hf_error *err)
+int hf__postgres_dialect_list(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err)
 {
     struct hf__postgres *postgres = hf__postgres_of(engine);
     struct hf__session_call call = {.done = on_shown, .query = query};
@@ -284,13 +279,13 @@ static void on_broken(struct hf__session *session,
                                                          : HF_ENOTFOUND);
 }
 
-static int break_lock(struct hf__engine *engine, struct hf__query *query,
-                      hf_error *err)
+int hf__postgres_dialect_break(struct hf__engine *engine,
+                               struct hf__query *query, hf_error *err)
 {
     struct hf__postgres *postgres = hf__postgres_of(engine);
     struct hf__session_call call = {.done = on_broken, .query = query};
-    struct words words;
-    int rc = begin_with(&words, postgres, query->name, err);
+    struct hf__pg_words words;
+    int rc = hf__postgres_words_of_name(&words, postgres, query->name, err);
 
     hf__text_copy(words.holder, sizeof(words.holder),
                   query->owner ? query->owner : "");
@@ -321,8 +316,8 @@ const struct hf__postgres_mode hf__postgres_in_dialect = {
     .up = hf__postgres_row_up,
     .down = hf__postgres_row_down,
     .tick = tick,
-    .list = list,
-    .break_lock = break_lock,
+    .list = hf__postgres_dialect_list,
+    .break_lock = hf__postgres_dialect_break,
 };
 
 /* ---- opening ------------------------------------------------------------- */

@@ -96,9 +96,13 @@ static void check_limits(struct hf__postgres *postgres, struct hf__query *query,
 static void check_keepalive(struct hf__postgres *postgres,
                             struct hf__query *query)
 {
+    bool leased = (postgres->mode->caps & HF_CAP_LEASED) != 0;
+
     (void)hf__query_add_finding(
-        query, OK, "lease", "",
-        is_row(postgres) ? "the end of it is in the row"
+        query, leased ? OK : WARN, "lease",
+        leased ? "" : "hf_break(), or holdfast break, when a holder has died",
+        !leased            ? "none: a dead holder leaves its row behind"
+        : is_row(postgres) ? "the end of it is in the row"
         : postgres->mode == &hf__postgres_for_update
             ? "idle_in_transaction_session_timeout ends a silent transaction"
             : "idle_session_timeout ends a silent session; keepalives are not "

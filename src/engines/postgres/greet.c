@@ -27,6 +27,8 @@ static bool know_tables(struct hf__session *session,
 {
     struct hf__postgres *postgres = session->engine;
 
+    if (postgres->own_lock) /* it needs none of ours */
+        return true;
     postgres->fenced = is_set(result, 3);
     postgres->tables = is_set(result, 4);
     if (postgres->mode->tables && hf__pg_text(result, 0, 4)[0] == 'o') {

@@ -128,10 +128,12 @@ static int choose_mode(struct hf__postgres *postgres, hf_error *err)
     const char *mode = settings->mode;
     int rc = hf__sql_dialect_find(&postgres->base, &postgres->dialect, err);
 
-    if (rc == 0 && settings->key[0] != '\0')
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "key=%s: postgresql has no tables of the application's",
-                        settings->key);
+    if (rc == 0)
+        rc = hf__postgres_own_open(postgres, err);
+    if (rc == 0 && postgres->dialect && !postgres->dialect->table) {
+        postgres->mode = &hf__postgres_by_hand;
+        return 0;
+    }
     if (rc == 0 && postgres->dialect)
         return hf__postgres_dialect_open(postgres, err);
     if (rc != 0)
@@ -193,7 +195,9 @@ void hf__postgres_connected(struct hf__postgres *postgres)
     postgres->base.caps = postgres->mode->caps;
     if (!postgres->fenced)
         postgres->base.caps &= ~HF_CAP_FENCED;
-    if (!postgres->tables)
+    if (postgres->own_commit)
+        postgres->base.caps |= HF_CAP_VERSIONS;
+    else if (!postgres->tables)
         postgres->base.caps &= ~HF_CAP_VERSIONS;
     postgres->up = true;
     hf__up_connected(&postgres->base);
@@ -225,6 +229,7 @@ static void postgres_close(struct hf__engine *engine, bool forked)
     if (forked)
         return;
     hf__postgres_dialect_close(postgres);
+    hf__postgres_own_close(postgres);
     hf__buf_release(&postgres->record);
     for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
         while (!hf__list_empty(&postgres->known[i]))
@@ -326,7 +331,7 @@ static int postgres_break(struct hf__engine *engine, struct hf__query *query,
 const struct hf__engine_ops hf__engine_postgres = {
     .name = "postgres",
     .schemes = "postgresql postgres",
-    .dialects = "native shedlock spring",
+    .dialects = "native shedlock spring row",
     .takes = hf__postgres_takes,
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |

@@ -12,6 +12,7 @@
  *   advisory.h    mode=advisory, mode=for_update: locks of sessions
  *   row.c         what locks share that are a row
  *   dialect.c     dialect=shedlock, dialect=spring
+ *   by_hand.c     dialect=row, and names of the application's tables
  *   table.c       mode=table: rows, leases by the server's clock, NOTIFY
  *   inspect.c     … who holds, who waits; breaking
  *   versions.c    hf_version_*()                        doctor.c
@@ -62,8 +63,9 @@ enum hf__pg_statement {
     HF__PG_PATIENCE, /* how long to wait for a row: lock_timeout */
     HF__PG_INSERT,
     HF__PG_DELETE,
-    HF__PG_WHICH, /* → transaction */
-    HF__PG_SAME,  /* is it still this one? */
+    HF__PG_OWN_LOCK, /* … a row of the application's */
+    HF__PG_WHICH,    /* → transaction */
+    HF__PG_SAME,     /* is it still this one? */
     HF__PG_COMMIT,
     HF__PG_ROLLBACK,
     HF__PG_ROW_LOCK, /* table: one at a time per name */
@@ -108,6 +110,8 @@ const char *hf__pg_greeting(const struct hf__postgres *postgres);
 const char *hf__pg_schema(const struct hf__postgres *postgres);
 /* What is said in @dialect, with '@' for its table, from HF__PG_TAKE on. */
 const char *const *hf__pg_dialect(const struct hf__sql_dialect *dialect);
+/* The same for dialect=row: # the key, % the holder. */
+const char *const *hf__pg_by_hand(bool has_owner);
 
 /* The columns of the greeting's last statement, and of the schema's. */
 extern const char hf__pg_greeting_shape[];
@@ -277,6 +281,8 @@ struct hf__postgres_ticket {
     bool releasing;  /* it was release() */
     bool alone;      /* table: its row is the only one, or was */
     bool unsure;     /* something of an earlier attempt may be there */
+    bool trying;     /* dialect=row: an INSERT is under way */
+    bool has_row;    /* … we have made the row */
     bool refused;    /* advisory: another has it */
     bool marked;     /* … and its session has its mark */
     bool lent;       /* for_update: the caller used the connection */
@@ -335,12 +341,16 @@ extern const struct hf__postgres_mode hf__postgres_advisory;
 extern const struct hf__postgres_mode hf__postgres_for_update;
 extern const struct hf__postgres_mode hf__postgres_table;
 extern const struct hf__postgres_mode hf__postgres_in_dialect;
+extern const struct hf__postgres_mode hf__postgres_by_hand;
 
 struct hf__postgres {
     struct hf__engine base;
     const struct hf__postgres_mode *mode;
     const struct hf__sql_dialect *dialect; /* NULL: our own */
     char *dialect_texts[HF__PG_DIALECT_TEXTS];
+    char *own_lock; /* on tables of the application's; NULL: our own */
+    char *own_read;
+    char *own_commit;
     struct hf__session main;
     struct hf__sql_pool pool;    /* for waits, other leases, transactions */
     struct hf__session *opening; /* is being begun by the pool */
@@ -429,6 +439,26 @@ void hf__postgres_row_lose(struct hf__postgres_ticket *mine, int reason);
 void hf__postgres_row_up(struct hf__session *session);
 void hf__postgres_row_down(struct hf__session *session, const hf_error *err);
 
+/* dialect.c */
+/* The values of a statement: key, region or the key as a text, holder, lease. */
+struct hf__pg_words {
+    char key[HF__SQL_KEY];
+    char holder[HF__SQL_HOLDER];
+    char lease_ms[24];
+    const char *values[4];
+    int key_n; /* how many of them are the key */
+};
+int hf__postgres_words_of_name(struct hf__pg_words *words,
+                               const struct hf__postgres *postgres,
+                               const char *name, hf_error *err);
+int hf__postgres_words(struct hf__pg_words *words,
+                       const struct hf__postgres *postgres,
+                       const struct hf__ticket *ticket, hf_error *err);
+hf__engine_query_fn hf__postgres_dialect_list;
+hf__engine_query_fn hf__postgres_dialect_break;
+/* by_hand.c */
+int hf__postgres_own_open(struct hf__postgres *postgres, hf_error *err);
+void hf__postgres_own_close(struct hf__postgres *postgres);
 /* dialect.c */
 int hf__postgres_dialect_open(struct hf__postgres *postgres, hf_error *err);
 void hf__postgres_dialect_close(struct hf__postgres *postgres);

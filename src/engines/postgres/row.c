@@ -26,7 +26,8 @@ void hf__postgres_row_granted(struct hf__postgres_ticket *mine, uint64_t token,
     struct hf__grant grant = {
         .token = token,
         .tokens = 1,
-        .lease_ms = mine->ticket->ttl_ms,
+        .lease_ms =
+            mine->engine->mode->caps & HF_CAP_LEASED ? mine->ticket->ttl_ms : 0,
         .sent_ns = sent_ns,
     };
 

@@ -162,6 +162,7 @@ static const struct {
                        NULL},
     [HF__PG_DELETE] = {"hf_delete", "DELETE FROM holdfast_row WHERE name = $1",
                        NULL},
+    [HF__PG_OWN_LOCK] = {"hf_own_lock", NULL, NULL}, /* by_hand.c */
     [HF__PG_WHICH] = {"hf_which", "SELECT pg_current_xact_id()", NULL},
     [HF__PG_SAME] = {"hf_same",
                      "SELECT pg_current_xact_id_if_assigned()::text = $1",
@@ -353,6 +354,7 @@ static const char *const shapes[HF__PG_STATEMENTS] = {
     [HF__PG_PATIENCE] = "1t",
     [HF__PG_INSERT] = "-",
     [HF__PG_DELETE] = "-",
+    [HF__PG_OWN_LOCK] = "1n",
     [HF__PG_WHICH] = "1t",
     [HF__PG_SAME] = "1B",
     [HF__PG_COMMIT] = "-",
@@ -394,6 +396,12 @@ const char *hf__pg_statement(const struct hf__postgres *postgres,
 {
     if (statement >= HF__PG_TAKE)
         return postgres->dialect_texts[statement - HF__PG_TAKE];
+    if (statement == HF__PG_OWN_LOCK)
+        return postgres->own_lock;
+    if (statement == HF__PG_VERSION_READ && postgres->own_read)
+        return postgres->own_read;
+    if (statement == HF__PG_VERSION_COMMIT && postgres->own_commit)
+        return postgres->own_commit;
     return postgres->fenced || !statements[statement].unfenced
                ? statements[statement].text
                : statements[statement].unfenced;
@@ -522,6 +530,33 @@ static const char *const spring[HF__PG_DIALECT_TEXTS] = {
           "CREATED_DATE TIMESTAMP NOT NULL, EXPIRED_AFTER TIMESTAMP NOT NULL, "
           "PRIMARY KEY (LOCK_KEY, REGION)); " WITH(IS_THERE, IS_THERE),
 };
+
+/* A table of the application's: @ it, # the key, % who holds. The key comes as
+ * the column's type and as a text: a column may take two names for one, and a
+ * name that is not the row's divides by 0. It waits for a transaction of
+ * another's for a while, and not for ever. */
+#define ROW "# = $1 AND #::text = $2::text"
+#define ROW_TAKE(columns, values)                                              \
+    "INSERT INTO @ (" columns ") VALUES (" values ") ON CONFLICT (#) "         \
+    "DO NOTHING RETURNING 1 / (#::text = $2::text)::int"
+#define ROW_TEXTS(columns, values, who)                                        \
+    {                                                                          \
+        ROW_TAKE(columns, values), "SELECT " who ", -1, -1 FROM @ WHERE " ROW, \
+            "SELECT 1 FROM @ WHERE " ROW " AND " who " = $3::text",            \
+            "DELETE FROM @ WHERE " ROW " AND " who " = $3::text RETURNING 1",  \
+            "SELECT " who ", -1, -1, #::text FROM @ "                          \
+            "WHERE starts_with(#::text, $1) LIMIT 100000",                     \
+            SET "SET lock_timeout = 2000; " WITH("true", "true"), ""           \
+    }
+static const char *const nameless[HF__PG_DIALECT_TEXTS] =
+    ROW_TEXTS("#", "$1", "'unknown'::text");
+static const char *const named[HF__PG_DIALECT_TEXTS] =
+    ROW_TEXTS("#, %", "$1, $3", "coalesce(%::text, '')");
+
+const char *const *hf__pg_by_hand(bool has_owner)
+{
+    return has_owner ? named : nameless;
+}
 
 const char *const *hf__pg_dialect(const struct hf__sql_dialect *dialect)
 {

@@ -22,16 +22,32 @@ static void tell(struct hf__session *session, struct hf__query *query,
     } else if (answer->error) {
         rc = hf__session_explain(session, answer->error, &err);
     } else {
-        query->version = (uint64_t)hf__pg_number(answer->last, 0, 0, 0);
+        query->version = (uint64_t)hf__pg_number(&answer->results[0], 0, 0, 0);
     }
     hf__up_answer(&session->engine->base, query, rc, rc == 0 ? NULL : &err);
+}
+
+/* A table of the application's is not ours to fill. */
+static void no_row(struct hf__session *session, struct hf__query *query)
+{
+    const struct hf__settings *settings = session->engine->base.host->settings;
+    hf_error err;
+
+    (void)hf__fail(&err, HF_ENOTFOUND,
+                   "'%s': table %s has no row whose %s is the name",
+                   query->name, settings->version_table, settings->key);
+    hf__up_answer(&session->engine->base, query, err.code, &err);
 }
 
 static void on_read(struct hf__session *session,
                     const struct hf__session_call *call,
                     const struct hf__pg_answer *answer)
 {
-    tell(session, call->query, answer, HF_EUNAVAILABLE);
+    if (answer && !answer->error && answer->last->rows == 0 &&
+        session->engine->own_read)
+        no_row(session, call->query);
+    else
+        tell(session, call->query, answer, HF_EUNAVAILABLE);
 }
 
 static void on_commit(struct hf__session *session,
@@ -40,8 +56,12 @@ static void on_commit(struct hf__session *session,
 {
     hf_error err;
 
-    if (!answer || answer->error || answer->last->rows == 1) {
+    if (!answer || answer->error || answer->results[0].rows == 1) {
         tell(session, call->query, answer, HF_EUNKNOWN);
+        return;
+    }
+    if (session->engine->own_read && answer->last->rows == 0) {
+        no_row(session, call->query);
         return;
     }
     (void)hf__fail(&err, HF_ECONFLICT, "the version is another one");
@@ -56,16 +76,21 @@ static int send_version(struct hf__engine *engine, struct hf__query *query,
     struct hf__session_call call = {.done = done, .query = query};
     char whole[HF__PG_WHOLE];
     char expected[24];
-    const char *values[] = {whole, expected};
+    bool own = postgres->own_commit != NULL; /* its key comes twice */
+    const char *values[] = {whole, own ? whole : expected, expected};
     int rc;
 
-    if (!postgres->tables || postgres->dialect)
+    if (!own && (!postgres->tables || postgres->dialect))
         return hf__fail(err, HF_EUNSUPPORTED,
                         "%s: versions need the tables of holdfast(7)",
                         postgres->peer);
     hf__postgres_whole(postgres, query->name, whole);
     (void)snprintf(expected, sizeof(expected), "%lld", (long long)query->token);
-    rc = hf__session_add(&postgres->main, statement, values, n, err);
+    rc = hf__session_add(&postgres->main, statement, values, n + own, err);
+    if (rc == 0 && own &&
+        statement == HF__PG_VERSION_COMMIT) /* is there one? */
+        rc = hf__session_add(&postgres->main, HF__PG_VERSION_READ, values, 2,
+                             err);
     return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
 }
 

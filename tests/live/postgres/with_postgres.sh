@@ -37,4 +37,6 @@ start() {
 
 quietly make_database
 on_free_ports start
+# For dialect=row, which makes no table.
+psql -Xq "$url" -c 'CREATE TABLE by_hand (name text PRIMARY KEY, owner text)'
 run_with "$url" "$@"

@@ -38,6 +38,8 @@ extern const char database_lock_table[];
 extern const char database_described_table[];
 extern const char database_version_table[];
 extern const char database_impatient[];
+/* What the doctor calls its finding about leases. */
+extern const char database_lease[];
 /* Nobody but an administrator may write; until the test is over. */
 void database_read_only(bool on);
 
