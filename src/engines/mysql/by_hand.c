@@ -129,10 +129,12 @@ static void on_left(struct hf__mysql *mysql, struct hf__mysql_call *call,
 
     if (!ticket)
         return;
-    if (!reply && call->sent_ns != 0)
-        hf__mysql_ticket(mysql, ticket)->unsure = true;
-    if (!hf__mysql_row_not_left(mysql, ticket, reply))
+    if (!reply) {
+        hf__mysql_ticket(mysql, ticket)->unsure |= call->sent_ns != 0;
+        hf__mysql_row_unknown(mysql, ticket);
+    } else if (!hf__mysql_row_not_left(mysql, ticket, reply)) {
         hf__mysql_row_left(mysql, ticket, reply->affected[0] == 1);
+    }
 }
 
 static int send_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
