@@ -7,6 +7,9 @@
  * no lease: the row of a dead holder stays until somebody breaks it. While a
  * caller waits, the core asks again by its retry policy.
  *
+ * Without a unique index two INSERTs of a name would both succeed: before the
+ * first one on a connection the server is asked for the table's indexes.
+ *
  * A column of numbers takes "01" for 1, and a collation "A" for "a". A row that
  * is not called as the name is deleted by the text that made it.
  *
@@ -17,6 +20,7 @@
  * HF_EUNKNOWN.
  */
 #include <mysqld_error.h>
+#include <strings.h>
 
 #include "engines/mysql/mysql.h"
 
@@ -72,6 +76,11 @@ static const char *const named[HF__MYSQL_DIALECT_TEXTS] = {
 /* → is it ours, who has it. */
 static const char who_has_it[] =
     "SELECT $3=" HOLDER "," SOMEBODY " FROM $1 WHERE " ROW;
+
+/* The server finds the table by its own rules for names. */
+static const char indexes[] = "SHOW INDEX FROM $1 WHERE Non_unique=0";
+/* The columns of that which we need; later versions have more at the end. */
+enum { PLACE = 3, COLUMN, INDEX_COLUMNS = 13 };
 
 static bool has_owner(const struct hf__mysql *mysql)
 {
@@ -150,7 +159,14 @@ static int send_leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
     return 0;
 }
 
-/* An INSERT under way is waited for: on_taken() goes on. */
+/* The ticket may be gone then. */
+static void go_on_leaving(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    if (send_leave(mysql, ticket, NULL) != 0)
+        hf__mysql_row_unknown(mysql, ticket);
+}
+
+/* An answer under way is waited for: on_taken() or on_indexes() goes on. */
 static int leave(struct hf__mysql *mysql, struct hf__ticket *ticket,
                  bool releasing, hf_error *err)
 {
@@ -255,9 +271,11 @@ static void on_taken(struct hf__mysql *mysql, struct hf__mysql_call *call,
     mine->has_row = reply && reply->code == 0 && reply->affected[DELETE] == 0;
     if (mine->has_row) /* so an earlier one had made none */
         mine->unsure = false;
-    if (!reply || (mine->leaving && send_leave(mysql, ticket, NULL) != 0))
+    if (!reply)
         hf__mysql_row_unknown(mysql, ticket);
-    else if (!mine->leaving)
+    else if (mine->leaving)
+        go_on_leaving(mysql, ticket);
+    else
         not_leaving(mysql, ticket, call, reply);
 }
 
@@ -270,6 +288,83 @@ static int send_take(struct hf__mysql *mysql, struct hf__ticket *ticket,
     return rc;
 }
 
+/* ---- is the column unique? --------------------------------------------- */
+
+/* The rows of an index follow each other. */
+static bool is_unique(const struct hf__mysql *mysql,
+                      struct hf__mysql_reply *reply)
+{
+    const char *key = mysql->base.host->settings->key;
+    struct hf__mysql_field row[HF__MYSQL_COLUMNS];
+    bool found = false; /* an index that begins with the column */
+
+    while (hf__mysql_row(reply, reply->columns, row)) {
+        uint64_t place = hf__mysql_number(row[PLACE]);
+
+        if (found && place == 1)
+            return true;
+        found = place == 1 && row[COLUMN].text &&
+                strcasecmp(row[COLUMN].text, key) == 0;
+    }
+    return found;
+}
+
+static void not_unique(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    const struct hf__settings *settings = mysql->base.host->settings;
+    hf_error err;
+
+    (void)hf__fail(&err, HF_ECONFIG,
+                   "%s: table %s has no UNIQUE index on column %s alone, so "
+                   "that two could hold one name: add one",
+                   mysql->peer, settings->table, settings->key);
+    if (hf__mysql_ticket(mysql, ticket)->unsure) {
+        hf__mysql_ticket(mysql, ticket)->asking = false;
+        hf__up_unknown(&mysql->base, ticket, &err);
+    } else {
+        fail(mysql, ticket, &err);
+    }
+}
+
+static void on_indexes(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                       struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket = hf__mysql_ticket_find(mysql, call->ticket);
+    struct hf__mysql_ticket *mine =
+        ticket ? hf__mysql_ticket(mysql, ticket) : NULL;
+
+    if (!mine || !mine->trying)
+        return;
+    mine->trying = false;
+    if (reply && mine->leaving) {
+        go_on_leaving(mysql, ticket);
+    } else if (reply && reply->code != 0) {
+        hf__mysql_row_not_granted(mysql, ticket, reply);
+    } else if (!reply || reply->columns < INDEX_COLUMNS) {
+        hf__mysql_row_unknown(mysql, ticket);
+    } else if (!is_unique(mysql, reply)) {
+        not_unique(mysql, ticket);
+    } else {
+        mysql->proven = true;
+        if (send_take(mysql, ticket, NULL) != 0)
+            hf__mysql_row_unknown(mysql, ticket);
+    }
+}
+
+static int take(struct hf__mysql *mysql, struct hf__ticket *ticket,
+                hf_error *err)
+{
+    int rc;
+
+    if (mysql->proven)
+        return send_take(mysql, ticket, err);
+    rc = hf__mysql_ask(&mysql->main, ticket, indexes, on_indexes, 0, err);
+    hf__mysql_ticket(mysql, ticket)->trying = rc == 0;
+    return rc;
+}
+
+/* ---- asking again ------------------------------------------------------ */
+
 /* The row was made, and the report of it was lost on its way up. */
 static void on_seen(struct hf__mysql *mysql, struct hf__mysql_call *call,
                     struct hf__mysql_reply *reply)
@@ -280,7 +375,7 @@ static void on_seen(struct hf__mysql *mysql, struct hf__mysql_call *call,
         return;
     if (reply && reply->code == 0 && reply->affected[0] == 1)
         granted(mysql, ticket, call->sent_ns);
-    else if (!reply || reply->code != 0 || send_take(mysql, ticket, NULL) != 0)
+    else if (!reply || reply->code != 0 || take(mysql, ticket, NULL) != 0)
         hf__mysql_row_unknown(mysql, ticket);
 }
 
@@ -294,7 +389,7 @@ static int acquire(struct hf__mysql *mysql, struct hf__ticket *ticket,
     hf__mysql_ticket_know(mysql, ticket);
     mine->asking = true;
     rc = mine->has_row ? say(mysql, ticket, HF__MYSQL_KEEP, on_seen, err)
-                       : send_take(mysql, ticket, err);
+                       : take(mysql, ticket, err);
     return rc == 0 ? 0 : hf__mysql_row_not_asked(mysql, ticket, known, rc);
 }
 
@@ -314,6 +409,11 @@ static int64_t attend(struct hf__mysql *mysql, int64_t now_ns)
     return HF_NEVER; /* nobody stands in line */
 }
 
+static void lost(struct hf__mysql *mysql)
+{
+    mysql->proven = false;
+}
+
 const struct hf__mysql_mode hf__mysql_by_hand = {
     .name = "row",
     .caps = HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART | HF_CAP_BREAK,
@@ -322,6 +422,6 @@ const struct hf__mysql_mode hf__mysql_by_hand = {
     .renew = hf__mysql_row_renew,
     .renewal = renewal,
     .attend = attend,
-    .lost = hf__mysql_row_regained,
+    .lost = lost,
     .regained = hf__mysql_row_regained,
 };

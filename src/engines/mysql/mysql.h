@@ -252,7 +252,8 @@ struct hf__mysql {
     int64_t held_ns;     /* since when there is one */
     bool listening;      /* … so long that the end of its session is heard */
     uint32_t main_users; /* tickets that ask, or hold, on the main session */
-    bool proven;         /* the last answer about a row was one */
+    bool proven;         /* the last answer about a row was one; dialect=row:
+                            the column is unique */
     struct hf__mysql_connection main;
     bool up;
     struct hf__mysql_session old;                      /* the main one before */

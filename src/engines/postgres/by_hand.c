@@ -186,6 +186,13 @@ static int send_leave(struct hf__postgres_ticket *mine, hf_error *err)
     return 0;
 }
 
+/* The ticket may be gone then. */
+static void go_on_leaving(struct hf__postgres_ticket *mine)
+{
+    if (send_leave(mine, NULL) != 0)
+        lost(mine);
+}
+
 /* An INSERT under way is waited for: on_taken() goes on. */
 static int leave(struct hf__postgres *postgres, struct hf__ticket *ticket,
                  bool releasing, hf_error *err)
@@ -213,6 +220,7 @@ static void busy(struct hf__postgres_ticket *mine, const char *holder)
 static void refused(struct hf__postgres_ticket *mine,
                     const struct hf__pg_error *error)
 {
+    const struct hf__settings *settings = mine->engine->base.host->settings;
     hf_error err;
 
     if (hf__pg_error_is(error, "22012"))
@@ -220,6 +228,11 @@ static void refused(struct hf__postgres_ticket *mine,
                        "dialect=row: the column takes '%s' for another name; "
                        "write it as the column does",
                        mine->ticket->name);
+    else if (hf__pg_error_is(error, "42P10"))
+        (void)hf__fail(&err, HF_ECONFIG,
+                       "%s: table %s has no UNIQUE index on column %s alone, "
+                       "so that two could hold one name: add one",
+                       mine->engine->peer, settings->table, settings->key);
     else
         (void)hf__session_explain(&mine->engine->main, error, &err);
     if (mine->unsure)
@@ -266,10 +279,10 @@ static void on_taken(struct hf__session *session,
     mine->has_row = answer && !answer->error && answer->results[0].rows == 1;
     if (mine->has_row) /* so an earlier one had made none */
         mine->unsure = false;
-    if (!answer || (mine->leaving && send_leave(mine, NULL) != 0))
+    if (!answer)
         lost(mine);
     else if (mine->leaving)
-        return;
+        go_on_leaving(mine);
     else if (answer->error)
         refused(mine, answer->error);
     else if (mine->has_row)

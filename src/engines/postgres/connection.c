@@ -42,7 +42,7 @@ static const struct {
     {"42P01", HF_ECONFIG, "the tables of holdfast(7) are missing"},
     {"42703", HF_ECONFIG,
      "the table is of another make; Spring's is that of 7.0 or later"},
-    {"42P10", HF_ECONFIG, "the column of key=… must be unique"},
+    {"42P10", HF_ECONFIG, "the table has no unique index on its key"},
     {"23502", HF_ECONFIG,
      "a column must have a value: owner_column=… gives it one"},
     {"22", HF_EINVAL, "the column cannot have this"},

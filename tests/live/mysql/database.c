@@ -41,6 +41,7 @@ const char database_version_table[] =
     "PRIMARY KEY (\\`id\\`),"
     "UNIQUE KEY \\`uiq_idx_resource\\` (\\`resource\\`)"
     ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COMMENT='数据库分布式锁表'";
+const char database_schema[] = "locks";
 const char database_lease[] = "mode";
 const char database_impatient[] =
     "SET SESSION innodb_lock_wait_timeout=1;SET AUTOCOMMIT=0;";

@@ -14,6 +14,7 @@
 #include "mysql.h"
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms&io_timeout=5s"
+#define BY_HAND "&dialect=row&table=t&key=k"
 
 static int skip_lock(const hf_lock_info *info, void *ctx)
 {
@@ -61,12 +62,14 @@ TEST(server, that_answers_with_too_few_columns_is_not_believed)
               &err);
     ASSERT_RC(hf_check_token(client, "jobs", 7, &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "makes no sense");
+    ask_everything(open_fake(FAKE_ONE_COLUMN, QUICK BY_HAND));
 }
 
 TEST(server, that_answers_with_nothing_but_null_is_survived)
 {
     ask_everything(open_fake(FAKE_NULLS, QUICK));
     ask_everything(open_fake(FAKE_NULLS, QUICK "&dialect=shedlock"));
+    ask_everything(open_fake(FAKE_NULLS, QUICK BY_HAND));
 }
 
 static long used_kb(void)

@@ -28,6 +28,7 @@ const char database_described_table[] =
 const char database_version_table[] =
     "CREATE TABLE optimistic_lock (id BIGSERIAL PRIMARY KEY, "
     "resource int NOT NULL UNIQUE, version int NOT NULL)";
+const char database_schema[] = "public";
 const char database_lease[] = "lease";
 const char database_impatient[] = "SET lock_timeout = '1s'; BEGIN; ";
 

@@ -320,6 +320,49 @@ TEST(row, of_a_table_that_is_not_there_is_an_error_and_the_table_is_not_made)
     ASSERT_HAS(database_do("SELECT * FROM database_lock"), "ERROR");
 }
 
+/* Two clients would both hold it. */
+TEST(row, of_a_column_that_is_not_unique_alone_is_refused_until_it_is)
+{
+    static const char *const indexes[] = {
+        "CREATE INDEX i ON database_lock(resource)",
+        "CREATE UNIQUE INDEX j ON database_lock(resource, id)",
+        "CREATE UNIQUE INDEX k ON database_lock(id, resource)",
+        "CREATE UNIQUE INDEX l ON database_lock(id)"};
+    static const char query[] =
+        QUICK "&dialect=row&table=%s.database_lock&key=resource";
+    char in_schema[128];
+    hf_client *clients[2];
+    hf_error err;
+
+    (void)snprintf(in_schema, sizeof(in_schema), query, database_schema);
+    database_fresh();
+    (void)database_do("CREATE TABLE database_lock(resource int NOT NULL, "
+                      "id int NOT NULL DEFAULT 0)");
+    clients[0] = open_with(ROW);
+    clients[1] = open_with(in_schema);
+    for (size_t i = 0; i < 2 * HF_COUNT_OF(indexes); i++) {
+        ASSERT_RC(client_try(clients[i % 2], "1", &err), HF_ECONFIG, &err);
+        ASSERT_HAS(err.text, "database_lock");
+        ASSERT_HAS(err.text, "resource");
+        ASSERT_HAS(err.text, "UNIQUE");
+        if (i % 2 != 0)
+            (void)database_do("%s", indexes[i / 2]);
+    }
+    ASSERT_EQ(count("1=1"), 0);
+    (void)database_do("CREATE UNIQUE INDEX m ON database_lock(resource)");
+    for (size_t i = 0; i < HF_COUNT_OF(clients); i++)
+        ASSERT_RC(client_try(clients[i], "1", &err), 0, &err);
+}
+
+TEST(row, of_a_column_that_is_the_primary_key_is_taken)
+{
+    hf_error err;
+
+    database_fresh();
+    (void)database_do("CREATE TABLE database_lock(resource int PRIMARY KEY)");
+    ASSERT_RC(client_try(open_with(ROW), "1", &err), 0, &err);
+}
+
 TEST(row, a_column_that_must_have_a_value_is_told)
 {
     hf_client *client;

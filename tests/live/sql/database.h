@@ -38,6 +38,8 @@ extern const char database_lock_table[];
 extern const char database_described_table[];
 extern const char database_version_table[];
 extern const char database_impatient[];
+/* Where tables are whose schema nobody names. */
+extern const char database_schema[];
 /* What the doctor calls its finding about leases. */
 extern const char database_lease[];
 /* Nobody but an administrator may write; until the test is over. */
