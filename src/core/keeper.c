@@ -255,8 +255,8 @@ void hf__keeper_renewed(struct hf__ticket *ticket,
         ticket->lost_reason = HF__LOST_MAX_HOLD;
         deadline_ns = ticket->until_ns;
     }
-    if (deadline_ns > ticket->deadline_ns &&
-        grant->sent_ns < ticket->until_ns) {
+    if (ticket->lease_ms == 0 || (deadline_ns > ticket->deadline_ns &&
+                                  grant->sent_ns < ticket->until_ns)) {
         ticket->confirmed_ns = grant->sent_ns;
         set_deadline(ticket, deadline_ns);
         move_holds(ticket, HF_HELD);

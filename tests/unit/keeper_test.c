@@ -283,6 +283,23 @@ TEST(keeper, a_hold_that_needs_no_lease_any_more_ends_at_max_hold)
     core_end(&ask);
 }
 
+TEST(keeper, a_hold_that_loses_its_lease_ends_at_a_max_hold_within_it)
+{
+    struct core_ask ask;
+    hf_hold *hold;
+
+    core_open("ttl=30s");
+    hold = take(&ask, 0, 20000);
+    lose_the_lease(core_last(CORE_ACQUIRE));
+    ASSERT_EQ(hf_remaining_ms(hold), 20000);
+    core_advance_ms(19999);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_EQ(core_count(CORE_RENEW), 0);
+    core_advance_ms(1);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
 TEST(keeper, does_not_renew_what_asked_not_to_be)
 {
     struct core_ask ask;

@@ -363,10 +363,15 @@ static void taken(struct hf__mysql *mysql, struct hf__ticket *ticket,
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
 
-    if (!mine->leaving)
+    if (!mine->leaving) {
         granted(mysql, ticket, sent_ns);
-    else if (hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave,
-                                    on_left, 0, NULL) != 0)
+        return;
+    }
+    /* Held until the server says otherwise: if this release fails, the next
+     * withdrawal has to repeat it. */
+    hf__mysql_set_held(mysql, mine, true);
+    if (hf__mysql_ask_prepared(mine->on, ticket, mine->texts->leave, on_left, 0,
+                               NULL) != 0)
         unknown(mysql, ticket);
 }
 
