@@ -6,7 +6,8 @@
  * for each name. It goes to stdout, to a file that node_exporter reads (written
  * beside it and renamed, so that nobody reads half of it), or to whoever asks
  * by HTTP. The server answers one client at a time, reads no more than a
- * request line needs, and gives a client two seconds.
+ * request line needs, and gives a client two seconds for its request and two for
+ * the whole response.
  *
  * Failure: a server whose engine does not answer tells holdfast_up 0 and goes
  * on; the other forms fail with the exit code of the error. Names beyond
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,7 @@
 #include "cli.h"
 #include "lock.h"
 #include "options.h"
+#include "peer.h"
 #include "signals.h"
 #include "text.h"
 #include "textfile.h"
@@ -39,7 +40,12 @@ static const char help[] =
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n\n"
     "Exit: 0; 69 engine unreachable; else as ls.\n";
 
-enum { NAMES_MAX = 1000, REQUEST_MAX = 4096, PATIENCE_MS = 2000 };
+enum {
+    NAMES_MAX = 1000,
+    REQUEST_MAX = 4096,
+    PATIENCE_MS = 2000,
+    PAUSE_MS = 100
+};
 
 static struct {
     const char *textfile;
@@ -225,45 +231,9 @@ static int write_textfile(hf_client *client, const char *prefix)
 
 /* ---- HTTP ----------------------------------------------------------------- */
 
-/* The request up to its empty line; false if it does not come in time. */
-static bool read_request(int fd, char *text)
-{
-    int64_t until = lock_now_ms() + PATIENCE_MS;
-    size_t used = 0;
-
-    text[0] = '\0';
-    while (!strstr(text, "\r\n\r\n") && used < REQUEST_MAX - 1) {
-        struct pollfd polled = {.fd = fd, .events = POLLIN};
-        int64_t left = until - lock_now_ms();
-
-        if (left <= 0 || signals_first() != 0)
-            return false;
-        if (poll(&polled, 1, (int)left) <= 0)
-            continue;
-
-        ssize_t n = recv(fd, text + used, REQUEST_MAX - 1 - used, 0);
-        if (n <= 0)
-            return false;
-        used += (size_t)n;
-        text[used] = '\0';
-    }
-    return true;
-}
-
-static void send_all(int fd, const char *text, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
-
-        if (n <= 0)
-            return; /* SO_SNDTIMEO, or gone */
-        text += n;
-        len -= (size_t)n;
-    }
-}
-
 static void respond(int fd, const char *status, const char *body, size_t len)
 {
+    int64_t until = lock_now_ms() + PATIENCE_MS;
     char head[256];
     int n = snprintf(head, sizeof(head),
                      "HTTP/1.1 %s\r\n"
@@ -271,8 +241,8 @@ static void respond(int fd, const char *status, const char *body, size_t len)
                      "\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
                      status, len);
 
-    send_all(fd, head, (size_t)n);
-    send_all(fd, body, len);
+    if (peer_send(fd, head, (size_t)n, until))
+        (void)peer_send(fd, body, len, until);
 }
 
 static void answer(int fd, hf_client *client, const char *prefix)
@@ -282,7 +252,7 @@ static void answer(int fd, hf_client *client, const char *prefix)
     size_t len = 0;
     hf_error err = {0};
 
-    if (!read_request(fd, request))
+    if (!peer_read(fd, request, sizeof(request), lock_now_ms() + PATIENCE_MS))
         return;
     if (strncmp(request, "GET /metrics ", 13) != 0) {
         static const char hint[] = "GET /metrics\n";
@@ -350,7 +320,6 @@ static void say_address(int fd)
 
 static int serve(hf_client *client, const char *prefix)
 {
-    struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
     int fd = bind_to(options.listen);
 
     if (fd < 0)
@@ -358,16 +327,16 @@ static int serve(hf_client *client, const char *prefix)
                          "%s",
                          options.listen, strerror(errno));
     say_address(fd);
-    while (signals_first() == 0) {
+    while (!peer_must_end()) {
         int peer;
 
         if (!signals_wait(fd, /* timeout_ms= */ -1))
             continue;
         peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-        if (peer < 0)
+        if (peer < 0) { /* without descriptors the client stays in the queue */
+            (void)signals_wait(/* fd= */ -1, PAUSE_MS);
             continue;
-        (void)setsockopt(peer, SOL_SOCKET, SO_SNDTIMEO, &patience,
-                         sizeof(patience));
+        }
         answer(peer, client, prefix);
         close(peer);
     }

@@ -114,16 +114,29 @@ void signals_leave(void)
     sigprocmask(SIG_SETMASK, &inside, NULL);
 }
 
+static bool wait_polled(struct pollfd *polled, nfds_t n, int64_t timeout_ms)
+{
+    struct timespec timeout = {.tv_sec = timeout_ms / 1000,
+                               .tv_nsec = timeout_ms % 1000 * 1000000};
+
+    return ppoll(polled, n, timeout_ms < 0 ? NULL : &timeout, &inside) > 0;
+}
+
 int signals_wait_two(int fd, int other, int64_t timeout_ms)
 {
     struct pollfd polled[2] = {{.fd = fd, .events = POLLIN},
                                {.fd = other, .events = POLLIN}};
-    struct timespec timeout = {.tv_sec = timeout_ms / 1000,
-                               .tv_nsec = timeout_ms % 1000 * 1000000};
 
-    if (ppoll(polled, 2, timeout_ms < 0 ? NULL : &timeout, &inside) <= 0)
+    if (!wait_polled(polled, 2, timeout_ms))
         return 0;
     return (polled[0].revents != 0) | (polled[1].revents != 0) << 1;
+}
+
+bool signals_wait_room(int fd, int64_t timeout_ms)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLOUT};
+
+    return wait_polled(&polled, 1, timeout_ms);
 }
 
 bool signals_wait(int fd, int64_t timeout_ms)

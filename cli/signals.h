@@ -23,6 +23,8 @@ void signals_leave(void);
 bool signals_wait(int fd, int64_t timeout_ms);
 /* The same for two descriptors; bit 0 and 1 say which are readable. */
 int signals_wait_two(int fd, int other, int64_t timeout_ms);
+/* Wait in the same way until @fd takes what we write. */
+bool signals_wait_room(int fd, int64_t timeout_ms);
 /* The next signal that came and was not taken yet; 0 if none. */
 int signals_take(void);
 /* The first signal of those that ask us to end; 0 if none came. */

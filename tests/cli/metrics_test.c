@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,36 +60,55 @@ TEST(metrics, tell_holders_waiters_and_leases)
     ASSERT_EQ(command_wait(waiter), 0);
 }
 
-/* Everything that the server says to @request. */
-static char *ask(long port, const char *request)
+/* A connection that has sent @request. */
+static int begin(long port, const char *request)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ASSERT_EQ(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    ASSERT_EQ(write(fd, request, strlen(request)), (long)strlen(request));
+    return fd;
+}
+
+/* Everything that the server says; ends the connection. */
+static char *read_all(int fd)
+{
     char *text = calloc(1, 65536);
     size_t used = 0;
     ssize_t n;
 
-    ASSERT_EQ(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    ASSERT_EQ(write(fd, request, strlen(request)), (long)strlen(request));
     while ((n = read(fd, text + used, 65535 - used)) > 0)
         used += (size_t)n;
     close(fd);
     return text;
 }
 
+static char *ask(long port, const char *request)
+{
+    return read_all(begin(port, request));
+}
+
+static struct command *start_server(long *ret_port)
+{
+    struct command *server = COMMAND("metrics", "--listen", "127.0.0.1:0");
+
+    command_expect_err(server, "listening on 127.0.0.1:");
+    command_expect_err(server, "\n");
+    *ret_port = strtol(strrchr(command_err(server), ':') + 1, NULL, 10);
+    return server;
+}
+
 TEST(metrics, are_served_by_http)
 {
     struct command *waiter;
     struct command *hold = hold_with_waiter("a\"b", &waiter);
-    struct command *server = COMMAND("metrics", "--listen", "127.0.0.1:0");
-    char *text;
     long port;
+    struct command *server = start_server(&port);
+    char *text;
 
-    command_expect_err(server, "listening on 127.0.0.1:");
-    command_expect_err(server, "\n");
-    port = strtol(strrchr(command_err(server), ':') + 1, NULL, 10);
     text = ask(port, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     ASSERT_HAS(text, "HTTP/1.1 200 OK\r\n");
     assert_scrape(text);
@@ -107,6 +127,44 @@ TEST(metrics, are_served_by_http)
     command_close_input(waiter);
     ASSERT_EQ(command_wait(hold), 0);
     ASSERT_EQ(command_wait(waiter), 0);
+}
+
+/* Clock ticks of processor time that @pid has used. */
+static long processor_time(pid_t pid)
+{
+    char path[64];
+    unsigned long user = 0;
+    unsigned long kernel = 0;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    ASSERT_EQ(sscanf(strrchr(file_text(path), ')'),
+                     ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                     &user, &kernel),
+              2);
+    return (long)(user + kernel);
+}
+
+TEST(metrics, server_without_descriptors_pauses_and_goes_on)
+{
+    const struct rlimit none = {.rlim_cur = 3, .rlim_max = 1024};
+    const struct rlimit enough = {.rlim_cur = 1024, .rlim_max = 1024};
+    long port;
+    struct command *server = start_server(&port);
+    long before;
+    char *text;
+    int fd;
+
+    ASSERT_EQ(prlimit(command_pid(server), RLIMIT_NOFILE, &none, NULL), 0);
+    before = processor_time(command_pid(server));
+    fd = begin(port, "GET /metrics HTTP/1.1\r\n\r\n");
+    command_read(server, 1000);
+    ASSERT_LT(processor_time(command_pid(server)) - before, 20);
+    ASSERT_EQ(prlimit(command_pid(server), RLIMIT_NOFILE, &enough, NULL), 0);
+    text = read_all(fd);
+    ASSERT_HAS(text, "HTTP/1.1 200 OK\r\n");
+    free(text);
+    command_signal(server, SIGTERM);
+    ASSERT_EQ(command_wait(server), 0);
 }
 
 TEST(metrics, of_one_process_go_to_its_file)

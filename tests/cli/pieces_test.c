@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pieces_test.c - the small parts of the command, by themselves: durations,
- * escapes, columns, JSON, secrets, histograms.
+ * escapes, columns, JSON, secrets, histograms, slow peers.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/histogram.h"
 #include "cli/json.h"
+#include "cli/lock.h"
 #include "cli/options.h"
+#include "cli/peer.h"
 #include "cli/secret.h"
+#include "cli/signals.h"
 #include "cli/text.h"
 #include "test.h"
 
-/* What the pieces want from main.c. */
+/* What the pieces want from main.c and lock.c. */
 struct cli cli;
 
 int cli_usage(const char *format, ...)
@@ -29,6 +37,14 @@ int cli_set(const char *key, const char *value)
     (void)key;
     (void)value;
     return 0;
+}
+
+int64_t lock_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
 static int64_t duration(const char *text)
@@ -280,4 +296,55 @@ TEST(histogram, tells_quantiles_within_a_few_percent)
     histogram_add(histogram, 0);
     histogram_add(histogram, UINT64_MAX);
     free(histogram);
+}
+
+/* ---- peers --------------------------------------------------------------- */
+
+enum { RESPONSE = 64 * 1024 * 1024 };
+static const struct timespec moment = {.tv_nsec = 5000000};
+
+/* Takes a little of it now and then, until the other end is closed. */
+static void *read_slowly(void *ctx)
+{
+    char some[1024];
+
+    while (read(*(int *)ctx, some, sizeof(some)) > 0)
+        nanosleep(&moment, NULL);
+    return NULL;
+}
+
+TEST(peer, that_reads_slowly_has_one_deadline_for_all)
+{
+    char *text = calloc(1, RESPONSE);
+    pthread_t reader;
+    int ends[2];
+
+    signals_begin();
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ASSERT_EQ(pthread_create(&reader, NULL, read_slowly, &ends[1]), 0);
+    ASSERT_FALSE(peer_send(ends[0], text, RESPONSE, lock_now_ms() + 300));
+    shutdown(ends[1], SHUT_RDWR);
+    ASSERT_EQ(pthread_join(reader, NULL), 0);
+    close(ends[0]);
+    close(ends[1]);
+    free(text);
+}
+
+TEST(peer, that_does_not_read_does_not_keep_a_signal_out)
+{
+    char *text = calloc(1, RESPONSE);
+    int ends[2];
+
+    signals_begin();
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ASSERT_TRUE(peer_send(ends[0], "GET\r\n\r\n", 7, lock_now_ms() + 60000));
+    ASSERT_TRUE(peer_read(ends[1], text, 64, lock_now_ms() + 60000));
+    ASSERT_EQ(raise(SIGTERM), 0);
+    ASSERT_EQ(signals_first(), 0);
+    ASSERT_FALSE(peer_send(ends[0], text, RESPONSE, lock_now_ms() + 60000));
+    ASSERT_EQ(signals_first(), SIGTERM);
+    ASSERT_FALSE(peer_read(ends[1], text, 64, lock_now_ms() + 60000));
+    close(ends[0]);
+    close(ends[1]);
+    free(text);
 }
