@@ -531,15 +531,23 @@ static size_t key_length(const char *text)
     return text[len] == '=' ? len : 0;
 }
 
-/* The key may be percent-encoded: what is not well encoded names a secret. */
-static bool names_secret(const char *text, size_t len)
+/* url=, --url=, HOLDFAST_URL=: the value is a URL even if it does not look like
+ * one. */
+static bool is_url(const char *key)
+{
+    size_t len = strlen(key);
+
+    return len >= 3 && strcasecmp(key + len - 3, "url") == 0;
+}
+
+/* The key may be percent-encoded: one that is not well encoded may be any. */
+static bool key_is(const char *text, size_t len, bool (*is)(const char *key))
 {
     char *key = NULL;
-    bool secret =
-        decode(text, len, "key", &key, /* err= */ NULL) != 0 || is_secret(key);
+    bool yes = decode(text, len, "key", &key, /* err= */ NULL) != 0 || is(key);
 
     hf__free(key);
-    return secret;
+    return yes;
 }
 
 static void redact(struct hf__buf *shown, const char *text, const char *mask)
@@ -552,9 +560,9 @@ static void redact(struct hf__buf *shown, const char *text, const char *mask)
         return;
     }
     hf__buf_append(shown, text, key + 1);
-    if (names_secret(text, key))
+    if (key_is(text, key, is_secret))
         hf__buf_add(shown, *value && mask ? mask : "");
-    else if (strstr(value, "://"))
+    else if (strstr(value, "://") || key_is(text, key, is_url))
         redact_url(shown, value, mask);
     else
         hf__buf_add(shown, value);

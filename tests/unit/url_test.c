@@ -219,6 +219,18 @@ TEST(redact, hides_all_of_a_url_that_is_malformed)
     ASSERT_STREQ(redacted("u:p@h"), "***");
 }
 
+TEST(redact, hides_a_url_without_a_scheme_behind_its_key)
+{
+    ASSERT_STREQ(redacted("url=u:p@h"), "url=***");
+    ASSERT_STREQ(redacted("%75rl=u:p@h"), "%75rl=***");
+    ASSERT_STREQ(redacted("-ourl=u:p@h"), "-ourl=***");
+    ASSERT_STREQ(redacted("--url=u:p@h"), "--url=***");
+    ASSERT_STREQ(redacted("HOLDFAST_URL=u:p@h"), "HOLDFAST_URL=***");
+    ASSERT_STREQ(redacted("url=local:?password=x"), "url=local:?password=***");
+    ASSERT_STREQ(redacted("url=local:?ttl=5s"), "url=local:?ttl=5s");
+    ASSERT_STREQ(redacted("owner=me@host"), "owner=me@host");
+}
+
 TEST(redact, hides_a_secret_of_any_length)
 {
     char text[6000] = "redis://u:";
