@@ -9,19 +9,21 @@
  *   HOLDFAST_URL      the URL without its secrets, wherever it came from
  *   HOLDFAST_CONFIG   -c, as an absolute path
  *   HOLDFAST_PROFILE  --profile
- *   HOLDFAST_INHERIT  "hash of the URL:hash of file and profile:path"
+ *   HOLDFAST_INHERIT  "hash of the URL:hash of file and profile:key:path"
  *
  * What is secret, and what -o said about the engine, is in a file at that path:
  * a file in the memory of the parent with mode 0600, seen through /proc by this
- * user alone, which ends with the parent. Its lines are NAME=VALUE for a
- * variable, and -oKEY=VALUE.
+ * user alone, which ends with the parent. Its entries are the key, NAME=VALUE
+ * for a variable, -oKEY=VALUE, and "end"; a NUL ends each, since no value has
+ * one. The key is random: when the kernel gives the parent's process number to
+ * another run, the child does not take that run's file for the parent's.
  *
  * A script may choose another engine inside: by -u, by -c or --profile, or by
  * the variables. The hashes tell: where it changed the URL, its URL counts;
  * where it changed file or profile, the URL of the run does not.
  *
- * Failure: a file that cannot be read is an error. So is no URL at all inside
- * of a run on an engine that is not local.
+ * Failure: a file that cannot be read, is not the parent's or is not whole is
+ * an error. So is no URL at all inside of a run on an engine that is not local.
  */
 #include "inherit.h"
 
@@ -33,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +43,9 @@
 #include "secret.h"
 #include "text.h"
 
-enum { FILE_MAX = 64 * 1024 };
+enum { FILE_MAX = 64 * 1024, KEY_LENGTH = 2 * INHERIT_KEY_BYTES };
+
+static const char end_entry[] = "end";
 
 static const char *variable(const char *name)
 {
@@ -96,43 +101,79 @@ static bool is_of_one_lock(const char *key)
 
 /* ---- for the child ------------------------------------------------------ */
 
-static void write_lines(FILE *file)
+static int write_entry(FILE *file, const char *name, const char *between,
+                       const char *value)
+{
+    fprintf(file, "%s%s%s", name, between, value);
+    fputc('\0', file);
+    return 1;
+}
+
+/* How many there are. */
+static int write_entries(FILE *file)
 {
     const char *url = chosen_url();
     const char *key;
     const char *value;
+    int n = 0;
 
     if (url && secret_has(url))
-        fprintf(file, "HOLDFAST_URL=%s\n", url);
+        n += write_entry(file, "HOLDFAST_URL", "=", url);
     for (size_t i = 0; environ[i]; i++)
         if (strncmp(environ[i], "HOLDFAST_URL=", 13) != 0 &&
             secret_variable(environ[i]))
-            fprintf(file, "%s\n", environ[i]);
+            n += write_entry(file, environ[i], "", "");
     for (size_t i = 0; cli_option(i, &key, &value); i++)
-        if (!is_of_one_lock(key))
-            fprintf(file, "-o%s=%s\n", key, value);
+        if (!is_of_one_lock(key)) {
+            fputs("-o", file);
+            n += write_entry(file, key, "=", value);
+        }
+    return n;
 }
 
-/* The private file; -1 if there is nothing to put in it. */
-static int make_file(int *ret_fd)
+static int make_key(char *key)
+{
+    unsigned char bytes[INHERIT_KEY_BYTES];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return -1;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(key + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* A file in memory with this text; -1 with errno. */
+static int put(struct inherit *inherit, const char *text, size_t len)
+{
+    if (len > FILE_MAX) {
+        errno = EFBIG;
+        return -1;
+    }
+    inherit->fd = memfd_create("holdfast-inherit", MFD_CLOEXEC);
+    return inherit->fd >= 0 && fchmod(inherit->fd, 0600) == 0 &&
+                   write(inherit->fd, text, len) == (ssize_t)len
+               ? 0
+               : -1;
+}
+
+/* The private file; none if there is nothing to put in it. */
+static int make_file(struct inherit *inherit)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *memory = open_memstream(&text, &len);
-    int rc = memory ? 0 : -1;
+    int rc = memory ? make_key(inherit->key) : -1;
+    int n = 0;
 
-    *ret_fd = -1;
     if (memory) {
-        write_lines(memory);
-        rc = fclose(memory) == 0 ? 0 : -1;
+        write_entry(memory, inherit->key, "", "");
+        n = write_entries(memory);
+        write_entry(memory, end_entry, "", "");
+        if (fclose(memory) != 0)
+            rc = -1;
     }
-    if (rc == 0 && len > 0) {
-        *ret_fd = memfd_create("holdfast-inherit", MFD_CLOEXEC);
-        rc = *ret_fd >= 0 && fchmod(*ret_fd, 0600) == 0 &&
-                     write(*ret_fd, text, len) == (ssize_t)len
-                 ? 0
-                 : -1;
-    }
+    if (rc == 0 && n > 0)
+        rc = put(inherit, text, len);
     if (text)
         explicit_bzero(text, len);
     free(text);
@@ -141,16 +182,16 @@ static int make_file(int *ret_fd)
 
 static int make_mark(struct inherit *inherit)
 {
-    char path[64] = "";
+    char file[128] = "";
 
     if (inherit->fd >= 0)
-        snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)getpid(),
-                 inherit->fd);
+        snprintf(file, sizeof(file), "%s:/proc/%ld/fd/%d", inherit->key,
+                 (long)getpid(), inherit->fd);
     return asprintf(&inherit->mark, "%016" PRIx64 ":%016" PRIx64 ":%s",
                     ancestor_hash(inherit->url ? inherit->url : ""),
                     hash_files(inherit->config ? inherit->config : "",
                                inherit->profile ? inherit->profile : ""),
-                    path) < 0
+                    file) < 0
                ? -1
                : 0;
 }
@@ -169,7 +210,7 @@ int inherit_give(struct inherit *inherit)
     }
     if (cli.profile)
         inherit->profile = strdup(cli.profile);
-    if ((inherit->url || !url) && make_file(&inherit->fd) == 0 &&
+    if ((inherit->url || !url) && make_file(inherit) == 0 &&
         make_mark(inherit) == 0)
         return 0;
     fprintf(stderr, "holdfast: cannot tell the command its engine: %s\n",
@@ -191,75 +232,100 @@ void inherit_release(struct inherit *inherit)
 
 /* ---- in the child ------------------------------------------------------- */
 
-/* The whole file, if it is private and ours; NULL with errno. */
-static char *read_file(const char *path)
+/* A file that is private and ours, and not too long; else errno. */
+static bool may_read(int fd, struct stat *st)
+{
+    if (fstat(fd, st) != 0)
+        return false;
+    if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() ||
+        (st->st_mode & (S_IRWXG | S_IRWXO)))
+        errno = EPERM;
+    else if (st->st_size > FILE_MAX)
+        errno = EFBIG;
+    else
+        return true;
+    return false;
+}
+
+/* The whole file; NULL with errno. */
+static char *read_file(const char *path, size_t *ret_len)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     char *text = NULL;
-    ssize_t len = -1;
 
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-        (st.st_mode & (S_IRWXG | S_IRWXO)))
-        errno = EPERM;
-    else if ((text = calloc(1, FILE_MAX + 1)) != NULL)
-        len = pread(fd, text, FILE_MAX, 0);
-    if (len < 0) {
-        free(text);
-        text = NULL;
+    if (may_read(fd, &st) && (text = calloc(1, FILE_MAX + 1)) != NULL) {
+        *ret_len = (size_t)st.st_size;
+        if (pread(fd, text, *ret_len, 0) != st.st_size) {
+            free(text);
+            text = NULL;
+            errno = EIO;
+        }
     }
     close(fd);
     return text;
 }
 
-static int take_option(char *pair)
+/* Whether the first entry is the key and the last one "end". */
+static bool is_of_parent(const char *text, size_t len, const char *key)
 {
-    char *equals = strchr(pair, '=');
-
-    if (!equals)
-        return 0;
-    *equals = '\0';
-    return cli_was_set(pair) ? 0 : cli_set(pair, equals + 1);
+    return len > KEY_LENGTH + sizeof(end_entry) &&
+           strnlen(text, len) == KEY_LENGTH &&
+           strncmp(text, key, KEY_LENGTH) == 0 &&
+           text[len - sizeof(end_entry) - 1] == '\0' &&
+           memcmp(text + len - sizeof(end_entry), end_entry,
+                  sizeof(end_entry)) == 0;
 }
 
-static int take_line(char *line)
+static int cannot_take(int error)
 {
-    char *equals = strchr(line, '=');
-
-    if (strncmp(line, "-o", 2) == 0)
-        return take_option(line + 2);
-    if (!equals || strncmp(line, "HOLDFAST_", 9) != 0)
-        return 0;
-    *equals = '\0';
-    return setenv(line, equals + 1, /* overwrite= */ 1) == 0 ? 0 : CLI_INTERNAL;
+    fprintf(stderr,
+            "holdfast: cannot read what the run around this command says "
+            "about %s: %s\n",
+            text_safe(secret_shown(variable("HOLDFAST_URL"))), strerror(error));
+    if (!cli.quiet)
+        fprintf(stderr, "  the run has ended, or is another user's; say "
+                        "it again: -u URL\n");
+    return CLI_CONFIG;
 }
 
-static int take_file(const char *path)
+static int take_entry(char *entry)
 {
-    char *text = read_file(path);
+    bool is_option = strncmp(entry, "-o", 2) == 0;
+    char *name = is_option ? entry + 2 : entry;
+    char *equals = strchr(name, '=');
+
+    if (!equals || (!is_option && strncmp(name, "HOLDFAST_", 9) != 0))
+        return cannot_take(EBADMSG);
+    *equals = '\0';
+    if (is_option)
+        return cli_was_set(name) ? 0 : cli_set(name, equals + 1);
+    return setenv(name, equals + 1, /* overwrite= */ 1) == 0 ? 0 : CLI_INTERNAL;
+}
+
+/* @file is "key:path". */
+static int take_file(const char *file)
+{
+    const char *path = strchr(file, ':');
+    size_t len = 0;
+    char *text;
     int rc = 0;
 
-    if (!text) {
-        fprintf(stderr,
-                "holdfast: cannot read what the run around this command says "
-                "about %s: %s\n",
-                text_safe(secret_shown(variable("HOLDFAST_URL"))),
-                strerror(errno));
-        if (!cli.quiet)
-            fprintf(stderr, "  the run has ended, or is another user's; say "
-                            "it again: -u URL\n");
-        return CLI_CONFIG;
+    if (!path || path - file != KEY_LENGTH)
+        return cannot_take(EBADMSG);
+    text = read_file(path + 1, &len);
+    if (!text)
+        return cannot_take(errno);
+    if (!is_of_parent(text, len, file))
+        rc = cannot_take(ESTALE);
+    for (char *entry = text + KEY_LENGTH + 1, *next;
+         rc == 0 && entry < text + len - sizeof(end_entry); entry = next) {
+        next = entry + strlen(entry) + 1;
+        rc = take_entry(entry);
     }
-    for (char *line = text, *end; rc == 0 && *line; line = end + 1) {
-        end = line + strcspn(line, "\n");
-        if (*end == '\0')
-            break; /* not whole: not ours */
-        *end = '\0';
-        rc = take_line(line);
-    }
-    explicit_bzero(text, FILE_MAX);
+    explicit_bzero(text, len);
     free(text);
     return rc;
 }

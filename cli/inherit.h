@@ -5,6 +5,8 @@
 
 #include "cli.h"
 
+enum { INHERIT_KEY_BYTES = 16 };
+
 /* What the child of run and elect is told about the engine. */
 struct inherit {
     char *url;     /* HOLDFAST_URL, without secrets; NULL: the file has it */
@@ -12,6 +14,7 @@ struct inherit {
     char *profile; /* HOLDFAST_PROFILE; NULL: none */
     char *mark;    /* HOLDFAST_INHERIT */
     int fd;        /* the private file; -1: nothing is secret */
+    char key[2 * INHERIT_KEY_BYTES + 1]; /* its first entry, in hex */
 };
 
 /* For run: what to tell. 0 or an exit code, said. */

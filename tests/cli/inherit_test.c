@@ -100,6 +100,75 @@ TEST(inherit, secrets_and_options_go_by_a_private_file)
     ASSERT_NULL(strstr(command_out(run), SECRET));
 }
 
+TEST(inherit, newline_in_a_value_does_not_begin_an_option)
+{
+    struct command *run;
+
+    forget_url();
+    command_variable("HOLDFAST_PASSWORD", "x\n-oprefix=q/");
+    run = FINISH(0, "run", "x", "-u", store("a"), "--", "sh", "-c", LOOK);
+    ASSERT_STREQ(command_out(run), "x\n");
+}
+
+/* A shell script that puts another file in the place of the private one: F is
+ * that one, G the other, K the key. */
+#define WITH_FILE(make)                                                        \
+    "F=${HOLDFAST_INHERIT##*:}; K=${HOLDFAST_INHERIT%%:/*}; K=${K##*:}; "      \
+    "umask 077; " make " >G; "                                                 \
+    "HOLDFAST_INHERIT=${HOLDFAST_INHERIT%%/*}$PWD/G " LOOK
+
+static void assert_file(int wanted, const char *script, const char *said)
+{
+    char line[800];
+    struct command *run;
+
+    snprintf(line, sizeof(line), "cd %s; %s", command_dir(), script);
+    run = FINISH(wanted, "run", "x", "-u", store("a"), "-o", "prefix=p/", "--",
+                 "sh", "-c", line);
+    ASSERT_HAS(command_err(run), said);
+    ASSERT_STREQ(command_out(run), wanted == 0 ? "x\n" : "");
+}
+
+TEST(inherit, file_that_is_not_whole_or_not_of_the_run_is_refused)
+{
+    forget_url();
+    assert_file(0, WITH_FILE("cat $F"), "");
+    assert_file(0, WITH_FILE("printf '%s\\0-oprefix=p/\\0end\\0' $K"), "");
+    /* As another run has it that got the process number. */
+    assert_file(78, WITH_FILE("printf '%032d\\0-oprefix=p/\\0end\\0' 0"),
+                "Stale");
+    assert_file(78, WITH_FILE("printf '%s\\0-oprefix=p/\\0' $K"), "Stale");
+    assert_file(78, WITH_FILE("printf '%s\\0-oprefix=p/\\0end' $K"), "Stale");
+    assert_file(78, WITH_FILE("printf '%s\\0prefix\\0end\\0' $K"),
+                "Bad message");
+    assert_file(78, WITH_FILE("printf ''"), "Stale");
+    assert_file(78, WITH_FILE("{ cat $F; head -c 65536 /dev/zero; }"),
+                "too large");
+    assert_file(78, "HOLDFAST_INHERIT=${HOLDFAST_INHERIT%%:/*} " LOOK,
+                "Bad message");
+}
+
+TEST(inherit, file_that_would_be_too_long_is_refused)
+{
+    enum { OPTIONS = 20 };
+    static const char *arguments[6 + 2 * OPTIONS + 1] = {"run", "x", "-u"};
+    char pair[4000];
+    size_t n = 3;
+
+    forget_url();
+    memset(pair, 'x', sizeof(pair) - 1);
+    pair[sizeof(pair) - 1] = '\0';
+    memcpy(pair, "password=", 9);
+    arguments[n++] = store("a");
+    for (size_t i = 0; i < OPTIONS; i++) {
+        arguments[n++] = "-o";
+        arguments[n++] = pair;
+    }
+    arguments[n++] = "--";
+    arguments[n++] = "true";
+    ASSERT_HAS(command_err(command_finish(arguments, 70)), "too large");
+}
+
 TEST(inherit, script_inside_may_choose_another_engine)
 {
     char line[1200];
