@@ -20,7 +20,11 @@
 enum { DONE = 2, MORE = 8, QUERY = 3, PREPARE = 22, EXECUTE = 23 };
 
 static enum fake_lie lie;
-static int listener;
+/* One server; a test may start several. */
+struct fake {
+    pthread_t thread;
+    int listener;
+};
 static atomic_int logins;
 
 struct packets {
@@ -333,10 +337,10 @@ static void *serve(void *arg)
 
 static void *accept_all(void *arg)
 {
+    const struct fake *fake = arg;
     int fd;
 
-    (void)arg;
-    while ((fd = accept(listener, NULL, NULL)) >= 0) {
+    while ((fd = accept(fake->listener, NULL, NULL)) >= 0) {
         pthread_t thread;
 
         if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd) == 0)
@@ -347,28 +351,31 @@ static void *accept_all(void *arg)
 
 static void stop(void *arg)
 {
-    pthread_t *thread = arg;
+    struct fake *fake = arg;
 
-    (void)shutdown(listener, SHUT_RDWR);
-    (void)pthread_join(*thread, NULL);
-    (void)close(listener);
+    (void)shutdown(fake->listener, SHUT_RDWR);
+    (void)pthread_join(fake->thread, NULL);
+    (void)close(fake->listener);
+    free(fake);
 }
 
 int fake_start(enum fake_lie which)
 {
-    static pthread_t thread;
+    struct fake *fake = malloc(sizeof(*fake));
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
 
     lie = which;
     atomic_store(&logins, 0);
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(bind(listener, (struct sockaddr *)&address, size), 0);
-    ASSERT_EQ(listen(listener, 16), 0);
-    ASSERT_EQ(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-    ASSERT_EQ(pthread_create(&thread, NULL, accept_all, NULL), 0);
-    test_defer(stop, &thread);
+    ASSERT_NOT_NULL(fake);
+    fake->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(fake->listener, (struct sockaddr *)&address, size), 0);
+    ASSERT_EQ(listen(fake->listener, 16), 0);
+    ASSERT_EQ(getsockname(fake->listener, (struct sockaddr *)&address, &size),
+              0);
+    ASSERT_EQ(pthread_create(&fake->thread, NULL, accept_all, fake), 0);
+    test_defer(stop, fake);
     return ntohs(address.sin_port);
 }
 
