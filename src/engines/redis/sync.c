@@ -132,7 +132,8 @@ static bool covered(struct hf__ticket_entry *entry, const void *what)
 static void on_waited(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
-    uint64_t mark = redis->sync_sent;
+    /* With the connection ends also what waits for the next WAIT. */
+    uint64_t mark = reply ? redis->sync_sent : redis->sync_last;
     struct hf__resp_value value = {0};
     struct hf__ticket *ticket;
     hf_error err = {0};

@@ -457,10 +457,13 @@ static void cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
     hf_error err;
 
     (void)hf__zk_errors_read(zk, error, &err);
-    mine->refused = err;
-    if (mine->state != HF__ZK_ASKING || mine->node != HF__ZK_NODE_KNOWN ||
-        hf__zk_release_node(zk, ticket, &err) != 0)
-        hf__zk_tickets_unknown(zk, ticket, &err);
+    if (mine->state == HF__ZK_ASKING && mine->node == HF__ZK_NODE_KNOWN) {
+        mine->refused = err;
+        if (hf__zk_release_node(zk, ticket, &err) == 0)
+            return;
+        mine->refused.code = 0;
+    }
+    hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 /* Where our node stands; line->n: it is not there. */
