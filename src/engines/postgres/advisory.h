@@ -111,6 +111,9 @@ bool hf__advisory_renews_lent(struct hf__postgres_ticket *mine);
 void hf__advisory_on_main(struct hf__postgres_ticket *mine);
 /* Its session is free for others. */
 void hf__advisory_leave_session(struct hf__postgres_ticket *mine);
+/* Its lock or its place in line went with its session. The engine forgets it
+ * first: the core may free a ticket that it has to ask for anew. */
+void hf__advisory_lose(struct hf__postgres_ticket *mine);
 /* A connection was lost with a request of ours on it. */
 void hf__advisory_cut(struct hf__postgres_ticket *mine);
 /* One of the statements about another backend. */

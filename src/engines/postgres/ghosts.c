@@ -93,9 +93,20 @@ static void become_ghostly(struct hf__postgres_ticket *mine)
     hf__advisory_stopped(mine);
 }
 
-void hf__advisory_cut(struct hf__postgres_ticket *mine)
+void hf__advisory_lose(struct hf__postgres_ticket *mine)
 {
     struct hf__postgres *postgres = mine->engine;
+    struct hf__ticket *ticket = mine->ticket;
+
+    hf__advisory_leave_session(mine);
+    mine->state = HF__PG_NOWHERE;
+    mine->queued = false;
+    hf__postgres_forget(mine);
+    hf__up_lost(&postgres->base, ticket, HF__LOST_SESSION);
+}
+
+void hf__advisory_cut(struct hf__postgres_ticket *mine)
+{
     bool was_queued = mine->queued;
     hf_error err;
 
@@ -103,25 +114,19 @@ void hf__advisory_cut(struct hf__postgres_ticket *mine)
         mine->session ? mine->session : hf__advisory_main(mine), &err);
     become_ghostly(mine);
     if (was_queued && !mine->asking && !mine->leaving)
-        hf__up_lost(&postgres->base, mine->ticket, HF__LOST_SESSION);
+        hf__advisory_lose(mine);
     else
-        hf__postgres_unknown(postgres, mine, &err);
+        hf__postgres_unknown(mine->engine, mine, &err);
 }
 
 /* ---- sessions that come and go ------------------------------------------- */
 
 static void lose(struct hf__postgres_ticket *mine)
 {
-    struct hf__postgres *postgres = mine->engine;
-    struct hf__ticket *ticket = mine->ticket;
-
-    if (mine->state != HF__PG_HOLDING) {
+    if (mine->state == HF__PG_HOLDING)
+        hf__advisory_lose(mine);
+    else
         hf__advisory_cut(mine);
-        return;
-    }
-    hf__advisory_leave_session(mine);
-    hf__postgres_forget(mine);
-    hf__up_lost(&postgres->base, ticket, HF__LOST_SESSION);
 }
 
 static void main_down(struct hf__postgres *postgres, const hf_error *err)

@@ -43,9 +43,7 @@ static void look(struct hf__postgres_ticket *mine)
 
     mine->watch_ns = 0;
     if (mine->state == HF__PG_RESTING) {
-        mine->state = HF__PG_NOWHERE;
-        mine->queued = false;
-        hf__up_lost(&mine->engine->base, mine->ticket, HF__LOST_SESSION);
+        hf__advisory_lose(mine);
         return;
     }
     if (mine->leaving) {

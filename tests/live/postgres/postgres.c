@@ -41,11 +41,16 @@ static void remove_directory(void *arg)
 }
 
 /* At once, with all its processes: none writes any more after that. */
-static void quit(void *server)
+void postgres_quit(struct server *server)
 {
     if (server_pid(server) != 0)
         (void)kill(server_pid(server), SIGQUIT);
     server_stop(server);
+}
+
+static void quit(void *server)
+{
+    postgres_quit(server);
 }
 
 /* Making a database takes long on a busy machine: all tests share one. */
@@ -86,7 +91,7 @@ struct server *postgres_start(void)
 
 void postgres_crash(struct server *server)
 {
-    quit(server);
+    postgres_quit(server);
     server_restart(server);
 }
 

@@ -14,7 +14,9 @@
  * everybody but the roles "secret", whose password is asked for, and "guarded",
  * which has to use TLS. */
 struct server *postgres_start(void);
-/* End it as a crash does, and start it again. */
+/* End it as a crash does. */
+void postgres_quit(struct server *server);
+/* … and start it again. */
 void postgres_crash(struct server *server);
 /* Run one statement; what it prints, valid until the next call. */
 const char *postgres_do(struct server *server, const char *format, ...)

@@ -82,6 +82,14 @@ TEST(server, its_restart_changes_nothing_for_rows)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
+static void await_in_line(struct server *server)
+{
+    EVENTUALLY(
+        atoi(postgres_do(server, "SELECT (SELECT count(*) FROM pg_locks WHERE "
+                                 "NOT granted) + (SELECT count(*) FROM "
+                                 "holdfast_place WHERE token IS NULL)")) == 1);
+}
+
 static void survive_restart(const char *query)
 {
     struct server *server = postgres_start();
@@ -91,10 +99,7 @@ static void survive_restart(const char *query)
     hf_request *request = client_start(waiter, "jobs");
     hf_hold *next;
 
-    EVENTUALLY(
-        atoi(postgres_do(server, "SELECT (SELECT count(*) FROM pg_locks WHERE "
-                                 "NOT granted) + (SELECT count(*) FROM "
-                                 "holdfast_place WHERE token IS NULL)")) == 1);
+    await_in_line(server);
     postgres_crash(server);
     (void)hf_release(hold, NULL);
     next = client_finish(request);
@@ -115,6 +120,51 @@ TEST(server, a_waiting_row_survives_its_restart)
 TEST(server, a_waiting_transaction_survives_its_restart)
 {
     survive_restart(TRANSACTION);
+}
+
+/* The ticket of the wait that ends is free for the next one: the engine must
+ * know nothing of it any more. */
+static void give_up_while_down(const char *query)
+{
+    struct server *server = postgres_start();
+    hf_client *holder = postgres_open(server_port(server), query);
+    hf_client *waiter = postgres_open(server_port(server), query);
+    hf_hold *hold = client_acquire(holder, "jobs");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_request *other;
+    hf_hold *next;
+    hf_error err;
+    int rc;
+
+    opts.wait_ms = 1000;
+    ASSERT_OK(
+        hf_acquire_start(waiter, "jobs", &opts, NULL, NULL, &request, &err),
+        &err);
+    await_in_line(server);
+    postgres_quit(server);
+    rc = hf_request_wait(request, EVENT_PATIENCE_MS, &next, &err);
+    ASSERT_TRUE(rc == HF_ETIMEOUT || rc == HF_EUNAVAILABLE ||
+                rc == HF_EUNKNOWN);
+    ASSERT_EQ(hf_request_pending(request), 0);
+    hf_request_free(request);
+    request = client_start(waiter, "jobs");
+    other = client_start(waiter, "others");
+    server_restart(server);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    release(client_finish(request));
+    release(client_finish(other));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(server, a_wait_that_ends_while_it_is_down_is_forgotten)
+{
+    give_up_while_down(QUICK);
+}
+
+TEST(server, a_waiting_transaction_that_ends_while_it_is_down_is_forgotten)
+{
+    give_up_while_down(TRANSACTION);
 }
 
 /* ---- its administrator --------------------------------------------------- */
