@@ -356,8 +356,10 @@ int hf__advisory_acquire(struct hf__postgres *postgres,
     if (mine->state == HF__PG_STUCK) /* first that has to be undone */
         return hf__advisory_unlock(mine, err);
     if (mine->state != HF__PG_NOWHERE && mine->state != HF__PG_GHOSTLY) {
-        if (mine->queued) /* it has kept its place */
+        if (mine->queued) { /* it has kept its place */
+            mine->asking = false;
             hf__up_queued(&postgres->base, ticket);
+        }
         return 0;
     }
     mine->state = HF__PG_NOWHERE;

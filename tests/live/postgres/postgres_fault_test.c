@@ -218,6 +218,43 @@ TEST(administrator, cancels_a_wait_and_it_goes_on)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
+static const char *backends(struct server *server)
+{
+    return postgres_do(server, "SELECT count(*) FROM pg_stat_activity WHERE "
+                               "backend_type = 'client backend'");
+}
+
+/* First the waiter's main session, beside which its place stays. */
+TEST(administrator, ends_a_waiter_session_by_session_and_it_goes_on)
+{
+    struct server *server = postgres_start();
+    hf_client *client = postgres_open(server_port(server), TRANSACTION);
+    hf_client *waiter;
+    hf_hold *hold = client_acquire(client, "jobs");
+    hf_request *request;
+    char before[16];
+
+    (void)postgres_do(server, "CREATE TABLE old AS SELECT pid FROM "
+                              "pg_stat_activity");
+    waiter = postgres_open(server_port(server), TRANSACTION);
+    request = client_start(waiter, "jobs");
+    await_in_line(server);
+    (void)snprintf(before, sizeof(before), "%s", backends(server));
+    (void)postgres_do(server,
+                      "SELECT pg_terminate_backend(pid, 10000) FROM "
+                      "pg_stat_activity WHERE backend_type = 'client backend' "
+                      "AND pid <> pg_backend_pid() AND pid NOT IN (SELECT pid "
+                      "FROM old UNION ALL SELECT pid FROM pg_locks WHERE NOT "
+                      "granted)");
+    EVENTUALLY(strcmp(backends(server), before) == 0);
+    (void)postgres_do(server, "SELECT pg_terminate_backend(pid, 10000) FROM "
+                              "pg_locks WHERE NOT granted");
+    await_in_line(server);
+    release(hold);
+    release(client_finish(request));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
 TEST(administrator, gives_a_wrong_password)
 {
     struct server *server = postgres_start();
