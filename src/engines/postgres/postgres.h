@@ -52,7 +52,8 @@ enum hf__pg_statement {
     HF__PG_DOWNGRADE,
     HF__PG_CANCEL,     /* end what a backend of ours does */
     HF__PG_END,        /* end a backend that we lost */
-    HF__PG_END_WAIT,   /* … and wait until it has gone */
+    HF__PG_IS_THERE,   /* … a row if it is */
+    HF__PG_END_WAIT,   /* … end it, and wait until it has gone */
     HF__PG_IS_GONE,    /* … is it? */
     HF__PG_IS_WAITING, /* does a backend stand in line? */
     HF__PG_MARK,       /* which name a key stands for */

@@ -140,36 +140,56 @@ void hf__postgres_row_lose(struct hf__postgres_ticket *mine, int reason)
 
 /* ---- the session ---------------------------------------------------------- */
 
+/* The backend that we lost: is it there, was it ended? One that we may not end
+ * goes by itself. */
+static bool has_gone(const struct hf__pg_answer *answer)
+{
+    if (answer->n > 0 && answer->results[0].rows == 0)
+        return true;
+    return !answer->error && hf__pg_text(answer->last, 0, 0)[0] == 't';
+}
+
 static void on_ended(struct hf__session *session,
                      const struct hf__session_call *call,
                      const struct hf__pg_answer *answer)
 {
+    struct hf__postgres *postgres = session->engine;
+
     (void)call;
-    if (answer)
-        hf__postgres_connected(session->engine);
+    if (!answer)
+        return;
+    if (!has_gone(answer)) { /* the core connects again after a pause */
+        hf__session_refuse(session, HF_EUNAVAILABLE,
+                           "the server still ends the session that was lost");
+        return;
+    }
+    postgres->ghosts[0].pid = 0;
+    hf__postgres_connected(postgres);
 }
 
 void hf__postgres_row_up(struct hf__session *session)
 {
     struct hf__postgres *postgres = session->engine;
-    struct hf__ghost *ghost = &postgres->ghosts[0];
+    const struct hf__ghost *ghost = &postgres->ghosts[0];
     struct hf__session_call call = {.done = on_ended};
     char pid[HF__PG_DIGITS];
     const char *values[] = {hf__postgres_number(ghost->pid, pid),
                             ghost->started};
 
-    if (ghost->pid != 0 &&
-        hf__session_add(session, HF__PG_END_WAIT, values, 2, NULL) == 0 &&
-        hf__session_send(session, &call, NULL) == 0)
-        ghost->pid = 0;
-    else
+    if (ghost->pid == 0)
         hf__postgres_connected(postgres);
+    else if (hf__session_add(session, HF__PG_IS_THERE, values, 2, NULL) == 0 &&
+             hf__session_add(session, HF__PG_END_WAIT, values, 2, NULL) == 0)
+        (void)hf__session_send(session, &call, NULL);
 }
 
+/* While a ghost is there nothing was asked on the new session. */
 void hf__postgres_row_down(struct hf__session *session, const hf_error *err)
 {
     struct hf__postgres *postgres = session->engine;
 
-    hf__session_ghost(session, &postgres->ghosts[0]);
+    if (postgres->ghosts[0].pid == 0)
+        hf__session_ghost(session, &postgres->ghosts[0]);
+    session->pid = 0;
     hf__postgres_down(postgres, err);
 }

@@ -122,6 +122,10 @@ static const struct {
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE pid = $1::int AND backend_start::text = $2",
                     NULL},
+    [HF__PG_IS_THERE] = {"hf_is_there",
+                         "SELECT 1 FROM pg_stat_activity WHERE pid = $1::int "
+                         "AND backend_start::text = $2",
+                         NULL},
     [HF__PG_END_WAIT] = {"hf_end_wait",
                          "SELECT pg_terminate_backend(pid, 2000) "
                          "FROM pg_stat_activity WHERE pid = $1::int "
@@ -343,6 +347,7 @@ static const char *const shapes[HF__PG_STATEMENTS] = {
     [HF__PG_DOWNGRADE] = "1b",
     [HF__PG_CANCEL] = "?b",
     [HF__PG_END] = "?b",
+    [HF__PG_IS_THERE] = "?n",
     [HF__PG_END_WAIT] = "?b",
     [HF__PG_IS_GONE] = "?b",
     [HF__PG_IS_WAITING] = "*n",

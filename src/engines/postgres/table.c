@@ -558,6 +558,8 @@ static int64_t tick(struct hf__postgres *postgres, int64_t now_ns)
 {
     int64_t next_ns = HF_NEVER;
 
+    if (!postgres->up)
+        return next_ns; /* the core asks for all of them anew */
     for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
         HF_LIST_EACH(&postgres->known[i], link) {
             struct hf__postgres_ticket *mine =

@@ -579,6 +579,81 @@ static void be_cut_off(const char *query)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
+static pid_t stopped;
+
+static void resume(void *arg)
+{
+    (void)arg;
+    (void)kill(stopped, SIGCONT);
+}
+
+/* A backend that does not end when it is told to may still have a request. */
+static void outlive_its_connection(const char *query)
+{
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = postgres_open(proxy_port(proxy), query);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    release(client_acquire(client, "jobs"));
+    stopped = atoi(postgres_do(server, "SELECT pid FROM pg_stat_activity WHERE "
+                                       "backend_type = 'client backend' AND "
+                                       "pid <> pg_backend_pid()"));
+    ASSERT_GT(stopped, 0);
+    test_defer(resume, NULL);
+    ASSERT_EQ(kill(stopped, SIGSTOP), 0);
+    proxy_reset(proxy);
+    opts.wait_ms = 3000;
+    ASSERT_NE(hf_acquire(client, "jobs", &opts, &hold, &err), 0);
+    resume(NULL);
+    release(client_acquire(client, "jobs"));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+static void allow_ending(void *server)
+{
+    (void)postgres_do(server, "GRANT EXECUTE ON FUNCTION pg_terminate_backend "
+                              "TO PUBLIC");
+}
+
+TEST(network, a_lost_backend_that_may_not_be_ended_goes_by_itself)
+{
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client;
+    char url[256];
+
+    (void)postgres_do(server,
+                      "DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN; "
+                      "GRANT ALL ON SCHEMA public TO poor; REVOKE EXECUTE ON "
+                      "FUNCTION pg_terminate_backend FROM PUBLIC");
+    test_defer(allow_ending, server);
+    ASSERT_STREQ(postgres_do(server, "SELECT has_function_privilege('poor', "
+                                     "'pg_terminate_backend(int, bigint)', "
+                                     "'EXECUTE')"),
+                 "f\n");
+    (void)snprintf(url, sizeof(url),
+                   "postgresql://poor@127.0.0.1:%d/postgres?" TABLE,
+                   proxy_port(proxy));
+    client = client_open(url);
+    release(client_acquire(client, "jobs"));
+    proxy_reset(proxy);
+    release(client_acquire(client, "jobs"));
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+TEST(network, a_row_is_not_asked_for_before_the_lost_backend_has_gone)
+{
+    outlive_its_connection(TABLE);
+}
+
+TEST(network, a_break_while_the_lost_backend_is_ended_forgets_nothing)
+{
+    outlive_its_connection(TABLE "&io_timeout=200ms");
+}
+
 TEST(network, who_is_cut_off_loses_the_session_lock_in_time)
 {
     be_cut_off(QUICK "&ttl=2s&io_timeout=5s");
