@@ -70,10 +70,10 @@ TEST(caller, who_calls_all_day_is_not_listened_to)
     before_ns = hf__now();
     for (int i = 0; i < 400; i++)
         ASSERT_EQ(client_try(client, "jobs", &err), 0);
-    /* Twenty times a second, and now and then for the monitor; beside every
-     * answer it was more than a thousand times. */
+    /* Twenty times a second, and now and then for the monitor, more often on a
+     * busy machine; beside every answer it was more than a thousand times. */
     ASSERT_LT(background_sleeps() - sleeps,
-              400 + 2 * (hf__now() - before_ns) / (50 * HF_MS));
+              700 + 2 * (hf__now() - before_ns) / (50 * HF_MS));
     ASSERT_OK(hf_release(kept, &err), &err);
 }
 
