@@ -155,8 +155,8 @@ TEST(redisson, a_waiter_listens_again_on_a_new_connection)
     const char *ask = "PUBSUB NUMSUB redisson_lock__channel:{jobs}";
 
     EVENTUALLY(strstr(redis_do(server, "%s", ask), ":1") != NULL);
-    (void)redis_do(server, "CLIENT KILL TYPE pubsub");
-    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":0") != NULL);
+    /* The server drops the subscription before it answers. */
+    ASSERT_HAS(redis_do(server, "CLIENT KILL TYPE pubsub"), ":1");
     EVENTUALLY(strstr(redis_do(server, "%s", ask), ":1") != NULL);
     give(hold);
     give(get_lock(request));
