@@ -148,7 +148,7 @@ HF_API const char *hf_library_version(void);
 typedef struct hf_client hf_client;     /* one connection to one engine */
 typedef struct hf_config hf_config;     /* text keys and values */
 typedef struct hf_hold hf_hold;         /* proof of a granted lock */
-typedef struct hf_request hf_request;   /* an asynchronous acquire */
+typedef struct hf_request hf_request;   /* an asynchronous call */
 typedef struct hf_election hf_election; /* a standing candidacy */
 
 /** Modes: one holder; many readers; up to N holders. */
@@ -163,57 +163,89 @@ enum {
     /** The same owner asking twice gets HF_EDEADLK instead of a re-entry. */
     HF_NON_REENTRANT = 1,
     /** The lease is not renewed; the lock is lost when it ends. */
-    HF_NO_RENEW = 2
+    HF_NO_RENEW = 2,
+    /** This acquire has an owner of its own: it is no re-entry of any hold. */
+    HF_NEW_OWNER = 4
 };
 
-/** Capabilities: what the engine behind a client can promise. */
-#define HF_CAP_FENCED (UINT64_C(1) << 0)        /* tokens are honest */
-#define HF_CAP_FIFO (UINT64_C(1) << 1)          /* first come, first served */
-#define HF_CAP_SHARED (UINT64_C(1) << 2)        /* HF_SHARED works */
-#define HF_CAP_SLOTS (UINT64_C(1) << 3)         /* HF_SLOT works */
-#define HF_CAP_PUSH (UINT64_C(1) << 4)          /* a release wakes the next */
-#define HF_CAP_LEASED (UINT64_C(1) << 5)        /* a silent holder loses it */
-#define HF_CAP_SESSION_BOUND (UINT64_C(1) << 6) /* one lease for all locks */
-#define HF_CAP_SURVIVES_RESTART (UINT64_C(1) << 7)
-#define HF_CAP_SURVIVES_FAILOVER (UINT64_C(1) << 8)
-#define HF_CAP_DISTRIBUTED (UINT64_C(1) << 9)  /* between machines */
-#define HF_CAP_DOWNGRADE (UINT64_C(1) << 10)   /* hf_downgrade() works */
-#define HF_CAP_VERSIONS (UINT64_C(1) << 11)    /* hf_version_*() work */
-#define HF_CAP_LIST (UINT64_C(1) << 12)        /* hf_list() sees everybody */
-#define HF_CAP_BREAK (UINT64_C(1) << 13)       /* hf_break() works */
-#define HF_CAP_CHECK_TOKEN (UINT64_C(1) << 14) /* hf_check_token() is exact */
-/** A dead holder is noticed at once, not when its lease ends. */
-#define HF_CAP_DEATH_NOTICE (UINT64_C(1) << 15)
-#define HF_CAP_LOCK_DELAY (UINT64_C(1) << 16) /* lock_delay= is kept */
-/* A broken connection alone frees nothing: LOST comes before the next grant. */
-#define HF_CAP_TOLD_BEFORE_REGRANT (UINT64_C(1) << 17)
+/** Capabilities: what the engine behind a client can promise. The bits by
+ *  number, for programs that read this header; HF_CAP_* are the bits. */
+enum {
+    HF_CAP_BIT_FENCED = 0,        /* tokens are honest */
+    HF_CAP_BIT_FIFO = 1,          /* first come, first served */
+    HF_CAP_BIT_SHARED = 2,        /* HF_SHARED works */
+    HF_CAP_BIT_SLOTS = 3,         /* HF_SLOT works */
+    HF_CAP_BIT_PUSH = 4,          /* a release wakes the next */
+    HF_CAP_BIT_LEASED = 5,        /* a silent holder loses it */
+    HF_CAP_BIT_SESSION_BOUND = 6, /* one lease for all locks */
+    HF_CAP_BIT_SURVIVES_RESTART = 7,
+    HF_CAP_BIT_SURVIVES_FAILOVER = 8,
+    HF_CAP_BIT_DISTRIBUTED = 9,  /* between machines */
+    HF_CAP_BIT_DOWNGRADE = 10,   /* hf_downgrade() works */
+    HF_CAP_BIT_VERSIONS = 11,    /* hf_version_*() work */
+    HF_CAP_BIT_LIST = 12,        /* hf_list() sees everybody */
+    HF_CAP_BIT_BREAK = 13,       /* hf_break() works */
+    HF_CAP_BIT_CHECK_TOKEN = 14, /* hf_check_token() is exact */
+    /** A dead holder is noticed at once, not when its lease ends. */
+    HF_CAP_BIT_DEATH_NOTICE = 15,
+    HF_CAP_BIT_LOCK_DELAY = 16, /* lock_delay= is kept */
+    /** A broken connection alone frees nothing: LOST comes before the next grant. */
+    HF_CAP_BIT_TOLD_BEFORE_REGRANT = 17
+};
+#define HF_CAP_FENCED (UINT64_C(1) << HF_CAP_BIT_FENCED)
+#define HF_CAP_FIFO (UINT64_C(1) << HF_CAP_BIT_FIFO)
+#define HF_CAP_SHARED (UINT64_C(1) << HF_CAP_BIT_SHARED)
+#define HF_CAP_SLOTS (UINT64_C(1) << HF_CAP_BIT_SLOTS)
+#define HF_CAP_PUSH (UINT64_C(1) << HF_CAP_BIT_PUSH)
+#define HF_CAP_LEASED (UINT64_C(1) << HF_CAP_BIT_LEASED)
+#define HF_CAP_SESSION_BOUND (UINT64_C(1) << HF_CAP_BIT_SESSION_BOUND)
+#define HF_CAP_SURVIVES_RESTART (UINT64_C(1) << HF_CAP_BIT_SURVIVES_RESTART)
+#define HF_CAP_SURVIVES_FAILOVER (UINT64_C(1) << HF_CAP_BIT_SURVIVES_FAILOVER)
+#define HF_CAP_DISTRIBUTED (UINT64_C(1) << HF_CAP_BIT_DISTRIBUTED)
+#define HF_CAP_DOWNGRADE (UINT64_C(1) << HF_CAP_BIT_DOWNGRADE)
+#define HF_CAP_VERSIONS (UINT64_C(1) << HF_CAP_BIT_VERSIONS)
+#define HF_CAP_LIST (UINT64_C(1) << HF_CAP_BIT_LIST)
+#define HF_CAP_BREAK (UINT64_C(1) << HF_CAP_BIT_BREAK)
+#define HF_CAP_CHECK_TOKEN (UINT64_C(1) << HF_CAP_BIT_CHECK_TOKEN)
+#define HF_CAP_DEATH_NOTICE (UINT64_C(1) << HF_CAP_BIT_DEATH_NOTICE)
+#define HF_CAP_LOCK_DELAY (UINT64_C(1) << HF_CAP_BIT_LOCK_DELAY)
+#define HF_CAP_TOLD_BEFORE_REGRANT                                             \
+    (UINT64_C(1) << HF_CAP_BIT_TOLD_BEFORE_REGRANT)
 
 /** Options of hf_acquire(). */
 typedef struct hf_opts {
     uint32_t size;       /* sizeof(hf_opts); lets us append fields */
-    uint32_t flags;      /* HF_NON_REENTRANT, HF_NO_RENEW */
+    uint32_t flags;      /* HF_NON_REENTRANT, HF_NO_RENEW, HF_NEW_OWNER */
     int32_t mode;        /* HF_EXCLUSIVE, HF_SHARED, HF_SLOT */
     int32_t slots;       /* HF_SLOT: how many holders the name admits */
     int64_t wait_ms;     /* 0: try once; HF_FOREVER, HF_CONFIGURED */
     int64_t ttl_ms;      /* 0: the client's, 30 000 unless configured */
-    int64_t max_hold_ms; /* 0: the client's; then the keeper stops renewing */
-    const char *owner;   /* NULL: the calling thread; re-entry is per owner */
+    int64_t max_hold_ms; /* 0: the client's; then the keeper stops renewing.
+                            HF_FOREVER: no cap, whatever is configured */
+    const char *owner;   /* NULL: the calling thread; re-entry is per owner.
+                            Beside an id: a label for records alone */
     const char *note;    /* shown beside it in listings; may be NULL */
     void (*on_event)(hf_hold *hold, int state, void *ctx); /* may be NULL */
     void *ctx; /* passed to @on_event */
+    /* What follows is 0 for programs built with the first header. */
+    uint64_t owner_id; /* of hf_owner_new() or hf_hold_owner(); 0: none */
+    int32_t priority;  /* must be 0: no engine has priorities yet */
+    uint32_t reserved; /* must be 0 */
 } hf_opts;
 
 /** The defaults, the same as NULL for options: exclusive, wait as the
  *  configuration says (for ever, if it says nothing). Valid in C99 and C++98. */
 #define HF_OPTS_INIT                                                           \
     {                                                                          \
-        (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_CONFIGURED, 0, 0, 0, 0, 0, 0    \
+        (uint32_t)sizeof(hf_opts), 0, 0, 0, HF_CONFIGURED, 0, 0, 0, 0, 0, 0,   \
+            0, 0, 0                                                            \
     }
 
 /** The same for bindings; @size is their sizeof(hf_opts). */
 HF_API void hf_opts_init(hf_opts *opts, size_t size);
 
-/** The outcome of hf_acquire_start(). @hold is the callback's to release.
+/** The outcome of a request. @hold: of hf_acquire_start(), the callback's to
+ *  release; of hf_verify_start(), the hold in question, borrowed; else NULL.
  *  @err is valid during the call, and NULL when @rc is 0. */
 typedef void hf_done_cb(int rc, hf_hold *hold, const hf_error *err, void *ctx);
 /** A hold changed its state: HF_JEOPARDY, HF_HELD again, HF_LOST (last). Where
@@ -302,6 +334,18 @@ HF_API size_t hf_redact(const char *text, const char *mask, char *to,
 HF_API int hf_open(const char *url, const hf_config *config,
                    hf_client **ret_client, hf_error *err);
 /**
+ * The same without waiting: the client is there at once and may be used as with
+ * connect=lazy; the request's outcome is that of the first connection, or of
+ * connect_timeout. What is wrong with the URL, a key or a library is returned,
+ * and then there is no client. After a failed outcome the client still has to
+ * be closed; HF_EUNAVAILABLE does not keep it from connecting later.
+ *
+ * Cancelled, the outcome is HF_ECANCELED, and the client goes on connecting.
+ */
+HF_API int hf_open_start(const char *url, const hf_config *config,
+                         hf_done_cb *done, void *ctx, hf_client **ret_client,
+                         hf_request **ret_request, hf_error *err);
+/**
  * Refuse new calls (HF_ECLOSED), cancel waiters, release what is held, and
  * wait until the engine has confirmed it all, at most @wait_ms.
  *
@@ -311,7 +355,10 @@ HF_API int hf_shutdown(hf_client *client, int64_t wait_ms, hf_error *err);
 /**
  * hf_shutdown() within io_timeout, then free the client. NULL is ignored.
  * Holds and requests outlive it as empty handles: they still have to be
- * released or freed. Not from a callback.
+ * released or freed. Requests end with HF_ECLOSED, but a release as it ended or
+ * with HF_EUNKNOWN; their callbacks have run when this returns. (After
+ * hf_event_fd() they run in hf_dispatch() alone: call hf_shutdown(), then
+ * hf_dispatch(), then this.) Not from a callback.
  */
 HF_API void hf_close(hf_client *client);
 /** What the engine behind @client promises: HF_CAP_* bits. */
@@ -337,7 +384,7 @@ HF_API const char *hf_client_id(const hf_client *client);
  * *ret_hold. Every other value means "you do not hold it":
  *
  *   HF_EBUSY        tried once, and another owner holds it; @err says who
- *   HF_ETIMEOUT     another owner kept it until the wait ran out
+ *   HF_ETIMEOUT     another owner kept it until the wait ran out; @err says who
  *   HF_EUNAVAILABLE the engine never answered
  *   HF_EUNKNOWN     sent, but the answer was lost; it is being taken back
  *   HF_EDEADLK      this owner holds it in a way that it would wait for itself
@@ -347,7 +394,9 @@ HF_API const char *hf_client_id(const hf_client *client);
  *   HF_ECLOSED      the client was shut down, also while waiting
  *
  * The wait counts from entry and covers connecting, the queue inside this
- * process and the engine. A try (0) is one attempt, whose answer is awaited up
+ * process and the engine. A wait in vain ends with the last reason that is
+ * known; where the engine has to be asked who holds the lock, it may end up to
+ * 200 ms later. A try (0) is one attempt, whose answer is awaited up
  * to io_timeout. An owner that holds @name already gets another hold with the
  * same token at once; the lock is freed by the last release. @opts may be NULL.
  *
@@ -355,6 +404,24 @@ HF_API const char *hf_client_id(const hf_client *client);
  */
 HF_API int hf_acquire(hf_client *client, const char *name, const hf_opts *opts,
                       hf_hold **ret_hold, hf_error *err);
+/** hf_acquire() that does not wait: wait_ms 0, all else as without options. */
+HF_API int hf_try(hf_client *client, const char *name, hf_hold **ret_hold,
+                  hf_error *err);
+/**
+ * Acquire again what was lost: the same name, options and owner, in the mode
+ * that it had, waiting at most @wait_ms (as in hf_opts). 0: @hold is HF_HELD
+ * again, with a new, larger token. Otherwise it stays HF_LOST, with an error of
+ * hf_acquire(), and may be tried again.
+ *
+ *   HF_EINVAL        it is not lost
+ *   HF_EUNSUPPORTED  a multi-lock: release it, and acquire all of it anew
+ *
+ * Between the loss and this anybody may have had the lock: look at what it
+ * protects as after a first acquire. No HF_HELD is told for it. Any thread, also
+ * in the hold's own callback; give a bounded @wait_ms there, because an
+ * hf_release() of @hold waits for its callback. Blocks.
+ */
+HF_API int hf_reacquire(hf_hold *hold, int64_t wait_ms, hf_error *err);
 /**
  * Acquire several names as one hold: all or nothing, in one order for
  * everybody (so that two multi-locks never deadlock), within one wait.
@@ -372,6 +439,9 @@ HF_API int hf_acquire_many(hf_client *client, const char *const *names,
  *   0            it was ours until now
  *   HF_ELOST     it was lost before; no other lock was touched
  *   HF_EUNKNOWN  no answer; we go on until the engine has confirmed
+ *
+ * No on_event of @hold begins or runs any more once this has returned; called
+ * in that callback itself, none comes after it.
  *
  * Any thread. Blocks for the engine's answer unless release=post.
  */
@@ -409,6 +479,30 @@ HF_API hf_hold *hf_hold_ref(hf_hold *hold);
 /** Drop a reference without releasing; NULL is ignored. The last one of a
  *  hold that was never released releases it. */
 HF_API void hf_hold_unref(hf_hold *hold);
+/**
+ * An owner that is not a thread, for hf_opts.owner_id: never 0, never given
+ * twice in this process.
+ *
+ * An owner is one task of the program, however many threads run it and however
+ * many tasks one thread runs. Who owns what is acquired, in this order:
+ * HF_NEW_OWNER, a new owner; owner_id, that one; owner, the one of that text;
+ * else the calling thread, or, in hf_acquire_start(), a new owner. Owners mean
+ * nothing outside the process, and nothing to another client.
+ */
+HF_API uint64_t hf_owner_new(void);
+/** The owner of @hold, to compare with == or to give to hf_opts.owner_id; 0 for
+ *  a textual owner, and once it is released. Of a multi-lock the first one's. */
+HF_API uint64_t hf_hold_owner(const hf_hold *hold);
+/**
+ * Make @owner_id the owner of @hold: it may re-enter, the old one may not. The
+ * token does not change, nothing is sent, and listings show the old owner's
+ * text until the lock is passed on.
+ *
+ *   HF_ECONFLICT  the old owner has re-entered: it has another hold on it
+ *   HF_ELOST      the lock is lost or released
+ *   HF_EINVAL     @owner_id is 0
+ */
+HF_API int hf_hold_give(hf_hold *hold, uint64_t owner_id, hf_error *err);
 /** 0 if @name may name a lock: for bindings with counted strings. */
 HF_API int hf_name_check(const char *name, size_t len, hf_error *err);
 
@@ -420,28 +514,48 @@ HF_API int hf_name_check(const char *name, size_t len, hf_error *err);
 /**
  * Begin to acquire and return at once.
  *
+ * So do hf_release_start(), hf_verify_start(), hf_open_start() and
+ * hf_list_start(); all give the same kind of request.
+ *
  * @done, if not NULL, is called exactly once, later, from a thread of ours or
  * from hf_dispatch(); the hold is its to keep. Without @done the outcome
- * belongs to hf_request_wait(). A NULL owner means a new owner. Returns 0 or
+ * belongs to hf_request_wait(). No owner means a new owner. Returns 0 or
  * what is wrong with the arguments; then @done is not called.
  */
 HF_API int hf_acquire_start(hf_client *client, const char *name,
                             const hf_opts *opts, hf_done_cb *done, void *ctx,
                             hf_request **ret_request, hf_error *err);
 /**
- * Wait for a request without callback. The first call that gets the outcome
- * owns the hold. HF_ETIMEOUT with hf_request_pending() still 1 means that
+ * hf_release() that does not wait. Consumes one reference in every case, also
+ * when it returns an error. The outcome is what hf_release() returns. No
+ * on_event of @hold begins once this has returned, and none runs any more when
+ * @done is called.
+ *
+ * A release cannot be cancelled: hf_cancel() makes the outcome HF_EUNKNOWN, and
+ * we go on until the engine has confirmed.
+ */
+HF_API int hf_release_start(hf_hold *hold, hf_done_cb *done, void *ctx,
+                            hf_request **ret_request, hf_error *err);
+/** hf_verify() that does not wait. The request has its own reference to @hold;
+ *  @done gets it borrowed. What is asked about one hold takes effect in the
+ *  order of the calls. Cancelled: HF_ECANCELED. */
+HF_API int hf_verify_start(hf_hold *hold, hf_done_cb *done, void *ctx,
+                           hf_request **ret_request, hf_error *err);
+/**
+ * Wait for a request without callback. The first call that gets the outcome of
+ * an hf_acquire_start() owns the hold; for other requests @ret_hold may be NULL
+ * and is not written. The rows of a list come in here, on this thread. HF_ETIMEOUT with hf_request_pending() still 1 means that
  * @wait_ms ran out here and the request goes on.
  */
 HF_API int hf_request_wait(hf_request *request, int64_t wait_ms,
                            hf_hold **ret_hold, hf_error *err);
 /** 1 while the outcome is open. */
 HF_API int hf_request_pending(const hf_request *request);
-/** Ask that the request ends: exactly one outcome is delivered, HF_ECANCELED
- *  or the hold. Any thread, also from a signal handler. */
+/** Ask that the request ends: exactly one outcome is delivered, HF_ECANCELED or
+ *  what it would have been. Any thread, also from a signal handler. */
 HF_API void hf_cancel(hf_request *request);
 /** Every request has to be freed. An unfinished one is cancelled, without
- *  callback; an outcome that no call took is released. NULL is ignored. */
+ *  callback; a hold that no call took is released. NULL is ignored. */
 HF_API void hf_request_free(hf_request *request);
 
 /**
@@ -466,7 +580,8 @@ HF_API int hf_dispatch(hf_client *client);
  *
  * @on_change is called with HF_HELD when elected (the hold is borrowed; its
  * token is the term), with HF_JEOPARDY and HF_LOST as for any hold; after
- * HF_LOST the candidacy goes on by itself. @opts->wait_ms is ignored.
+ * HF_LOST the candidacy goes on by itself, unless @on_change has acquired the
+ * hold again (hf_reacquire()). @opts->wait_ms is ignored.
  */
 HF_API int hf_elect_start(hf_client *client, const char *name,
                           const hf_opts *opts, hf_event_cb *on_change,
@@ -529,6 +644,8 @@ HF_API int hf_version_commit(hf_client *client, const char *name,
 
 /** Roles of hf_lock_info. */
 enum { HF_HOLDER = 0, HF_WAITER = 1 };
+/** Does the process that a row names still live? */
+enum { HF_ALIVE_NO = 0, HF_ALIVE_YES = 1, HF_ALIVE_UNKNOWN = 2 };
 
 /** One holder of, or one waiter for, one lock. */
 typedef struct hf_lock_info {
@@ -545,7 +662,8 @@ typedef struct hf_lock_info {
     int64_t since_ms;  /* held or waited for so long; -1: unknown */
     int64_t lease_ms;  /* holders: until the engine would free it; -1: never */
     uint32_t place;    /* waiters: 1 is the next */
-    uint32_t alive;    /* 1 alive, 0 dead, 2 unknown */
+    uint32_t alive;    /* HF_ALIVE_* */
+    int64_t ttl_ms;    /* what a renewal makes of lease_ms; 0: unknown */
 } hf_lock_info;
 typedef int hf_list_cb(const hf_lock_info *info, void *ctx);
 
@@ -559,6 +677,17 @@ HF_API int hf_list(hf_client *client, const char *prefix, hf_list_cb *each,
 /** The same for one name exactly. */
 HF_API int hf_show(hf_client *client, const char *name, hf_list_cb *each,
                    void *ctx, hf_error *err);
+/** Flags of hf_list_start(). */
+enum { HF_EXACT = 1 /* the name is given, not a prefix */ };
+/**
+ * hf_list() that does not wait, or, with HF_EXACT, hf_show(). @each gets the
+ * rows where @done is called, all of them before it; @ctx is for both. Without
+ * @done they come in hf_request_wait(). A list that @each stops ends with what
+ * it returned. Cancelled: HF_ECANCELED, and no rows.
+ */
+HF_API int hf_list_start(hf_client *client, const char *prefix, uint32_t flags,
+                         hf_list_cb *each, hf_done_cb *done, void *ctx,
+                         hf_request **ret_request, hf_error *err);
 /**
  * Is @token the current grant of @name? 0 yes.
  *
@@ -629,6 +758,10 @@ typedef void hf_log_cb(int level, const char *text, void *ctx);
 /** Set the log hook for lines up to @level; NULL for silence (the default).
  *  Before the first hf_open(). */
 HF_API void hf_set_log(hf_log_cb *log, int level, void *ctx);
+/** The same for the clients that are opened with @config, in place of the
+ *  process's hook; NULL: that one. @ctx has to live until they are closed. */
+HF_API void hf_config_set_log(hf_config *config, hf_log_cb *log, int level,
+                              void *ctx);
 
 typedef struct hf_allocator {
     void *(*allocate)(size_t size, void *ctx);

@@ -15,6 +15,7 @@
  */
 #include <pthread.h>
 
+#include "api/request.h"
 #include "base/error.h"
 #include "base/world.h"
 #include "config/name.h"
@@ -36,13 +37,21 @@ struct hf_election {
 
 static int campaign(hf_election *election, hf_error *err);
 
+/* Has on_change() acquired it again? */
+static bool leads_again(const hf_hold *hold)
+{
+    int state = hf_check(hold);
+
+    return state == HF_HELD || state == HF_JEOPARDY;
+}
+
 static void on_event(hf_hold *hold, int state, void *ctx)
 {
     hf_election *election = ctx;
     hf_hold *lost = NULL;
 
     election->on_change(hold, state, election->ctx);
-    if (state != HF_LOST)
+    if (state != HF_LOST || leads_again(hold))
         return;
     (void)pthread_mutex_lock(&election->guard);
     if (!election->stopping)
@@ -124,19 +133,18 @@ int hf_elect_start(hf_client *client, const char *name, const hf_opts *opts,
     hf_election *election;
     int rc;
 
-    if (!client || !name || !on_change || !ret_election ||
-        (opts && opts->size < sizeof(*opts)))
+    if (!client || !name || !on_change || !ret_election)
         return hf__fail(err, HF_EINVAL,
-                        "client, name, on_change or ret_election is NULL, or "
-                        "hf_opts was not begun with HF_OPTS_INIT");
+                        "client, name, on_change or ret_election is NULL");
     election = hf__calloc(1, sizeof(*election));
     if (!election)
         return hf__fail(err, HF_ENOMEM, "out of memory");
+    rc = hf__request_opts(opts, &election->opts, err);
+    if (rc != 0) {
+        hf__free(election);
+        return rc;
+    }
     (void)pthread_mutex_init(&election->guard, NULL);
-    hf_opts_init(&election->opts, sizeof(election->opts));
-    if (opts)
-        election->opts = *opts;
-    election->opts.size = (uint32_t)sizeof(election->opts);
     election->opts.wait_ms = HF_FOREVER;
     election->opts.on_event = on_event;
     election->opts.ctx = election;

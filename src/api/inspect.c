@@ -6,12 +6,15 @@
  * The rows of an answer go to the caller's callback after the monitor is left,
  * so the callback may call anything.
  */
+#include "api/inspect.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/client.h"
 #include "core/query.h"
+#include "core/request.h"
 
 /* ---- who holds what ------------------------------------------------------ */
 
@@ -26,17 +29,11 @@ static int by_name_then_number(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-static int list(hf_client *client, struct hf__query **query, hf_list_cb *each,
-                void *ctx, hf_error *err)
+int hf__inspect_rows(struct hf__query *query, hf_list_cb *each, void *ctx)
 {
-    struct hf__rows *rows;
-    int rc;
+    struct hf__rows *rows = query->rows;
+    int rc = 0;
 
-    rc = hf__query_ask(client, offsetof(struct hf__engine_ops, list), query,
-                       err);
-    if (rc != 0)
-        return rc;
-    rows = (*query)->rows;
     if (rows->n > 1)
         qsort(rows->at, rows->n, sizeof(struct hf__row *), by_name_then_number);
     for (size_t i = 0; i < rows->n && rc == 0; i++)
@@ -44,41 +41,175 @@ static int list(hf_client *client, struct hf__query **query, hf_list_cb *each,
     return rc;
 }
 
-int hf_list(hf_client *client, const char *prefix, hf_list_cb *each, void *ctx,
-            hf_error *err)
+static int list(hf_client *client, struct hf__query **query, hf_list_cb *each,
+                void *ctx, hf_error *err)
+{
+    int rc = hf__query_ask(client, offsetof(struct hf__engine_ops, list), query,
+                           err);
+
+    return rc != 0 ? rc : hf__inspect_rows(*query, each, ctx);
+}
+
+/* A question for the locks that begin with @text, or for that one. */
+static int new_list(const char *text, bool exact, struct hf__query **ret_query,
+                    hf_error *err)
+{
+    struct hf__query *query = hf__query_new(err);
+    int rc = 0;
+
+    if (!query)
+        return HF_ENOMEM;
+    if (exact)
+        rc = hf__query_name(query, text, err);
+    if (rc == 0)
+        rc = hf__query_set(&query->prefix, exact || !text ? "" : text, err);
+    if (rc != 0) {
+        hf__query_free(query);
+        return rc;
+    }
+    *ret_query = query;
+    return 0;
+}
+
+static int look(hf_client *client, const char *text, bool exact,
+                hf_list_cb *each, void *ctx, hf_error *err)
 {
     struct hf__query *query;
     int rc;
 
-    if (!client || !each)
-        return hf__fail(err, HF_EINVAL, "client or each is NULL");
-    query = hf__query_new(err);
-    if (!query)
-        return HF_ENOMEM;
-    rc = hf__query_set(&query->prefix, prefix ? prefix : "", err);
-    if (rc == 0)
-        rc = list(client, &query, each, ctx, err);
+    rc = new_list(text, exact, &query, err);
+    if (rc != 0)
+        return rc;
+    rc = list(client, &query, each, ctx, err);
     hf__query_free(query);
     return rc;
+}
+
+int hf_list(hf_client *client, const char *prefix, hf_list_cb *each, void *ctx,
+            hf_error *err)
+{
+    if (!client || !each)
+        return hf__fail(err, HF_EINVAL, "client or each is NULL");
+    return look(client, prefix, /* exact= */ false, each, ctx, err);
 }
 
 int hf_show(hf_client *client, const char *name, hf_list_cb *each, void *ctx,
             hf_error *err)
 {
-    struct hf__query *query;
-    int rc;
-
     if (!client || !name || !each)
         return hf__fail(err, HF_EINVAL, "client, name or each is NULL");
-    query = hf__query_new(err);
-    if (!query)
-        return HF_ENOMEM;
-    rc = hf__query_name(query, name, err);
-    if (rc == 0)
-        rc = hf__query_set(&query->prefix, "", err);
-    if (rc == 0)
-        rc = list(client, &query, each, ctx, err);
+    return look(client, name, /* exact= */ true, each, ctx, err);
+}
+
+/* ---- the same, asynchronously --------------------------------------------- */
+
+static void forget_list(struct hf_request *request, int rc)
+{
+    int late =
+        hf__query_give_up(request->client, &request->query, &request->error);
+
+    if (rc == HF_ETIMEOUT)
+        rc = late;
+    else
+        (void)hf__fail(&request->error, rc, "list: %s", hf_strerror(rc));
+    hf__request_unwatch(request);
+    hf__request_finish(request, rc);
+}
+
+static void conclude_list(struct hf_request *request, int rc)
+{
+    if (rc != 0) {
+        request->error = request->query->err;
+        hf__query_free(HF_STEAL(request->query));
+    }
+    hf__request_finish(request, rc);
+}
+
+static void tell_list(struct hf_request *request)
+{
+    struct hf__query *query = HF_STEAL(request->query);
+    hf_error err = request->error;
+    int rc = request->rc;
+
+    if (rc == 0) {
+        rc = hf__inspect_rows(query, request->each, request->ctx);
+        if (rc != 0)
+            (void)hf__fail(&err, rc, "the caller ended the list");
+    }
     hf__query_free(query);
+    request->done(rc, NULL, rc == 0 ? NULL : &err, request->ctx);
+}
+
+static void drop_list(struct hf_request *request)
+{
+    hf__query_free(request->query);
+}
+
+static const struct hf__request_kind listing = {
+    .forget = forget_list,
+    .conclude = conclude_list,
+    .tell = tell_list,
+    .drop = drop_list,
+};
+
+/* With the monitor. */
+static int start_list(struct hf_request *request, hf_done_cb *done, void *ctx,
+                      hf_request **ret_request, hf_error *err)
+{
+    hf_client *client = request->client;
+    struct hf__waiter *answer = &request->answers[0];
+    hf__engine_query_fn *slot =
+        hf__query_slot(client, offsetof(struct hf__engine_ops, list), err);
+    int rc;
+
+    if (!slot)
+        return HF_EUNSUPPORTED;
+    rc = hf__request_reserve(client, done, err);
+    if (rc != 0)
+        return rc;
+    request->until_ns = hf__instant_add(
+        client->now_ns, hf__ms_to_ns(client->settings.io_timeout_ms));
+    hf__request_start(request, &listing, done, ctx);
+    *ret_request = request; /* before the callback can ask for it */
+    rc = hf__query_begin(client, slot, request->query, answer);
+    if (rc != 0)
+        hf__waiter_done(client, answer, rc);
+    return 0;
+}
+
+int hf_list_start(hf_client *client, const char *prefix, uint32_t flags,
+                  hf_list_cb *each, hf_done_cb *done, void *ctx,
+                  hf_request **ret_request, hf_error *err)
+{
+    bool exact = (flags & HF_EXACT) != 0;
+    struct hf__query *query = NULL;
+    struct hf_request *request;
+    int rc;
+
+    if (!client || !each || !ret_request || (exact && !prefix) ||
+        (flags & ~(uint32_t)HF_EXACT) != 0)
+        return hf__fail(err, HF_EINVAL,
+                        "client, each, ret_request or the name is NULL, or "
+                        "unknown flags");
+    rc = new_list(prefix, exact, &query, err);
+    if (rc != 0)
+        return rc;
+    request = hf__request_new(client, /* answers_n= */ 1, /* room= */ 0);
+    if (request) {
+        request->query = query;
+        request->each = each;
+        rc = hf__monitor_enter(client, err);
+    } else {
+        rc = hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    if (rc == 0) {
+        rc = start_list(request, done, ctx, ret_request, err);
+        hf__monitor_leave(client);
+    }
+    if (rc != 0) {
+        hf__query_free(query);
+        hf__free(request);
+    }
     return rc;
 }
 

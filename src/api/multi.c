@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#include "api/release.h"
 #include "api/request.h"
 #include "core/client.h"
 
@@ -42,7 +43,8 @@ static int sort_names(const char *const *names, size_t n, struct entry *entries,
         entries[i].name = names[i];
         entries[i].place = i;
     }
-    qsort(entries, n, sizeof(*entries), by_name);
+    if (!HF__PLANTED("many_in_the_callers_order"))
+        qsort(entries, n, sizeof(*entries), by_name);
     for (size_t i = 1; i < n; i++) {
         if (strcmp(entries[i - 1].name, entries[i].name) == 0)
             return hf__fail(err, HF_EINVAL, "'%s' is named twice",
@@ -109,17 +111,30 @@ static int take_once(hf_hold *multi, const struct entry *entries, size_t n,
     return hf__hold_check(multi, client->now_ns) == HF_LOST ? HF_ELOST : 0;
 }
 
+/* What all members are asked for with: one new owner, not one for each. */
+static int common_opts(const hf_opts *given, hf_opts *own, hf_error *err)
+{
+    int rc = hf__request_opts(given, own, err);
+
+    if (rc == 0 && own->flags & HF_NEW_OWNER && own->owner_id == 0) {
+        own->flags &= ~(uint32_t)HF_NEW_OWNER;
+        own->owner_id = hf_owner_new();
+    }
+    return rc;
+}
+
 static int take_all(hf_hold *multi, const struct entry *entries, size_t n,
                     const hf_opts *opts, hf_error *err)
 {
     hf_client *client = multi->client;
-    hf_opts own = HF_OPTS_INIT;
+    hf_opts own;
     int64_t until_ns;
     int rc;
 
-    if (opts)
-        own = *opts;
-    if (!opts || own.wait_ms == HF_CONFIGURED)
+    rc = common_opts(opts, &own, err);
+    if (rc != 0)
+        return rc;
+    if (own.wait_ms == HF_CONFIGURED)
         own.wait_ms = hf__request_configured_wait(client, multi->name);
     until_ns = hf__instant_add(client->now_ns,
                                hf__ms_to_ns(own.wait_ms == 0
@@ -179,10 +194,6 @@ int hf_acquire_many(hf_client *client, const char *const *names, size_t n,
     if (!client || !names || !ret_hold || n == 0 || n > UINT16_MAX)
         return hf__fail(err, HF_EINVAL,
                         "client, names or ret_hold is NULL, or no names");
-    if (opts && opts->size < sizeof(*opts))
-        return hf__fail(err, HF_EINVAL,
-                        "hf_opts.size is %u: begin with HF_OPTS_INIT",
-                        opts->size);
     entries = hf__calloc(n, sizeof(*entries));
     if (!entries)
         return hf__fail(err, HF_ENOMEM, "out of memory");

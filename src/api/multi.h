@@ -5,9 +5,8 @@
 
 #include "core/hold.h"
 
-/* hf_release() of one hold, with the monitor; the reference stays. */
-int hf__release_hold(hf_hold *hold);
-/* The same of a multi-lock, all of it: HF_ELOST if a member was lost. */
+/* With the monitor, which it leaves while it waits: release all of @hold, whose
+ * reference stays. HF_ELOST if a member was lost. */
 int hf__multi_release(hf_hold *hold);
 /* With the monitor: the last reference goes; let go of every member. */
 void hf__multi_let_go(hf_hold *hold);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/start.h"
 #include "core/client.h"
 #include "core/leaving.h"
 #include "core/monitor.h"
@@ -53,6 +54,7 @@ static int configure(hf_client *client, const char *url,
     client->config = config ? hf__config_copy(config) : hf_config_new();
     if (!client->config)
         return hf__fail(err, HF_ENOMEM, "out of memory");
+    client->log = hf__config_log(client->config);
     rc = hf__url_parse(choose_url(url, client->config), &client->url, err);
     if (rc == 0)
         rc = hf__config_load_environment(client->config, err);
@@ -100,64 +102,43 @@ static void introduce(hf_client *client)
     host->log_owner = client;
 }
 
-static int require(const hf_client *client, hf_error *err)
+static int64_t connect_until(const hf_client *client)
 {
-    uint64_t missing = client->settings.require & ~client->engine->caps;
-
-    if (missing == 0)
-        return 0;
-    return hf__fail(err, HF_EUNSUPPORTED,
-                    "%s cannot promise '%s', which require= asks for",
-                    client->engine->ops->name,
-                    hf_capability_name(missing & (~missing + 1)));
+    return hf__instant_add(client->now_ns,
+                           hf__ms_to_ns(client->settings.connect_timeout_ms));
 }
 
-/* What the program only prefers is given up, what somebody asked for not. */
-static int allow_lock_delay(hf_client *client, hf_error *err)
+static int first_outcome(const hf_client *client, hf_error *err)
 {
-    if (client->settings.lock_delay_ms == 0 ||
-        client->engine->caps & HF_CAP_LOCK_DELAY)
-        return 0;
-    if (!hf__config_is_asked_for(client->config, "lock_delay")) {
-        client->settings.lock_delay_ms = 0;
-        return 0;
-    }
-    return hf__fail(err, HF_EUNSUPPORTED,
-                    "%s cannot keep a lock closed after its holder vanished: "
-                    "leave out lock_delay",
-                    client->engine->ops->name);
-}
-
-static int first_connection(hf_client *client, hf_error *err)
-{
-    struct hf__waiter opener;
-    int64_t until_ns;
-
-    hf__waiter_init(&opener);
-    client->opener = &opener;
-    hf__client_connect(client);
-    if (!client->up) {
-        /* Somebody has to try again when the pause is over. */
-        int rc = hf__monitor_need_background(client, err);
-
-        if (rc != 0) {
-            client->opener = NULL;
-            return rc;
-        }
-    }
-    if (client->settings.connect == HF__CONNECT_WAIT) {
-        until_ns = hf__instant_add(
-            client->now_ns, hf__ms_to_ns(client->settings.connect_timeout_ms));
-        (void)hf__monitor_wait(client, &opener, until_ns);
-    }
-    client->opener = NULL;
-    if (client->up || client->settings.connect == HF__CONNECT_LAZY)
+    if (client->unfit.code != 0)
+        return hf__fail_pass(err, &client->unfit);
+    if (client->up)
         return 0;
     if (client->down_err.code != 0)
         return hf__fail_pass(err, &client->down_err);
     return hf__fail(err, HF_EUNAVAILABLE, "%s does not answer within %lld ms",
                     client->url->redacted,
                     (long long)client->settings.connect_timeout_ms);
+}
+
+static int first_connection(hf_client *client, hf_error *err)
+{
+    struct hf__waiter opener;
+    int rc = 0;
+
+    hf__waiter_init(&opener);
+    hf__list_append(&client->openers, &opener.watch);
+    hf__client_connect(client);
+    if (!client->up) /* somebody has to try again when the pause is over */
+        rc = hf__monitor_need_background(client, err);
+    if (rc == 0 && client->settings.connect == HF__CONNECT_WAIT)
+        (void)hf__monitor_wait(client, &opener, connect_until(client));
+    hf__list_remove(&opener.watch);
+    if (rc != 0)
+        return rc;
+    if (!client->up && client->settings.connect == HF__CONNECT_LAZY)
+        return hf__client_fits(client, err);
+    return first_outcome(client, err);
 }
 
 /* "local:" does not say where the store is; the engine does. */
@@ -227,10 +208,43 @@ static int client_init(hf_client *client, const char *url,
         rc = show_place(client, err);
     if (rc == 0)
         rc = make_room(client, err);
-    return rc != 0 ? rc : require(client, err);
+    if (rc != 0)
+        return rc;
+    atomic_init(&client->caps, client->engine->caps);
+    client->engine_name = client->engine->ops->name;
+    return hf__client_requires(client, err); /* what it can never promise */
 }
 
 static void tear_down(hf_client *client);
+
+/* A client that is not connected yet, and that nobody else knows. */
+static int client_make(const char *url, const hf_config *config,
+                       hf_client **ret_client, hf_error *err)
+{
+    hf_client *client = hf__client_new();
+    int rc;
+
+    if (!client)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    rc = client_init(client, url, config, err);
+    if (rc != 0) {
+        tear_down(client);
+        hf__client_free(client);
+        return rc;
+    }
+    *ret_client = client;
+    return 0;
+}
+
+static void enter_first(hf_client *client)
+{
+    (void)hf__monitor_enter(client, /* err= */ NULL); /* it is not closed */
+    if (!client->settings.tls_verify)
+        hf__monitor_log(client, HF_LOG_WARNING,
+                        "%s: tls.verify=off: anybody on the way can pose as "
+                        "the server",
+                        client->url->redacted);
+}
 
 int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
             hf_error *err)
@@ -240,29 +254,11 @@ int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
 
     if (!ret_client)
         return hf__fail(err, HF_EINVAL, "ret_client is NULL");
-    client = hf__client_new();
-    if (!client)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-
-    rc = client_init(client, url, config, err);
-    if (rc != 0) {
-        tear_down(client);
-        hf__client_free(client);
+    rc = client_make(url, config, &client, err);
+    if (rc != 0)
         return rc;
-    }
-    (void)hf__monitor_enter(client, err); /* nobody else knows it yet */
-    if (!client->settings.tls_verify)
-        hf__monitor_log(client, HF_LOG_WARNING,
-                        "%s: tls.verify=off: anybody on the way can pose as "
-                        "the server",
-                        client->url->redacted);
+    enter_first(client);
     rc = first_connection(client, err);
-    if (rc == 0)
-        rc = require(client, err); /* the server may offer less */
-    if (rc == 0)
-        rc = allow_lock_delay(client, err);
-    client->caps = client->engine->caps;
-    client->engine_name = client->engine->ops->name;
     hf__monitor_leave(client);
     if (rc != 0) {
         hf_close(client);
@@ -270,6 +266,63 @@ int hf_open(const char *url, const hf_config *config, hf_client **ret_client,
     }
     *ret_client = client;
     return 0;
+}
+
+static void forget_open(struct hf_request *request, int rc)
+{
+    hf__request_unwatch(request);
+    if (rc == HF_ETIMEOUT)
+        rc = first_outcome(request->client, &request->error);
+    else
+        (void)hf__fail(&request->error, rc, "open %s: %s",
+                       request->client->url->redacted, hf_strerror(rc));
+    hf__request_finish(request, rc);
+}
+
+static void conclude_open(struct hf_request *request, int rc)
+{
+    (void)rc; /* the client knows it, with its text */
+    hf__request_finish(request,
+                       first_outcome(request->client, &request->error));
+}
+
+static const struct hf__request_kind opening = {
+    .forget = forget_open,
+    .conclude = conclude_open,
+    .tell = hf__start_tell,
+};
+
+int hf_open_start(const char *url, const hf_config *config, hf_done_cb *done,
+                  void *ctx, hf_client **ret_client, hf_request **ret_request,
+                  hf_error *err)
+{
+    struct hf_request *request;
+    hf_client *client;
+    int rc;
+
+    if (!ret_client || !ret_request)
+        return hf__fail(err, HF_EINVAL, "ret_client or ret_request is NULL");
+    rc = client_make(url, config, &client, err);
+    if (rc != 0)
+        return rc;
+    enter_first(client);
+    request = hf__request_new(client, /* answers_n= */ 1, /* room= */ 0);
+    rc = request ? hf__request_reserve(client, done, err)
+                 : hf__fail(err, HF_ENOMEM, "out of memory");
+    if (rc == 0) {
+        request->until_ns = connect_until(client);
+        hf__request_start(request, &opening, done, ctx);
+        *ret_client = client; /* before the callback can ask for them */
+        *ret_request = request;
+        hf__list_append(&client->openers, &request->answers[0].watch);
+        hf__client_connect(client);
+    }
+    hf__monitor_leave(client);
+    if (rc != 0) {
+        hf__free(request);
+        hf_close(client);
+    }
+    return rc;
 }
 
 /* ---- closing ------------------------------------------------------------- */
@@ -333,10 +386,15 @@ static int shut(hf_client *client, int64_t wait_ms, hf_error *err)
 {
     int64_t until_ns = hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms));
 
+    bool all_left;
+
     client->closing = true;
     hf__gate_each(client, cancel_gate);
+    hf__request_close(client, /* late= */ false);
     hf__gate_each(client, release_seats);
-    if (await_leaving(client, until_ns))
+    all_left = await_leaving(client, until_ns);
+    hf__request_close(client, /* late= */ true);
+    if (all_left)
         return 0;
     return hf__fail(err, HF_ETIMEOUT,
                     "the engine has not confirmed every release; what is left "
@@ -386,6 +444,7 @@ static void tear_down(hf_client *client)
 
         hf__list_remove(link);
         hf__free(ticket->texts);
+        hf__free(ticket->reason);
         hf__free(ticket);
     }
     hf__query_abandon(client);
@@ -442,7 +501,8 @@ void hf_close(hf_client *client)
 
 uint64_t hf_capabilities(const hf_client *client)
 {
-    return client ? client->caps : 0;
+    return client ? atomic_load_explicit(&client->caps, memory_order_relaxed)
+                  : 0;
 }
 
 const char *hf_engine_name(const hf_client *client)

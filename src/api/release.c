@@ -11,6 +11,8 @@
  * HF_EUNKNOWN if the engine has not answered within io_timeout; then the
  * ticket goes on leaving.
  */
+#include "api/release.h"
+
 #include "api/multi.h"
 #include "api/request.h"
 #include "core/client.h"
@@ -23,7 +25,8 @@ int hf_check(const hf_hold *hold)
 {
     if (!hold)
         return HF_EINVAL;
-    if (HF_UNLIKELY(hf__forked(hold->fork_generation)))
+    if (HF_UNLIKELY(hf__forked(hold->fork_generation)) &&
+        !HF__PLANTED("child_may_use_the_hold"))
         return HF_EFORK;
     return hf__hold_check(hold, hf__now());
 }
@@ -123,8 +126,7 @@ hf_hold *hf_hold_ref(hf_hold *hold)
     return hold;
 }
 
-/* With the monitor: drop one reference; the last one lets go. */
-static void unref(hf_hold *hold)
+void hf__release_unref(hf_hold *hold)
 {
     if (atomic_fetch_sub_explicit(&hold->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -135,13 +137,14 @@ static void unref(hf_hold *hold)
     hf__hold_free(hold);
 }
 
-/* In a forked child: the copy of a handle is memory and nothing else. */
-static int unref_forked(hf_hold *hold, hf_error *err)
+/* The copy of a handle is memory and nothing else. */
+int hf__release_forked(hf_hold *hold, hf_error *err)
 {
     if (atomic_fetch_sub(&hold->refs, 1) == 1) {
         for (uint32_t i = 0; i < hold->members_n; i++)
-            (void)unref_forked(hold->members[i], /* err= */ NULL);
+            (void)hf__release_forked(hold->members[i], /* err= */ NULL);
         hf__free(hold->members);
+        hf__free(hold->lost);
         if (hold->name != hold->small_name)
             hf__free((char *)(uintptr_t)hold->name);
         hf__free(hold);
@@ -156,49 +159,42 @@ void hf_hold_unref(hf_hold *hold)
     if (!hold)
         return;
     if (hf__forked(hold->fork_generation)) {
-        (void)unref_forked(hold, /* err= */ NULL);
+        (void)hf__release_forked(hold, /* err= */ NULL);
         return;
     }
     client = hold->client;
     if (hf__monitor_enter_any(client, /* err= */ NULL) != 0)
         return;
-    unref(hold);
+    hf__release_unref(hold);
     hf__monitor_leave(client);
 }
 
 /* ---- release ---------------------------------------------------------------- */
 
-static int64_t io_deadline(const hf_client *client)
+int64_t hf__release_deadline(const hf_client *client)
 {
     return hf__instant_add(client->now_ns,
                            hf__ms_to_ns(client->settings.io_timeout_ms));
 }
 
-static int give_back(hf_client *client, struct hf__ticket *ticket)
+static int give_back(hf_client *client, struct hf__ticket *ticket,
+                     struct hf__waiter *waiter)
 {
-    struct hf__waiter waiter;
-
     hf__metrics_released(&client->metrics, client->now_ns - ticket->granted_ns);
-    hf__waiter_init(&waiter);
     if (client->settings.release == HF__RELEASE_POST) {
         (void)hf__gate_release(ticket, /* waiter= */ NULL);
         return 0;
     }
-    if (hf__gate_release(ticket, &waiter))
+    if (hf__gate_release(ticket, waiter))
         return 0;
-    if (!waiter.done && !hf__monitor_wait(client, &waiter, io_deadline(client)))
-        return HF_EUNKNOWN;
-    if (waiter.rc == HF_ELOST)
-        client->metrics.lost[HF__LOST_TAKEN]++;
-    return waiter.rc;
+    return waiter->done ? waiter->rc : HF__RELEASE_PENDING;
 }
 
-int hf__release_hold(hf_hold *hold)
+int hf__release_begin(hf_hold *hold, struct hf__waiter *waiter)
 {
     hf_client *client = hold->client;
     struct hf__ticket *ticket = hold->ticket;
 
-    hf__callbacks_cancel(client, &hold->callback);
     if (!ticket) {
         int state = atomic_load_explicit(&hold->state, memory_order_relaxed);
 
@@ -207,15 +203,35 @@ int hf__release_hold(hf_hold *hold)
     if (HF_UNLIKELY(client->now_ns >= ticket->deadline_ns ||
                     hf__hold_seen_lost(hold))) {
         hf__ticket_lose(ticket, ticket->lost_reason, /* certain= */ false);
+        hf__callbacks_unlist(&hold->callback); /* we tell the caller */
         return HF_ELOST;
     }
     hf__hold_part(hold, HF_RELEASED);
     if (!hf__list_empty(&ticket->holds))
         return 0;
-    return give_back(client, ticket);
+    return give_back(client, ticket, waiter);
 }
 
-static int explain_release(const char *name, int rc, hf_error *err)
+/* Wait for what @waiter is told, if @rc says that it will be. */
+static int await(hf_client *client, struct hf__waiter *waiter, int rc)
+{
+    if (rc != HF__RELEASE_PENDING)
+        return rc;
+    return hf__monitor_wait(client, waiter, hf__release_deadline(client))
+               ? waiter->rc
+               : HF_EUNKNOWN;
+}
+
+int hf__release_hold(hf_hold *hold)
+{
+    struct hf__waiter waiter;
+
+    hf__callbacks_cancel(hold->client, &hold->callback);
+    hf__waiter_init(&waiter);
+    return await(hold->client, &waiter, hf__release_begin(hold, &waiter));
+}
+
+int hf__release_explain(const char *name, int rc, hf_error *err)
 {
     if (rc == 0)
         return 0;
@@ -234,7 +250,7 @@ int hf_release(hf_hold *hold, hf_error *err)
     if (!hold)
         return hf__fail(err, HF_EINVAL, "hold is NULL");
     if (HF_UNLIKELY(hf__forked(hold->fork_generation)))
-        return unref_forked(hold, err);
+        return hf__release_forked(hold, err);
     client = hold->client;
     rc = hf__monitor_enter_any(client, err);
     if (rc != 0)
@@ -244,8 +260,8 @@ int hf_release(hf_hold *hold, hf_error *err)
     else
         rc = hf__release_hold(hold);
     if (HF_UNLIKELY(rc != 0))
-        (void)explain_release(hold->name, rc, err);
-    unref(hold);
+        (void)hf__release_explain(hold->name, rc, err);
+    hf__release_unref(hold);
     hf__monitor_leave(client);
     return rc;
 }
@@ -266,24 +282,19 @@ static int send(hf_client *client, struct hf__ticket *ticket, bool downgrade,
     return engine->ops->renew(engine, &ticket, 1, err);
 }
 
-/* Ask the engine about the ticket, and wait for what it says. */
-static int await_answer(hf_client *client, struct hf__ticket *ticket,
-                        bool downgrade, hf_error *err)
+/* Ask the engine about the ticket. */
+static int ask_about(hf_client *client, struct hf__ticket *ticket,
+                     struct hf__waiter *waiter, hf_error *err)
 {
-    struct hf__waiter waiter;
     int rc;
 
-    hf__waiter_init(&waiter);
-    waiter.for_shared = downgrade;
-    hf__list_append(&ticket->waiters, &waiter.watch);
-    rc = send(client, ticket, downgrade, err);
+    hf__list_append(&ticket->waiters, &waiter->watch);
+    rc = send(client, ticket, waiter->for_shared, err);
     if (rc != 0) {
-        hf__list_remove(&waiter.watch);
+        hf__list_remove(&waiter->watch);
         return rc;
     }
-    if (!waiter.done && !hf__monitor_wait(client, &waiter, io_deadline(client)))
-        return HF_EUNKNOWN;
-    return waiter.rc;
+    return waiter->done ? waiter->rc : HF__RELEASE_PENDING;
 }
 
 /* With the monitor: the ticket of a hold that is still ours. */
@@ -298,15 +309,21 @@ static int live_ticket(hf_hold *hold, struct hf__ticket **ret_ticket,
     return 0;
 }
 
-static int verify_one(hf_hold *hold, hf_error *err)
+int hf__release_verify(hf_hold *hold, struct hf__waiter *waiter, hf_error *err)
 {
     struct hf__ticket *ticket = NULL;
+    int rc = live_ticket(hold, &ticket, err);
+
+    return rc != 0 ? rc : ask_about(hold->client, ticket, waiter, err);
+}
+
+static int verify_one(hf_hold *hold, hf_error *err)
+{
+    struct hf__waiter waiter;
     int rc;
 
-    rc = live_ticket(hold, &ticket, err);
-    if (rc != 0)
-        return rc;
-    rc = await_answer(hold->client, ticket, /* downgrade= */ false, err);
+    hf__waiter_init(&waiter);
+    rc = await(hold->client, &waiter, hf__release_verify(hold, &waiter, err));
     return rc == 0 ? 0
                    : hf__fail(err, rc, "verify '%s': %s", hold->name,
                               hf_strerror(rc));
@@ -333,6 +350,7 @@ static int downgrade(hf_hold *hold, hf_error *err)
 {
     hf_client *client = hold->client;
     struct hf__ticket *ticket = NULL;
+    struct hf__waiter waiter;
     int rc;
 
     if (hold->members_n > 0)
@@ -346,7 +364,9 @@ static int downgrade(hf_hold *hold, hf_error *err)
     if (!client->engine->ops->downgrade || ticket->mode != HF_EXCLUSIVE)
         return hf__fail(err, HF_EUNSUPPORTED, "%s cannot downgrade '%s'",
                         client->engine_name, hold->name);
-    rc = await_answer(client, ticket, /* downgrade= */ true, err);
+    hf__waiter_init(&waiter);
+    waiter.for_shared = true;
+    rc = await(client, &waiter, ask_about(client, ticket, &waiter, err));
     if (rc != 0)
         return hf__fail(err, rc, "downgrade '%s': %s", hold->name,
                         hf_strerror(rc));

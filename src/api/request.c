@@ -14,35 +14,77 @@
  */
 #include "api/request.h"
 
+#include "api/inspect.h"
+
 #include "config/name.h"
 #include "core/client.h"
 #include "core/monitor.h"
+#include "core/query.h"
 
 #define TTL_MIN_MS 10
 
 /* ---- checking ------------------------------------------------------------ */
 
+/* The first header's hf_opts ended with ctx: its programs go on working. */
+#define OPTS_V1 offsetof(hf_opts, owner_id)
+
 /* A caller built with a later header may have more fields, which must be unset:
  * we would not do what they ask. */
-static int take_opts(const hf_opts *given, hf_opts *opts, hf_error *err)
+static int check_surplus(const hf_opts *given, hf_error *err)
 {
-    static const hf_opts standard = HF_OPTS_INIT;
-
-    *opts = standard;
-    if (!given)
-        return 0;
-    if (given->size < sizeof(*opts))
-        return hf__fail(err, HF_EINVAL,
-                        "hf_opts.size is %u: begin with HF_OPTS_INIT",
-                        given->size);
-    for (size_t i = sizeof(*opts); i < given->size; i++) {
+    for (size_t i = sizeof(*given); i < given->size; i++) {
         if (((const unsigned char *)given)[i] != 0)
             return hf__fail(err, HF_EUNSUPPORTED,
                             "hf_opts has a field that this library is too old "
                             "for");
     }
-    *opts = *given;
     return 0;
+}
+
+static inline void take_old_opts(const hf_opts *given, hf_opts *opts)
+{
+    memcpy(opts, given, OPTS_V1);
+    memset((char *)opts + OPTS_V1, 0, sizeof(*opts) - OPTS_V1);
+    opts->size = (uint32_t)sizeof(*opts);
+}
+
+/* Of another size than ours or the first one's. */
+static int take_other_opts(const hf_opts *given, hf_opts *opts, hf_error *err)
+{
+    int rc;
+
+    if (given->size < OPTS_V1)
+        return hf__fail(err, HF_EINVAL,
+                        "hf_opts.size is %u: begin with HF_OPTS_INIT",
+                        given->size);
+    rc = check_surplus(given, err);
+    if (rc != 0)
+        return rc;
+    memset(opts, 0, sizeof(*opts));
+    memcpy(opts, given,
+           given->size < sizeof(*opts) ? given->size : sizeof(*opts));
+    opts->size = (uint32_t)sizeof(*opts);
+    return 0;
+}
+
+static inline int take_opts(const hf_opts *given, hf_opts *opts, hf_error *err)
+{
+    static const hf_opts standard = HF_OPTS_INIT;
+
+    if (!given)
+        *opts = standard;
+    else if (HF_LIKELY(given->size == sizeof(*opts)))
+        *opts = *given;
+    else if (given->size == OPTS_V1)
+        take_old_opts(given, opts);
+    else
+        return take_other_opts(given, opts, err);
+    return 0;
+}
+
+int hf__request_opts(const hf_opts *given, hf_opts *opts, hf_error *err)
+{
+    return take_opts(given, opts, err);
 }
 
 static int check_duration(const char *what, int64_t ms, int64_t least,
@@ -79,12 +121,30 @@ static int check_mode(const hf_client *client, const hf_opts *opts,
                     opts->mode == HF_SHARED ? "shared" : "slot");
 }
 
+/* What the first header did not have. */
+static int check_later(const hf_client *client, const hf_opts *opts,
+                       hf_error *err)
+{
+    if ((opts->flags & HF_NEW_OWNER) != 0 && opts->owner_id != 0)
+        return hf__fail(err, HF_EINVAL,
+                        "HF_NEW_OWNER and an owner_id: which of the two?");
+    if (opts->reserved != 0)
+        return hf__fail(err, HF_EINVAL, "hf_opts.reserved is not 0");
+    if (opts->priority != 0)
+        return hf__fail(err, HF_EUNSUPPORTED,
+                        "priority %d: %s serves all in the order they came; "
+                        "leave hf_opts.priority 0",
+                        opts->priority, client->engine->ops->name);
+    return 0;
+}
+
 static int check_opts(const hf_client *client, const hf_opts *opts,
                       hf_error *err)
 {
+    static const uint32_t known = HF_NON_REENTRANT | HF_NO_RENEW | HF_NEW_OWNER;
     int rc;
 
-    if (opts->flags & ~(uint32_t)(HF_NON_REENTRANT | HF_NO_RENEW))
+    if (opts->flags & ~known)
         return hf__fail(err, HF_EINVAL, "unknown flags 0x%x", opts->flags);
     rc = check_mode(client, opts, err);
     if (rc == 0)
@@ -92,10 +152,12 @@ static int check_opts(const hf_client *client, const hf_opts *opts,
     if (rc == 0 && opts->ttl_ms != 0)
         rc = check_duration("ttl_ms", opts->ttl_ms, TTL_MIN_MS, err);
     if (rc == 0)
-        rc = check_duration("max_hold_ms", opts->max_hold_ms, 0, err);
+        rc = check_duration("max_hold_ms", opts->max_hold_ms, HF_FOREVER, err);
     if (rc == 0 && opts->owner)
         rc = hf__name_check_text("owner", opts->owner, strlen(opts->owner), 1,
                                  HF_OWNER_MAX, err);
+    if (rc == 0)
+        rc = check_later(client, opts, err);
     if (rc == 0 && opts->note)
         rc = hf__name_check_text("note", opts->note, strlen(opts->note), 0,
                                  HF_NOTE_MAX, err);
@@ -117,6 +179,8 @@ static void complete(const hf_client *client, const char *name, hf_opts *opts)
         opts->max_hold_ms = special->max_hold_ms;
     if (opts->max_hold_ms == 0)
         opts->max_hold_ms = settings->max_hold_ms;
+    if (opts->max_hold_ms == HF_FOREVER)
+        opts->max_hold_ms = 0;
     if (!opts->note && special)
         opts->note = special->note;
     if (!opts->note)
@@ -134,6 +198,12 @@ int64_t hf__request_configured_wait(const hf_client *client, const char *name)
                                                     : client->settings.wait_ms;
 }
 
+/* Whose it will be; 0: the owner of opts->owner, or nobody named one. */
+static uint64_t named_owner(const hf_opts *opts)
+{
+    return opts->flags & HF_NEW_OWNER ? hf__world_serial() : opts->owner_id;
+}
+
 static void fill(struct hf_request *request, hf_client *client,
                  const hf_opts *opts)
 {
@@ -145,6 +215,7 @@ static void fill(struct hf_request *request, hf_client *client,
     request->ttl_ms = opts->ttl_ms;
     request->max_hold_ms = opts->max_hold_ms;
     request->owner = opts->owner;
+    request->owner_serial = named_owner(opts);
     request->note = opts->note ? opts->note : "";
     request->asked_ns = client->now_ns;
     request->until_ns = hf__instant_add(
@@ -153,7 +224,8 @@ static void fill(struct hf_request *request, hf_client *client,
                                      : opts->wait_ms));
 }
 
-/* With the monitor: everything about @request but its owner's serial. */
+/* With the monitor: everything about @request, but an owner that the caller
+ * left open. */
 static int prepare(struct hf_request *request, hf_client *client,
                    const char *name, size_t name_len, const hf_opts *given,
                    hf_error *err)
@@ -162,7 +234,7 @@ static int prepare(struct hf_request *request, hf_client *client,
     int rc;
 
     rc = take_opts(given, &opts, err);
-    if (rc == 0)
+    if (rc == 0 && given) /* the standard ones are right everywhere */
         rc = check_opts(client, &opts, err);
     if (rc == 0)
         rc = hf__name_check_text("name", name, name_len, 1, HF_NAME_MAX, err);
@@ -174,7 +246,7 @@ static int prepare(struct hf_request *request, hf_client *client,
         return rc;
 
     complete(client, name, &opts);
-    if (!given || opts.wait_ms == HF_CONFIGURED)
+    if (opts.wait_ms == HF_CONFIGURED)
         opts.wait_ms = hf__request_configured_wait(client, name);
     fill(request, client, &opts);
     request->hold = hf__hold_new(client, name, name_len);
@@ -183,6 +255,67 @@ static int prepare(struct hf_request *request, hf_client *client,
     request->hold->on_event = opts.on_event;
     request->hold->ctx = opts.ctx;
     return 0;
+}
+
+/* ---- who keeps it ---------------------------------------------------------- */
+
+/* The wait was in vain, and the engine did not say whose fault it is: a look
+ * finds out, if it takes no longer than this. The request stays in line. */
+#define LOOK_NS (200 * HF_MS)
+
+/* Ask who holds the lock of @request, and have @waiter told. False if that
+ * cannot be asked; else it may be answered when this returns. */
+static bool look_begin(struct hf_request *request, struct hf__waiter *waiter)
+{
+    struct hf__query *query = hf__query_new(/* err= */ NULL);
+    hf_client *client = request->client;
+
+    if (!query)
+        return false;
+    request->query = query; /* the answer may be there at once */
+    if (hf__query_name(query, request->gate->name, /* err= */ NULL) == 0 &&
+        hf__query_set(&query->prefix, "", /* err= */ NULL) == 0 &&
+        hf__query_begin(client, client->engine->ops->list, query, waiter) == 0)
+        return true;
+    hf__query_free(HF_STEAL(request->query));
+    return false;
+}
+
+/* Keep the answer, if it is there, and forget the question. */
+static void look_end(struct hf_request *request,
+                     const struct hf__waiter *waiter)
+{
+    struct hf__rows *rows;
+
+    if (!waiter->done) {
+        (void)hf__query_give_up(request->client, &request->query,
+                                /* err= */ NULL);
+        return;
+    }
+    rows = request->query->rows;
+    for (size_t i = 0; i < rows->n && !request->finished; i++) {
+        if (rows->at[i]->is.lock.role == HF_HOLDER) {
+            hf__gate_name_holder(request->gate, &rows->at[i]->is.lock);
+            break;
+        }
+    }
+    hf__query_free(HF_STEAL(request->query));
+}
+
+/* The time of a blocked caller is over. It may be served after all. */
+static void give_up(struct hf_request *request)
+{
+    hf_client *client = request->client;
+    struct hf__waiter waiter;
+
+    hf__waiter_init(&waiter);
+    if (hf__gate_is_anonymous(request) && look_begin(request, &waiter)) {
+        (void)hf__monitor_wait(client, &waiter,
+                               hf__instant_add(client->now_ns, LOOK_NS));
+        look_end(request, &waiter);
+    }
+    if (!request->finished)
+        hf__gate_forget(request, HF_ETIMEOUT);
 }
 
 /* ---- blocking ------------------------------------------------------------ */
@@ -204,8 +337,24 @@ static int ask_and_wait(struct hf_request *request, const char *name,
     }
     if (!request->finished &&
         !hf__monitor_wait(client, &waiter, request->until_ns))
-        hf__gate_forget(request, HF_ETIMEOUT);
+        give_up(request);
     return request->rc;
+}
+
+/* Granted on a client that is being closed: a hold that was released before
+ * this thread came to run is not a success. */
+static int take_closed(struct hf_request *request, hf_hold **ret_hold,
+                       hf_error *err)
+{
+    hf_client *client = request->client;
+
+    if (hf__hold_check(request->hold, client->now_ns) != HF_RELEASED) {
+        *ret_hold = request->hold;
+        return 0;
+    }
+    hf__callbacks_cancel(client, &request->hold->callback);
+    hf__hold_free(request->hold);
+    return hf__monitor_closed(client, err);
 }
 
 int hf__request_acquire(hf_client *client, const char *name,
@@ -220,7 +369,8 @@ int hf__request_acquire(hf_client *client, const char *name,
     rc = prepare(&request, client, name, name_len, opts, err);
     if (rc != 0)
         return rc;
-    request.owner_serial = request.owner ? 0 : hf__world->self();
+    if (!request.owner && request.owner_serial == 0)
+        request.owner_serial = hf__world->self();
     request.err = err;
     rc = ask_and_wait(&request, name, name_len, err);
     /* Granted, and lost again before this thread came to run: not a success.
@@ -233,6 +383,8 @@ int hf__request_acquire(hf_client *client, const char *name,
                             /* certain= */ false);
         rc = ask_and_wait(&request, name, name_len, err);
     }
+    if (HF_UNLIKELY(rc == 0 && client->closing))
+        return take_closed(&request, ret_hold, err);
     if (rc == 0)
         *ret_hold = request.hold;
     return rc;
@@ -253,23 +405,19 @@ int hf_acquire(hf_client *client, const char *name, const hf_opts *opts,
     return rc;
 }
 
+int hf_try(hf_client *client, const char *name, hf_hold **ret_hold,
+           hf_error *err)
+{
+    hf_opts opts = HF_OPTS_INIT;
+
+    opts.wait_ms = 0;
+    return hf_acquire(client, name, &opts, ret_hold, err);
+}
+
 /* ---- asynchronous -------------------------------------------------------- */
 
-static void deadline_fire(struct hf__timer *timer)
+static void tell_acquired(struct hf_request *request)
 {
-    hf__gate_forget(HF_CONTAINER_OF(timer, struct hf_request, timer),
-                    HF_ETIMEOUT);
-}
-
-static void prepare_outcome(struct hf__callback *callback)
-{
-    (void)callback; /* a finished request does not change */
-}
-
-static void run_outcome(struct hf__callback *callback)
-{
-    struct hf_request *request =
-        HF_CONTAINER_OF(callback, struct hf_request, callback);
     hf_hold *hold = HF_STEAL(request->hold);
     hf_error err = request->error;
 
@@ -277,47 +425,75 @@ static void run_outcome(struct hf__callback *callback)
     request->done(request->rc, hold, hold ? NULL : &err, request->ctx);
 }
 
-/* Owner and note are copied behind the request. */
-static struct hf_request *request_new(const hf_opts *opts)
+/* An outcome that nobody took. */
+static void drop_acquired(struct hf_request *request)
 {
-    size_t owner_len = opts && opts->owner ? strlen(opts->owner) + 1 : 0;
-    size_t note_len = opts && opts->note ? strlen(opts->note) + 1 : 0;
+    if (!request->hold)
+        return;
+    hf__callbacks_cancel(request->client, &request->hold->callback);
+    hf__request_let_go(request->hold);
+    hf__hold_free(request->hold);
+}
 
-    return hf__calloc(1, sizeof(struct hf_request) + owner_len + note_len);
+/* The same for a started request, whose timer comes once more. */
+static void forget_acquire(struct hf_request *request, int rc)
+{
+    hf_client *client = request->client;
+    struct hf__waiter *answer = &request->answers[0];
+
+    if (rc == HF_ETIMEOUT && !request->query &&
+        hf__gate_is_anonymous(request)) {
+        request->open = 1;
+        if (look_begin(request, answer)) {
+            if (!request->finished)
+                hf__monitor_timer(client, &request->timer,
+                                  hf__instant_add(client->now_ns, LOOK_NS));
+            return;
+        }
+    }
+    if (request->query)
+        look_end(request, answer);
+    hf__gate_forget(request, rc);
+}
+
+static void conclude_acquire(struct hf_request *request, int rc)
+{
+    (void)rc; /* with or without a name, the time is over */
+    look_end(request, &request->answers[0]);
+    hf__gate_forget(request, HF_ETIMEOUT);
+}
+
+static const struct hf__request_kind acquiring = {
+    .forget = forget_acquire,
+    .conclude = conclude_acquire,
+    .tell = tell_acquired,
+    .drop = drop_acquired,
+    .at_the_gate = true,
+};
+
+/* Owner and note are copied behind the request. */
+static struct hf_request *request_new(hf_client *client, const hf_opts *opts)
+{
+    size_t owner_len = opts->owner ? strlen(opts->owner) + 1 : 0;
+    size_t note_len = opts->note ? strlen(opts->note) + 1 : 0;
+
+    return hf__request_new(client, /* answers_n= */ 1, owner_len + note_len);
 }
 
 /* The caller's texts; the configuration's live as long as the client. */
 static void keep_texts(struct hf_request *request, const hf_opts *opts)
 {
-    char *to = (char *)(request + 1);
+    char *to = (char *)&request->answers[request->answers_n];
 
     if (request->owner) {
         memcpy(to, request->owner, strlen(request->owner) + 1);
         request->owner = to;
         to += strlen(to) + 1;
     }
-    if (opts && opts->note) {
+    if (opts->note) {
         memcpy(to, opts->note, strlen(opts->note) + 1);
         request->note = to;
     }
-}
-
-static void start(struct hf_request *request, hf_done_cb *done, void *ctx)
-{
-    hf_client *client = request->client;
-
-    request->started = true;
-    request->done = done;
-    request->ctx = ctx;
-    request->err = &request->error;
-    request->timer.fire = deadline_fire;
-    request->callback.prepare = prepare_outcome;
-    request->callback.tell = run_outcome;
-    request->owner_serial = request->owner ? 0 : hf__world_serial();
-    hf__list_append(&client->requests, &request->all);
-    client->handles++;
-    if (request->until_ns != HF_NEVER)
-        hf__monitor_timer(client, &request->timer, request->until_ns);
 }
 
 static int start_in(hf_client *client, const char *name, const hf_opts *opts,
@@ -330,20 +506,16 @@ static int start_in(hf_client *client, const char *name, const hf_opts *opts,
     rc = prepare(request, client, name, name_len, opts, err);
     if (rc != 0)
         return rc;
-    if (done)
-        rc = hf__callbacks_need(client, err);
-    if (rc == 0 && hf__monitor_timer_user(client) != 0)
-        rc = hf__fail(err, HF_ENOMEM, "out of memory");
+    rc = hf__request_reserve(client, done, err);
     if (rc == 0) {
         keep_texts(request, opts);
-        start(request, done, ctx);
+        if (!request->owner && request->owner_serial == 0)
+            request->owner_serial = hf__world_serial();
+        hf__request_start(request, &acquiring, done, ctx);
         rc = hf__gate_ask(client, name, name_len, request, err);
         if (rc == 0)
             return 0;
-        hf__list_remove(&request->all);
-        hf__timer_stop(&client->loop, &request->timer);
-        hf__monitor_timer_user_gone(client);
-        hf__monitor_handle_gone(client);
+        hf__request_undo(request);
     }
     hf__hold_free(request->hold);
     return rc;
@@ -354,16 +526,20 @@ int hf_acquire_start(hf_client *client, const char *name, const hf_opts *opts,
                      hf_error *err)
 {
     struct hf_request *request;
+    hf_opts own;
     int rc;
 
     if (!client || !name || !ret_request)
         return hf__fail(err, HF_EINVAL, "client, name or ret_request is NULL");
-    request = request_new(opts);
+    rc = hf__request_opts(opts, &own, err);
+    if (rc != 0)
+        return rc;
+    request = request_new(client, &own);
     if (!request)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     rc = hf__monitor_enter(client, err);
     if (rc == 0) {
-        rc = start_in(client, name, opts, done, ctx, request, err);
+        rc = start_in(client, name, &own, done, ctx, request, err);
         if (rc == 0)
             *ret_request = request; /* before the callback can ask for it */
         hf__monitor_leave(client);
@@ -378,43 +554,62 @@ static int take_outcome(struct hf_request *request, hf_hold **ret_hold,
 {
     if (request->rc != 0)
         return hf__fail_pass(err, &request->error);
+    if (request->kind != &acquiring)
+        return 0;
+    if (!ret_hold)
+        return hf__fail(err, HF_EINVAL, "ret_hold is NULL");
     if (!request->hold)
         return hf__fail(err, HF_EINVAL, "the hold was taken already");
     *ret_hold = HF_STEAL(request->hold);
     return 0;
 }
 
+/* With the monitor: wait until @request is finished, or @wait_ms. */
+static int await(struct hf_request *request, int64_t wait_ms, hf_error *err)
+{
+    hf_client *client = request->client;
+    struct hf__waiter waiter;
+
+    if (request->finished)
+        return 0;
+    if (request->waiter)
+        return hf__fail(err, HF_EINVAL, "another thread waits for it");
+    hf__waiter_init(&waiter);
+    request->waiter = &waiter;
+    (void)hf__monitor_wait(
+        client, &waiter,
+        hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms)));
+    request->waiter = NULL;
+    return request->finished
+               ? 0
+               : hf__fail(err, HF_ETIMEOUT, "the request goes on");
+}
+
 int hf_request_wait(hf_request *request, int64_t wait_ms, hf_hold **ret_hold,
                     hf_error *err)
 {
-    struct hf__waiter waiter;
+    struct hf__query *query = NULL;
     hf_client *client;
     int rc;
 
-    if (!request || !ret_hold || wait_ms < HF_FOREVER)
-        return hf__fail(err, HF_EINVAL,
-                        "request or ret_hold is NULL, or a negative wait");
+    if (!request || wait_ms < HF_FOREVER)
+        return hf__fail(err, HF_EINVAL, "request is NULL, or a negative wait");
     if (request->done)
         return hf__fail(err, HF_EINVAL, "the outcome goes to the callback");
     client = request->client;
     rc = hf__monitor_enter_any(client, err);
     if (rc != 0)
         return rc;
-    if (!request->finished && request->waiter) {
-        rc = hf__fail(err, HF_EINVAL, "another thread waits for it");
-    } else if (!request->finished) {
-        hf__waiter_init(&waiter);
-        request->waiter = &waiter;
-        (void)hf__monitor_wait(
-            client, &waiter,
-            hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms)));
-        request->waiter = NULL;
-    }
-    if (rc == 0 && !request->finished)
-        rc = hf__fail(err, HF_ETIMEOUT, "the request goes on");
-    else if (rc == 0)
+    rc = await(request, wait_ms, err);
+    if (rc == 0) {
         rc = take_outcome(request, ret_hold, err);
+        query = HF_STEAL(request->query); /* a list's, with its rows */
+    }
     hf__monitor_leave(client);
+    if (query) {
+        rc = hf__inspect_rows(query, request->each, request->ctx);
+        hf__query_free(query);
+    }
     return rc;
 }
 
@@ -455,13 +650,10 @@ static void end_request(struct hf_request *request)
     hf__callbacks_cancel(client, &request->callback);
     if (!request->finished) {
         request->done = NULL;
-        hf__gate_forget(request, HF_ECANCELED);
+        request->kind->forget(request, HF_ECANCELED);
     }
-    if (request->hold) {
-        hf__callbacks_cancel(client, &request->hold->callback);
-        hf__request_let_go(request->hold);
-        hf__hold_free(request->hold);
-    }
+    if (request->kind->drop)
+        request->kind->drop(request);
     hf__monitor_timer_user_gone(client);
     hf__monitor_handle_gone(client);
 }

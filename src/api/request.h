@@ -5,6 +5,9 @@
 
 #include "core/hold.h"
 
+/* The caller's options, of this header or of the first one, completed with
+ * zeroes; the standard ones for NULL. */
+int hf__request_opts(const hf_opts *given, hf_opts *opts, hf_error *err);
 /* hf_acquire() with the monitor held; leaves it while it waits. */
 int hf__request_acquire(hf_client *client, const char *name,
                         const hf_opts *opts, hf_hold **ret_hold, hf_error *err);

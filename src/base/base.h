@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/planted.h"
 #include "holdfast.h"
 
 #define HF_CONTAINER_OF(pointer, type, member)                                 \

@@ -30,6 +30,7 @@ struct hf_config {
     char *texts[HF__LAYERS][HF__KEYS];
     char *url_shown; /* of the url in force, without secrets */
     struct hf__override *overrides;
+    struct hf__log_hook log;
 };
 
 /* The same, with the key in front of what went wrong. */
@@ -164,6 +165,7 @@ hf_config *hf__config_copy(const hf_config *config)
 
     if (!copy)
         return NULL;
+    copy->log = config->log;
     rc = copy_texts(copy, config);
     for (const struct hf__override *o = config->overrides; o && rc == 0;
          o = o->next)
@@ -173,6 +175,17 @@ hf_config *hf__config_copy(const hf_config *config)
         return NULL;
     }
     return copy;
+}
+
+void hf_config_set_log(hf_config *config, hf_log_cb *log, int level, void *ctx)
+{
+    if (config)
+        config->log = (struct hf__log_hook){log, level, ctx};
+}
+
+struct hf__log_hook hf__config_log(const hf_config *config)
+{
+    return config->log;
 }
 
 /* The text of the highest layer that has one, or NULL. */

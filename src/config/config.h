@@ -21,6 +21,13 @@ enum hf__config_layer {
     HF__LAYERS
 };
 
+/* Who hears the log of a client; log NULL: the process's hook. */
+struct hf__log_hook {
+    hf_log_cb *log;
+    int level;
+    void *ctx;
+};
+
 enum { HF__RELEASE_CONFIRM, HF__RELEASE_POST };
 enum { HF__RENEW_AUTO, HF__RENEW_OFF, HF__RENEW_BEAT };
 enum { HF__DRIVE_AUTO, HF__DRIVE_APP };
@@ -120,6 +127,7 @@ void hf__override_free(struct hf__override *override);
 void hf__config_swap(hf_config *a, hf_config *b);
 /* NULL, or a copy. */
 hf_config *hf__config_copy(const hf_config *config);
+struct hf__log_hook hf__config_log(const hf_config *config);
 /* The "url" of the file, or NULL. */
 const char *hf__config_url(const hf_config *config);
 /* By anybody but the program itself, see hf_config_prefer(). */

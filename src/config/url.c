@@ -382,18 +382,57 @@ static bool is_secret(const char *key)
            strcasestr(key, "pwd");
 }
 
-static void show_pair(struct reader *reader, const struct hf__url_pair *pair,
-                      const char *text, size_t len)
+/* The key may be percent-encoded: one that is not well encoded, or longer than
+ * any key, may be any. Nothing is allocated: this cannot fail. */
+static bool key_is(const char *text, size_t len, bool (*is)(const char *key))
 {
-    const char *equals = memchr(text, '=', len);
+    char key[128];
+    size_t n = 0;
 
-    if (!is_secret(pair->key)) {
-        hf__buf_append(&reader->shown, text, len);
-        return;
+    for (size_t i = 0; i < len; i++, n++) {
+        int high = text[i] == '%' && len - i > 2 ? hex(text[i + 1]) : -1;
+        int low = high >= 0 ? hex(text[i + 2]) : -1;
+
+        if (n == sizeof(key) - 1 || (text[i] == '%' && low < 0))
+            return true;
+        key[n] = (char)(low < 0 ? text[i] : high << 4 | low);
+        if (key[n] == '\0')
+            return true;
+        i += low < 0 ? 0 : 2;
     }
-    hf__buf_append(&reader->shown, text, (size_t)(equals - text) + 1);
-    if (*pair->value && reader->mask)
-        hf__buf_add(&reader->shown, reader->mask);
+    key[n] = '\0';
+    return is(key);
+}
+
+/* Where the value of the first secret in @text begins, by any of the ways in
+ * which people separate pairs; NULL: there is none. */
+static const char *find_secret(const char *text, size_t len)
+{
+    const char *equals = text;
+
+    while ((equals = memchr(equals, '=', len - (size_t)(equals - text)))) {
+        const char *key = equals;
+
+        while (key > text && !strchr("?&;,= \t", key[-1]))
+            key--;
+        equals++;
+        if (key_is(key, (size_t)(equals - 1 - key), is_secret))
+            return equals;
+    }
+    return NULL;
+}
+
+/* Text that is no URL, or a value in one: where a secret begins, all that
+ * follows may belong to it. */
+static void redact_text(struct hf__buf *shown, const char *text, size_t len,
+                        const char *mask)
+{
+    const char *secret = find_secret(text, len);
+    size_t open = secret ? (size_t)(secret - text) : len;
+
+    hf__buf_append(shown, text, open);
+    if (open < len && mask)
+        hf__buf_add(shown, mask);
 }
 
 /* key=value, already cut out. */
@@ -420,7 +459,7 @@ static int pair_new(struct reader *reader, const char *text, size_t len,
                 reader->err);
     if (rc != 0)
         return rc;
-    show_pair(reader, pair, text, len);
+    redact_text(&reader->shown, text, len, reader->mask);
     return 0;
 }
 
@@ -518,7 +557,7 @@ static void redact_url(struct hf__buf *shown, const char *text,
             hf__buf_append(shown, text, len + 3);
         hf__buf_add(shown, mask ? mask : "");
     } else {
-        hf__buf_add(shown, text);
+        redact_text(shown, text, strlen(text), mask);
     }
 }
 
@@ -540,16 +579,6 @@ static bool is_url(const char *key)
     return len >= 3 && strcasecmp(key + len - 3, "url") == 0;
 }
 
-/* The key may be percent-encoded: one that is not well encoded may be any. */
-static bool key_is(const char *text, size_t len, bool (*is)(const char *key))
-{
-    char *key = NULL;
-    bool yes = decode(text, len, "key", &key, /* err= */ NULL) != 0 || is(key);
-
-    hf__free(key);
-    return yes;
-}
-
 static void redact(struct hf__buf *shown, const char *text, const char *mask)
 {
     size_t key = key_length(text);
@@ -557,15 +586,13 @@ static void redact(struct hf__buf *shown, const char *text, const char *mask)
 
     if (key == 0) {
         redact_url(shown, text, mask);
-        return;
-    }
-    hf__buf_append(shown, text, key + 1);
-    if (key_is(text, key, is_secret))
-        hf__buf_add(shown, *value && mask ? mask : "");
-    else if (strstr(value, "://") || key_is(text, key, is_url))
+    } else if (!key_is(text, key, is_secret) &&
+               (strstr(value, "://") || key_is(text, key, is_url))) {
+        hf__buf_append(shown, text, key + 1);
         redact_url(shown, value, mask);
-    else
-        hf__buf_add(shown, value);
+    } else {
+        redact_text(shown, text, strlen(text), mask);
+    }
 }
 
 size_t hf_redact(const char *text, const char *mask, char *to, size_t size)

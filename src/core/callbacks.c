@@ -57,16 +57,21 @@ void hf__callbacks_add(hf_client *client, struct hf__callback *callback)
     hf__list_append(&client->callbacks.pending, &callback->link);
 }
 
+void hf__callbacks_unlist(struct hf__callback *callback)
+{
+    if (callback->listed) {
+        hf__list_remove(&callback->link);
+        callback->listed = false;
+    }
+}
+
 void hf__callbacks_cancel(hf_client *client, struct hf__callback *callback)
 {
     struct hf__callbacks *callbacks = &client->callbacks;
 
     if (HF_LIKELY(!callback->listed && callbacks->running != callback))
         return;
-    if (callback->listed) {
-        hf__list_remove(&callback->link);
-        callback->listed = false;
-    }
+    hf__callbacks_unlist(callback);
     while (callbacks->running == callback &&
            callbacks->running_thread != hf__world->self()) {
         struct hf__waiter waiter;

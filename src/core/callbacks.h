@@ -43,6 +43,8 @@ void hf__callbacks_add(hf_client *client, struct hf__callback *callback);
 /* With the monitor: after this @callback is not told any more; waits for a running
  * under way unless that is what calls us. */
 void hf__callbacks_cancel(hf_client *client, struct hf__callback *callback);
+/* With the monitor: after this @callback does not begin; it may still run. */
+void hf__callbacks_unlist(struct hf__callback *callback);
 /* With the monitor, leaves and re-enters it: run what is pending. */
 int hf__callbacks_dispatch(hf_client *client);
 /* From now on hf_dispatch() runs them; the descriptor says when. */

@@ -64,6 +64,66 @@ static void ask_again(struct hf__gate *gate)
     hf__gate_unpin(gate);
 }
 
+int hf__client_requires(const hf_client *client, hf_error *err)
+{
+    uint64_t missing = client->settings.require & ~client->engine->caps;
+
+    if (missing == 0)
+        return 0;
+    return hf__fail(err, HF_EUNSUPPORTED,
+                    "%s cannot promise '%s', which require= asks for",
+                    client->engine->ops->name,
+                    hf_capability_name(missing & (~missing + 1)));
+}
+
+/* What the program only prefers is given up, what somebody asked for not. */
+static int allow_lock_delay(hf_client *client, hf_error *err)
+{
+    if (client->settings.lock_delay_ms == 0 ||
+        client->engine->caps & HF_CAP_LOCK_DELAY)
+        return 0;
+    if (!hf__config_is_asked_for(client->config, "lock_delay")) {
+        client->settings.lock_delay_ms = 0;
+        return 0;
+    }
+    return hf__fail(err, HF_EUNSUPPORTED,
+                    "%s cannot keep a lock closed after its holder vanished: "
+                    "leave out lock_delay",
+                    client->engine->ops->name);
+}
+
+int hf__client_fits(hf_client *client, hf_error *err)
+{
+    int rc = hf__client_requires(client, err);
+
+    return rc != 0 ? rc : allow_lock_delay(client, err);
+}
+
+/* The first server that answers promises less than was asked for: the client
+ * must not be used. */
+static bool turned_out_unfit(hf_client *client)
+{
+    bool first = !client->was_up;
+
+    client->was_up = true;
+    atomic_store_explicit(&client->caps, client->engine->caps,
+                          memory_order_relaxed);
+    return first && hf__client_fits(client, &client->unfit) != 0;
+}
+
+static void fail_unfit(struct hf__gate *gate)
+{
+    hf__gate_fail_all(gate, &gate->client->unfit);
+}
+
+static void tell_openers(hf_client *client, int rc)
+{
+    HF_LIST_EACH(&client->openers, link) {
+        hf__waiter_done(client, HF_CONTAINER_OF(link, struct hf__waiter, watch),
+                        rc);
+    }
+}
+
 void hf__client_connected(hf_client *client)
 {
     client->up = true;
@@ -76,10 +136,16 @@ void hf__client_connected(hf_client *client)
                         client->url->redacted);
     }
     client->down_err.code = 0;
+    if (turned_out_unfit(client)) {
+        client->closing = true;
+        hf__gate_each(client, fail_unfit);
+        tell_openers(client, client->unfit.code);
+        return;
+    }
     hf__gate_each(client, ask_again);
     hf__leaving_hurry(client);
     hf__keeper_send(client);
-    hf__waiter_done(client, client->opener, 0);
+    tell_openers(client, 0);
 }
 
 static void alarm_seats(struct hf__gate *gate)
@@ -118,7 +184,7 @@ void hf__client_down(hf_client *client, const hf_error *err)
                        client->connect_since_ns, client->now_ns);
     if (client->given_up) {
         hf__gate_each(client, fail_gate);
-        hf__waiter_done(client, client->opener, err->code);
+        tell_openers(client, err->code);
         return;
     }
     hf__monitor_timer(client, &client->connect_timer,
@@ -138,6 +204,7 @@ hf_client *hf__client_new(void)
     (void)pthread_mutex_init(&client->monitor, NULL);
     hf__list_init(&client->waiters);
     hf__list_init(&client->leaving);
+    hf__list_init(&client->openers);
     hf__list_init(&client->requests);
     hf__list_init(&client->queries);
     hf__list_init(&client->spare_tickets);

@@ -17,20 +17,8 @@
 #include "core/gate.h"
 #include "core/hold.h"
 #include "core/metrics.h"
+#include "core/waiter.h"
 #include "engines/engine.h"
-
-/* A thread inside a call that waits for the engine or for another thread.
- * Lives on that thread's stack. */
-struct hf__waiter {
-    struct hf__list link;  /* client->waiters, while it waits */
-    struct hf__list watch; /* ticket->waiters: whose outcome it waits for */
-    uint32_t call;         /* its bit of client->calls: parked on the bell */
-    _Atomic uint32_t word; /* parked on that without one; 1: look again */
-    bool done;
-    bool served;     /* by another thread, which wakes it */
-    bool for_shared; /* a downgrade: a mere renewal is not its answer */
-    int rc;
-};
 
 enum { HF__CLIENT_WAKES = 16, HF__CLIENT_SPARES = 64, HF__CLIENT_BATCH = 256 };
 
@@ -58,12 +46,14 @@ struct hf_client {
     struct hf__engine *engine; /* the outermost */
     size_t ticket_size;        /* struct hf__ticket and the engines' bytes */
     bool up;                   /* connected */
+    bool was_up;
     bool connecting;
-    bool given_up;             /* by the retry policy; the next ask tries */
-    hf_error down_err;         /* why it is not up; code 0: it was never */
-    struct hf__waiter *opener; /* hf_open(), until it is up */
-    uint64_t caps;             /* engine->caps once it was up */
-    const char *engine_name;   /* the engine's constant; outlives it */
+    bool given_up;           /* by the retry policy; the next ask tries */
+    hf_error down_err;       /* why it is not up; code 0: it was never */
+    struct hf__list openers; /* waiters for the first connection */
+    hf_error unfit;          /* what require= asks for and it has not */
+    _Atomic uint64_t caps;   /* engine->caps once it was up */
+    const char *engine_name; /* the engine's constant; outlives it */
     uint32_t connect_attempts;
     int64_t connect_since_ns;
     struct hf__timer connect_timer;
@@ -83,6 +73,7 @@ struct hf_client {
     int64_t listened_ns;       /* when a driver last came back */
     uint32_t asked;            /* tickets ASKING or QUEUED */
     uint32_t owed;             /* tickets LEAVING or renewing */
+    uint32_t awaited;          /* requests other than acquires, unfinished */
     bool sentry;               /* the engine was told to kick the loop */
 
     /* The background thread. */
@@ -125,6 +116,7 @@ struct hf_client {
     uint32_t called;           /* the bits of waiters to be woken */
     uint32_t wakes_n;
     _Atomic uint32_t *wakes[HF__CLIENT_WAKES];
+    struct hf__log_hook log; /* the configuration's */
     struct hf__log_line *log_first;
     struct hf__log_line **log_last;
 
@@ -137,6 +129,8 @@ struct hf_client {
 int hf__monitor_enter(hf_client *client, hf_error *err);
 /* The same for calls that work on a closed client: never HF_ECLOSED. */
 int hf__monitor_enter_any(hf_client *client, hf_error *err);
+/* What a client that is being closed, or does not fit, answers. */
+int hf__monitor_closed(const hf_client *client, hf_error *err);
 /* Send what was gathered, leave, wake served waiters, log. */
 void hf__monitor_leave(hf_client *client);
 
@@ -160,6 +154,10 @@ void hf__monitor_timer_user_gone(hf_client *client);
 /* The background thread must be there before anything is owed. */
 int hf__monitor_need_background(hf_client *client, hf_error *err);
 
+/* Does the engine promise what require= asks for? */
+int hf__client_requires(const hf_client *client, hf_error *err);
+/* And what lock_delay= asks for, now that it is known what it promises? */
+int hf__client_fits(hf_client *client, hf_error *err);
 /* A client with nothing in it; NULL without memory. */
 hf_client *hf__client_new(void);
 /* Reports of the engine that are not about a ticket. */

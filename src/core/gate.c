@@ -33,6 +33,9 @@
  */
 #include "core/gate.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "config/name.h"
 #include "core/client.h"
 #include "core/keeper.h"
@@ -200,7 +203,6 @@ static struct hf_request *first_waiting(const struct hf__gate *gate)
     return link ? HF_CONTAINER_OF(link, struct hf_request, link) : NULL;
 }
 
-/* The one place where a request gets its outcome. */
 static void finish(struct hf_request *request, int rc)
 {
     hf_client *client = request->client;
@@ -209,19 +211,11 @@ static void finish(struct hf_request *request, int rc)
         hf__list_remove(&request->link);
         client->metrics.waiting--;
     }
-    request->finished = true;
-    request->rc = rc;
     if (rc != 0) {
         hf__hold_free(request->hold);
         request->hold = NULL;
     }
-    if (request->started) {
-        hf__list_remove(&request->all);
-        hf__timer_stop(&client->loop, &request->timer);
-        if (request->done)
-            hf__callbacks_add(client, &request->callback);
-    }
-    hf__waiter_done(client, request->waiter, rc);
+    hf__request_finish(request, rc);
 }
 
 static void finish_held(struct hf_request *request, struct hf__ticket *ticket)
@@ -397,9 +391,14 @@ static bool shut(const struct hf__gate *gate, const struct hf_request *request)
 int hf__gate_ask(hf_client *client, const char *name, size_t name_len,
                  struct hf_request *request, hf_error *err)
 {
-    struct hf__gate *gate = find_or_make(client, name, name_len);
+    struct hf__gate *gate;
     struct hf__ticket *seat;
 
+    /* A caller that entered before the client was closed may have waited for a
+     * callback, or for the first of several names, since. */
+    if (HF_UNLIKELY(client->closing))
+        return hf__monitor_closed(client, err);
+    gate = find_or_make(client, name, name_len);
     if (!gate)
         return hf__fail(err, HF_ENOMEM, "out of memory");
 
@@ -437,12 +436,36 @@ static int timeout_code(const struct hf_request *request)
     return HF_EUNAVAILABLE;
 }
 
+/* The wait is over, and others kept the lock. */
+static void explain_timeout(const struct hf__gate *gate, hf_error *err)
+{
+    const struct hf__ticket *place = gate->place;
+    const char *reason = place ? place->reason : NULL;
+
+    if (!hf__list_empty(&gate->seats))
+        (void)hf__fail(err, HF_ETIMEOUT,
+                       "'%s' is still held by another owner in this process",
+                       gate->name);
+    else if (reason && place->reason_names)
+        (void)hf__fail(err, HF_ETIMEOUT, "'%s' is still held by %s", gate->name,
+                       reason);
+    else
+        (void)hf__fail(err, HF_ETIMEOUT, "acquire '%s': %s%s%s", gate->name,
+                       hf_strerror(HF_ETIMEOUT), reason ? "; " : "",
+                       reason ? reason : "");
+}
+
 static void explain(const struct hf_request *request, hf_error *err, int rc)
 {
     const hf_client *client = request->client;
+    const struct hf__ticket *place = request->gate->place;
     const char *name = request->gate->name;
 
-    if (rc == HF_EUNAVAILABLE && !client->up && client->down_err.code != 0)
+    if (rc == HF_ETIMEOUT)
+        explain_timeout(request->gate, err);
+    else if (rc == HF_EUNAVAILABLE && client->up && place && place->reason)
+        (void)hf__fail(err, rc, "acquire '%s': %s", name, place->reason);
+    else if (rc == HF_EUNAVAILABLE && !client->up && client->down_err.code != 0)
         (void)hf__fail(err, rc, "acquire '%s': %s", name,
                        client->down_err.text);
     else if (rc == HF_EBUSY)
@@ -463,6 +486,28 @@ void hf__gate_forget(struct hf_request *request, int rc)
     explain(request, &err, rc);
     finish_failed(request, &err);
     hf__gate_unpin(gate);
+}
+
+bool hf__gate_is_anonymous(const struct hf_request *request)
+{
+    const struct hf__gate *gate = request->gate;
+    const hf_client *client = request->client;
+
+    return (client->engine->caps & HF_CAP_LIST) != 0 && client->up &&
+           gate->place && !gate->place->reason_names &&
+           hf__list_empty(&gate->seats) && timeout_code(request) == HF_ETIMEOUT;
+}
+
+void hf__gate_name_holder(struct hf__gate *gate, const hf_lock_info *holder)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof(text), "%s:%" PRId64 " (%s)%s%s%s",
+                   holder->host, holder->pid, holder->owner,
+                   holder->note[0] ? ", \"" : "", holder->note,
+                   holder->note[0] ? "\"" : "");
+    if (gate->place)
+        hf__ticket_reason(gate->place, text, /* names= */ true);
 }
 
 void hf__gate_busy(struct hf__gate *gate, const char *holder)
@@ -542,8 +587,9 @@ static bool may_pass(const struct hf__gate *gate, const struct hf__ticket *seat,
     const hf_client *client = gate->client;
 
     return seat->mode == HF_EXCLUSIVE && !seat->downgrading &&
-           gate->passes < hf__gate_most_passes(client) &&
-           client->now_ns - gate->passing_since_ns < IN_A_ROW_NS &&
+           (HF__PLANTED("passed_without_end") ||
+            (gate->passes < hf__gate_most_passes(client) &&
+             client->now_ns - gate->passing_since_ns < IN_A_ROW_NS)) &&
            (client->engine->ops->pass || seat->token == 0 ||
             seat->token + 1 < seat->token_end) &&
            seat->deadline_ns - client->now_ns >

@@ -10,6 +10,7 @@
 #include "core/hold.h"
 #include "core/request.h"
 #include "core/ticket.h"
+#include "core/waiter.h"
 
 struct hf__gate {
     struct hf__gate *next; /* in the client's hash chain */
@@ -35,6 +36,11 @@ int hf__gate_ask(hf_client *client, const char *name, size_t name_len,
 /* The request's caller does not want it any more: finish it with @rc, which
  * HF_ETIMEOUT makes precise: was it kept, did nobody answer, is it unknown? */
 void hf__gate_forget(struct hf_request *request, int rc);
+/* The time of @request is over because others kept the lock: does nobody know
+ * who, and could the engine tell? */
+bool hf__gate_is_anonymous(const struct hf_request *request);
+/* That is who. */
+void hf__gate_name_holder(struct hf__gate *gate, const hf_lock_info *holder);
 /* The last hold of @ticket was released: pass it on inside the process (true),
  * or give it back to the engine, and tell @waiter (may be NULL) when that is
  * done. */

@@ -80,6 +80,7 @@ void hf__hold_free(hf_hold *hold)
     if (hold->name != hold->small_name)
         hf__free((char *)(uintptr_t)hold->name);
     hf__free(hold->members);
+    hf__free(hold->lost);
     if (client->closed || client->spare_holds_n >= HF__CLIENT_SPARES) {
         hf__free(hold);
     } else {
@@ -125,8 +126,47 @@ void hf__hold_move(hf_hold *hold, int state)
         hf__callbacks_add(hold->client, &hold->callback);
 }
 
+/* How many milliseconds of max_hold the ticket was granted with. */
+static int64_t cap_of(const struct hf__ticket *ticket)
+{
+    return ticket->until_ns == HF_NEVER
+               ? HF_FOREVER
+               : (ticket->until_ns - ticket->granted_ns) / HF_MS;
+}
+
+static struct hf__acquired *remember(const struct hf__ticket *ticket)
+{
+    size_t owner_len = strlen(ticket->owner) + 1;
+    size_t note_len = strlen(ticket->note) + 1;
+    struct hf__acquired *lost =
+        hf__malloc(sizeof(*lost) + owner_len + note_len);
+
+    if (!lost)
+        return NULL;
+    lost->mode = ticket->downgrading ? HF_SHARED : ticket->mode;
+    lost->slots = ticket->slots;
+    lost->flags = ticket->flags;
+    lost->ttl_ms = ticket->ttl_ms;
+    lost->max_hold_ms = cap_of(ticket);
+    lost->owner_serial = ticket->owner_serial;
+    lost->owner = memcpy(lost->texts, ticket->owner, owner_len);
+    lost->note = memcpy(lost->texts + owner_len, ticket->note, note_len);
+    return lost;
+}
+
+void hf__hold_revive(hf_hold *hold, hf_hold *fresh)
+{
+    struct hf__ticket *ticket = HF_STEAL(fresh->ticket);
+
+    hf__list_remove(&fresh->link);
+    hf__hold_free(fresh);
+    hf__hold_bind(hold, ticket);
+}
+
 void hf__hold_part(hf_hold *hold, int state)
 {
+    if (state == HF_LOST && !hold->lost)
+        hold->lost = remember(hold->ticket);
     hf__list_remove(&hold->link);
     hold->ticket = NULL;
     hold->client->metrics.held--;
@@ -140,7 +180,7 @@ static int own_check(const hf_hold *hold, int64_t now_ns)
     hf_hold *self = (hf_hold *)(uintptr_t)hold;
     int state = atomic_load_explicit(&hold->state, memory_order_acquire);
 
-    while (state <= HF_JEOPARDY &&
+    while (state <= HF_JEOPARDY && !HF__PLANTED("check_without_the_clock") &&
            now_ns >=
                atomic_load_explicit(&hold->deadline_ns, memory_order_acquire)) {
         if (atomic_compare_exchange_weak(&self->state, &state, HF_LOST))

@@ -15,6 +15,19 @@
 
 enum { HF__SMALL_NAME = 40 };
 
+/* How a lost hold was acquired, for hf_reacquire(). */
+struct hf__acquired {
+    int32_t mode;
+    int32_t slots;
+    uint32_t flags;
+    int64_t ttl_ms;
+    int64_t max_hold_ms; /* HF_FOREVER: no cap */
+    uint64_t owner_serial;
+    const char *owner; /* in texts, as the note */
+    const char *note;
+    char texts[];
+};
+
 struct hf_hold {
     _Atomic uint32_t refs;
     _Atomic int32_t state;       /* HF_HELD … HF_RELEASED */
@@ -26,6 +39,8 @@ struct hf_hold {
     int32_t told;  /* the state that on_event gets */
     hf_client *client;
     struct hf__ticket *ticket;    /* NULL once released or lost */
+    struct hf__acquired *lost;    /* of a LOST one; NULL without memory, or
+                                     while it is acquired again */
     struct hf__list link;         /* ticket->holds, or the spare list */
     struct hf__callback callback; /* for on_event */
     hf_event_cb *on_event;
@@ -50,6 +65,8 @@ void hf__hold_move(hf_hold *hold, int state);
 bool hf__hold_seen_lost(const hf_hold *hold);
 /* Part from the ticket: RELEASED or LOST. */
 void hf__hold_part(hf_hold *hold, int state);
+/* Make @hold, which is LOST, a hold of the ticket of @fresh, which is freed. */
+void hf__hold_revive(hf_hold *hold, hf_hold *fresh);
 /* The worst state and the earliest deadline of a hold and its members. */
 int hf__hold_check(const hf_hold *hold, int64_t now_ns);
 int64_t hf__hold_deadline(const hf_hold *hold);

@@ -40,6 +40,8 @@ static int64_t claim_end(const struct hf__ticket *ticket, int64_t sent_ns)
 
     if (ticket->lease_ms == 0)
         return HF_NEVER;
+    if (HF__PLANTED("deadline_from_the_answer"))
+        sent_ns = ticket->gate->client->now_ns;
     return hf__instant_add(sent_ns,
                            lease_ns - MARGIN_NS -
                                (int64_t)((double)lease_ns * settings->drift));
@@ -128,6 +130,8 @@ static void gather(struct hf__ticket *ticket)
         client->owed++;
     }
     ticket->sent_ns = client->now_ns;
+    if (HF__PLANTED("renewal_counts_when_sent"))
+        set_deadline(ticket, claim_end(ticket, client->now_ns));
     client->batch[client->batch_n++] = ticket;
 }
 
@@ -212,6 +216,7 @@ void hf__keeper_cap(struct hf__ticket *ticket, int64_t max_hold_ms,
     ticket->unwanted =
         (flags & HF_NO_RENEW) != 0 || client->settings.renew == HF__RENEW_OFF;
     ticket->lost_reason = HF__LOST_EXPIRED;
+    ticket->flags = flags;
     ticket->until_ns =
         max_hold_ms == 0
             ? HF_NEVER

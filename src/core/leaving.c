@@ -99,6 +99,8 @@ static bool held_to_the_end(const struct hf__ticket *ticket)
 {
     const hf_client *client = ticket->gate->client;
 
+    if (HF__PLANTED("release_told_without_proof"))
+        return true;
     return (client->engine->caps & HF_CAP_TOLD_BEFORE_REGRANT) != 0 &&
            client->now_ns < ticket->deadline_ns;
 }
@@ -112,6 +114,8 @@ void hf__leaving_confirmed(struct hf__ticket *ticket, int rc)
         rc = HF_EUNKNOWN;
 
     hf__gate_pin(gate);
+    if (rc == HF_ELOST && !hf__list_empty(&ticket->waiters))
+        gate->client->metrics.lost[HF__LOST_TAKEN]++; /* found out just now */
     if (ticket->attempts > 0)
         gate->client->metrics.reaped++;
     hf__list_remove(&ticket->link);
@@ -126,6 +130,8 @@ void hf__leaving_unknown(struct hf__ticket *ticket)
 {
     hf_client *client = ticket->gate->client;
 
+    if (HF__PLANTED("withdrawal_sent_once"))
+        return;
     hf__monitor_timer(client, &ticket->timer,
                       client->now_ns + hf__retry_pause_ns(&client->settings,
                                                           ticket->attempts++));

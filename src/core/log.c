@@ -44,23 +44,38 @@ static void make_one_line(char *text)
     }
 }
 
+bool hf__log_wanted(const struct hf__log_hook *own, int level)
+{
+    return own->log ? level <= own->level : hf__log_on(level);
+}
+
+void hf__log_line(const struct hf__log_hook *own, int level, const char *text)
+{
+    hf_log_cb *hook = own->log;
+    void *ctx = own->ctx;
+    char line[LINE];
+
+    if (!hook) {
+        hook = atomic_load_explicit(&log_hook, memory_order_acquire);
+        ctx = atomic_load_explicit(&log_ctx, memory_order_acquire);
+    }
+    if (!hook || !hf__log_wanted(own, level))
+        return;
+    hf__text_copy(line, sizeof(line), text);
+    make_one_line(line);
+    hook(level, line, ctx);
+}
+
 void hf__log(int level, const char *format, ...)
 {
+    static const struct hf__log_hook none = {NULL, SILENT, NULL};
     char text[SCRATCH];
-    char line[LINE];
-    hf_log_cb *hook;
     va_list args;
 
     if (!hf__log_on(level))
         return;
-    hook = atomic_load_explicit(&log_hook, memory_order_acquire);
-    if (!hook)
-        return;
-
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    hf__text_copy(line, sizeof(line), text);
-    make_one_line(line);
-    hook(level, line, atomic_load_explicit(&log_ctx, memory_order_acquire));
+    hf__log_line(&none, level, text);
 }

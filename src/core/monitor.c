@@ -67,6 +67,7 @@
 
 struct hf__log_line {
     struct hf__log_line *next;
+    struct hf__log_hook hook; /* the client may be gone when it is told */
     int level;
     char text[];
 };
@@ -82,7 +83,7 @@ static void drain_cancels(hf_client *client)
         struct hf_request *next = request->cancel_next;
 
         if (!request->finished)
-            hf__gate_forget(request, HF_ECANCELED);
+            request->kind->forget(request, HF_ECANCELED);
         request = next;
     }
 }
@@ -114,13 +115,20 @@ int hf__monitor_enter_any(hf_client *client, hf_error *err)
     return 0;
 }
 
+int hf__monitor_closed(const hf_client *client, hf_error *err)
+{
+    return client->unfit.code != 0
+               ? hf__fail_pass(err, &client->unfit)
+               : hf__fail(err, HF_ECLOSED, "the client is closed");
+}
+
 int hf__monitor_enter(hf_client *client, hf_error *err)
 {
     int rc = hf__monitor_enter_any(client, err);
 
     if (rc == 0 && HF_UNLIKELY(client->closing)) {
+        rc = hf__monitor_closed(client, err);
         hf__monitor_leave(client);
-        rc = hf__fail(err, HF_ECLOSED, "the client is closed");
     }
     return rc;
 }
@@ -138,8 +146,8 @@ static bool is_under_way(const hf_client *client)
 /* Does an answer or an event have to be read by somebody? */
 static bool expects(const hf_client *client)
 {
-    return client->asked + client->owed > 0 || client->connecting ||
-           is_under_way(client);
+    return client->asked + client->owed + client->awaited > 0 ||
+           client->connecting || is_under_way(client);
 }
 
 /* Something was sent, or is in line, and no caller will come back for it. */
@@ -153,7 +161,7 @@ static void settle(hf_client *client)
     }
     if (app || client->background_drives || !client->background)
         return;
-    if (client->asked > 0 || client->connecting) {
+    if (client->asked + client->awaited > 0 || client->connecting) {
         client->background_drives = true;
         hf__world->ring(&client->alarm);
     } else if (client->background_until_ns > client->now_ns + OWED_NS) {
@@ -167,7 +175,7 @@ static void tell_log(struct hf__log_line *line)
     while (line) {
         struct hf__log_line *next = line->next;
 
-        hf__log(line->level, "%s", line->text);
+        hf__log_line(&line->hook, line->level, line->text);
         hf__free(line);
         line = next;
     }
@@ -244,7 +252,7 @@ void hf__monitor_log(hf_client *client, int level, const char *format, ...)
     va_list args;
     int len;
 
-    if (!hf__log_on(level))
+    if (!hf__log_wanted(&client->log, level))
         return;
     va_start(args, format);
     len = vsnprintf(NULL, 0, format, args);
@@ -255,6 +263,7 @@ void hf__monitor_log(hf_client *client, int level, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(line->text, (size_t)len + 1, format, args);
     va_end(args);
+    line->hook = client->log;
     line->level = level;
     line->next = NULL;
     *client->log_last = line;
@@ -273,6 +282,7 @@ void hf__waiter_init(struct hf__waiter *waiter)
     waiter->served = false;
     waiter->for_shared = false;
     waiter->rc = 0;
+    waiter->request = NULL;
 }
 
 void hf__monitor_wake_word(hf_client *client, _Atomic uint32_t *word)
@@ -317,7 +327,9 @@ void hf__waiter_done(hf_client *client, struct hf__waiter *waiter, int rc)
     waiter->done = true;
     waiter->rc = rc;
     hf__list_remove(&waiter->watch);
-    if (client->driver != waiter)
+    if (HF_UNLIKELY(waiter->request != NULL))
+        hf__request_answered(waiter->request, rc);
+    else if (client->driver != waiter)
         wake(client, waiter);
     else if (client->polling)
         kick_driver(client);
@@ -590,14 +602,18 @@ void hf__monitor_timer(hf_client *client, struct hf__timer *timer,
 }
 
 /* A thread that calls often reads answers often enough: the background thread
- * would wake for each of them in vain. */
+ * would wake for each of them in vain. A driver that began a moment ago may be
+ * such a thread; when it leaves, settle() would have to ring for each call. */
 static int64_t background_listens_from(const hf_client *client)
 {
-    if (client->driver || !expects(client))
+    int64_t quiet_ns = client->listened_ns + OWED_NS;
+
+    if (!expects(client) || (client->driver && quiet_ns <= client->now_ns))
         return HF_NEVER;
-    if (client->asked > 0 || client->connecting)
+    if (!client->driver &&
+        (client->asked + client->awaited > 0 || client->connecting))
         return client->now_ns;
-    return client->listened_ns + OWED_NS;
+    return quiet_ns;
 }
 
 /* Does the background thread poll the loop? Where drivers sleep inside the

@@ -179,6 +179,36 @@ void hf__query_abandon(hf_client *client)
     }
 }
 
+int hf__query_begin(hf_client *client, hf__engine_query_fn *slot,
+                    struct hf__query *query, struct hf__waiter *waiter)
+{
+    int rc = 0;
+
+    if (!client->up && client->down_err.code != 0)
+        rc = hf__fail_pass(&query->err, &client->down_err);
+    if (rc == 0) {
+        query->waiter = waiter;
+        hf__list_append(&client->queries, &query->link);
+        rc = slot(client->engine, query, &query->err);
+        if (rc != 0)
+            hf__list_remove(&query->link);
+    }
+    if (rc != 0) /* else the answer may be there already */
+        query->rc = rc;
+    return rc;
+}
+
+int hf__query_give_up(const hf_client *client, struct hf__query **query,
+                      hf_error *err)
+{
+    struct hf__query *given_up = HF_STEAL(*query);
+
+    given_up->waiter = NULL;
+    return hf__fail(err, given_up->changes ? HF_EUNKNOWN : HF_EUNAVAILABLE,
+                    "%s does not answer within %lld ms", client->url->redacted,
+                    (long long)client->settings.io_timeout_ms);
+}
+
 /* With the monitor. The query is gone if this fails with the answer open. */
 static int ask(hf_client *client, hf__engine_query_fn *slot,
                struct hf__query **query, hf_error *err)
@@ -187,25 +217,13 @@ static int ask(hf_client *client, hf__engine_query_fn *slot,
     int rc;
 
     hf__waiter_init(&waiter);
-    (*query)->waiter = &waiter;
-    hf__list_append(&client->queries, &(*query)->link);
-    rc = slot(client->engine, *query, err);
-    if (rc != 0) {
-        hf__list_remove(&(*query)->link);
-        return rc;
-    }
-    if (!waiter.done &&
+    rc = hf__query_begin(client, slot, *query, &waiter);
+    if (rc == 0 && !waiter.done &&
         !hf__monitor_wait(
             client, &waiter,
             hf__instant_add(client->now_ns,
-                            hf__ms_to_ns(client->settings.io_timeout_ms)))) {
-        rc = (*query)->changes ? HF_EUNKNOWN : HF_EUNAVAILABLE;
-        (*query)->waiter = NULL;
-        *query = NULL;
-        return hf__fail(err, rc, "%s does not answer within %lld ms",
-                        client->url->redacted,
-                        (long long)client->settings.io_timeout_ms);
-    }
+                            hf__ms_to_ns(client->settings.io_timeout_ms))))
+        return hf__query_give_up(client, query, err);
     return (*query)->rc == 0 ? 0 : hf__fail_pass(err, &(*query)->err);
 }
 
@@ -227,6 +245,19 @@ static const char *wish(size_t slot_offset)
     }
 }
 
+hf__engine_query_fn *hf__query_slot(const hf_client *client, size_t slot_offset,
+                                    hf_error *err)
+{
+    hf__engine_query_fn *slot;
+
+    memcpy(&slot, (const char *)client->engine->ops + slot_offset,
+           sizeof(slot));
+    if (!slot)
+        (void)hf__fail(err, HF_EUNSUPPORTED, "%s cannot %s",
+                       client->engine_name, wish(slot_offset));
+    return slot;
+}
+
 int hf__query_ask(hf_client *client, size_t slot_offset,
                   struct hf__query **query, hf_error *err)
 {
@@ -236,15 +267,8 @@ int hf__query_ask(hf_client *client, size_t slot_offset,
     rc = hf__monitor_enter(client, err);
     if (rc != 0)
         return rc;
-    memcpy(&slot, (const char *)client->engine->ops + slot_offset,
-           sizeof(slot));
-    if (!slot)
-        rc = hf__fail(err, HF_EUNSUPPORTED, "%s cannot %s", client->engine_name,
-                      wish(slot_offset));
-    else if (!client->up && client->down_err.code != 0)
-        rc = hf__fail_pass(err, &client->down_err);
-    else
-        rc = ask(client, slot, query, err);
+    slot = hf__query_slot(client, slot_offset, err);
+    rc = slot ? ask(client, slot, query, err) : HF_EUNSUPPORTED;
     hf__monitor_leave(client);
     return rc;
 }

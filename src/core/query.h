@@ -34,6 +34,18 @@ int hf__query_name(struct hf__query *query, const char *name, hf_error *err);
 int hf__query_ask(hf_client *client, size_t slot_offset,
                   struct hf__query **query, hf_error *err);
 
+/* With the monitor: the engine's function for such a question; NULL with @err. */
+hf__engine_query_fn *hf__query_slot(const hf_client *client, size_t slot_offset,
+                                    hf_error *err);
+/* With the monitor: ask, and have @waiter told. Non-zero, as query->rc with
+ * query->err: it is not asked. */
+int hf__query_begin(hf_client *client, hf__engine_query_fn *slot,
+                    struct hf__query *query, struct hf__waiter *waiter);
+/* With the monitor: nobody waits for the answer any more, after which the query
+ * frees itself. HF_EUNAVAILABLE, or HF_EUNKNOWN of one that changes something. */
+int hf__query_give_up(const hf_client *client, struct hf__query **query,
+                      hf_error *err);
+
 /* The engine has answered. */
 void hf__query_answered(hf_client *client, struct hf__query *query, int rc,
                         const hf_error *err);

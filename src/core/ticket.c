@@ -70,7 +70,7 @@ static struct hf__ticket *take_spare(hf_client *client)
     return HF_CONTAINER_OF(link, struct hf__ticket, link);
 }
 
-/* "thread 17" */
+/* "thread 17": also of an owner that is none, the number is what tells. */
 static void name_thread(uint64_t serial, char text[24])
 {
     static const char thread[] = "thread ";
@@ -105,7 +105,7 @@ int hf__ticket_set_owner(struct hf__ticket *ticket,
     ticket->texts = texts;
     ticket->owner = apart ? texts : ticket->owner_text;
     ticket->note = note_len > 0 ? texts + apart : "";
-    ticket->owner_serial = request->owner ? 0 : request->owner_serial;
+    ticket->owner_serial = request->owner_serial;
     return 0;
 }
 
@@ -158,6 +158,7 @@ void hf__ticket_free(struct hf__ticket *ticket)
     hf__timer_stop(&client->loop, &ticket->timer);
     hf__monitor_timer_user_gone(client);
     hf__free(ticket->texts);
+    hf__free(ticket->reason);
     if (client->spare_tickets_n >= HF__CLIENT_SPARES) {
         hf__free(ticket);
         return;
@@ -165,6 +166,15 @@ void hf__ticket_free(struct hf__ticket *ticket)
     hf__list_init(&ticket->link);
     hf__list_append(&client->spare_tickets, &ticket->link);
     client->spare_tickets_n++;
+}
+
+void hf__ticket_reason(struct hf__ticket *ticket, const char *text, bool names)
+{
+    ticket->reason_names = names;
+    if (ticket->reason && strcmp(ticket->reason, text) == 0)
+        return;
+    hf__free(ticket->reason);
+    ticket->reason = hf__strdup(text);
 }
 
 bool hf__ticket_suits(const struct hf__ticket *ticket,
@@ -179,10 +189,10 @@ bool hf__ticket_suits(const struct hf__ticket *ticket,
 bool hf__ticket_owned_by(const struct hf__ticket *ticket,
                          const struct hf_request *request)
 {
-    if (request->owner)
-        return ticket->owner_serial == 0 &&
-               strcmp(ticket->owner, request->owner) == 0;
-    return ticket->owner_serial == request->owner_serial;
+    if (request->owner_serial != 0)
+        return ticket->owner_serial == request->owner_serial;
+    return ticket->owner_serial == 0 &&
+           strcmp(ticket->owner, request->owner) == 0;
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -223,6 +233,7 @@ void hf__ticket_ask(struct hf__ticket *ticket)
         rest(ticket, 0);
         return;
     }
+    ticket->asked_ns = client->now_ns;
     ticket->sent_ns = client->now_ns;
     rc = client->engine->ops->acquire(client->engine, ticket, &err);
     if (HF_UNLIKELY(rc != 0))
@@ -266,6 +277,7 @@ static void ask_failed(struct hf__ticket *ticket, const hf_error *err)
     struct hf__gate *gate = ticket->gate;
 
     if (worth_another_try(ticket, err->code)) {
+        hf__ticket_reason(ticket, err->text, /* names= */ false);
         rest(ticket, 0);
         return;
     }
@@ -319,6 +331,8 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
     if (ticket->state == HF__TICKET_HELD || ticket->state == HF__TICKET_LEAVING)
         return; /* pushed as well as answered, or not wanted any more */
     ticket->token = grant->token;
+    if (HF__PLANTED("token_of_a_coarse_clock"))
+        ticket->token &= ~UINT64_C(0xfff);
     ticket->token_end = grant->token + grant->tokens;
     ticket->attempts = 0;
     ticket->granted_ns = gate->client->now_ns;
@@ -357,6 +371,8 @@ static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
     ticket->answered = true;
     ticket->unsure = false;
     if (!ticket->nowait) {
+        if (holder)
+            hf__ticket_reason(ticket, holder, /* names= */ true);
         if (again_ns == 0)
             again_ns =
                 gate->client->now_ns +
@@ -386,7 +402,7 @@ static void on_unknown(void *owner, struct hf__ticket *ticket,
     (void)owner;
     (void)err;
     if (ticket->state == HF__TICKET_ASKING) {
-        ticket->unsure = true;
+        ticket->unsure = !HF__PLANTED("lost_answer_means_no");
         rest(ticket, 0);
     } else if (ticket->state == HF__TICKET_LEAVING) {
         hf__leaving_unknown(ticket);
@@ -420,6 +436,27 @@ static void on_renewed(void *owner, struct hf__ticket *ticket,
     hf__keeper_renewed(ticket, grant);
 }
 
+/* Ask for the place that was lost at once; by the retry policy if the last one
+ * was lost as soon, or an engine that takes each place back would be asked
+ * without a pause. */
+static void ask_for_place(struct hf__ticket *ticket)
+{
+    const hf_client *client = ticket->gate->client;
+    int64_t again_ns = client->now_ns;
+
+    if (ticket->places_lost > 0) {
+        int64_t pause_ns =
+            hf__retry_pause_ns(&client->settings, ticket->places_lost - 1);
+
+        if (client->now_ns - ticket->asked_ns >= pause_ns)
+            ticket->places_lost = 0;
+        else
+            again_ns = ticket->asked_ns + pause_ns;
+    }
+    ticket->places_lost++;
+    rest(ticket, again_ns);
+}
+
 static void on_lost(void *owner, struct hf__ticket *ticket, int reason)
 {
     hf_client *client = ticket->gate->client;
@@ -430,9 +467,10 @@ static void on_lost(void *owner, struct hf__ticket *ticket, int reason)
             hf__metrics_renewal_failed(&client->metrics, HF__RENEWAL_LOST);
         hf__ticket_lose(ticket, reason, /* certain= */ true);
     } else if (ticket->state == HF__TICKET_QUEUED ||
-               ticket->state == HF__TICKET_ASKING) {
+               (ticket->state == HF__TICKET_ASKING &&
+                !HF__PLANTED("place_lost_while_asking"))) {
         hf__keeper_stop(ticket);
-        rest(ticket, client->now_ns); /* lost its place: ask anew */
+        ask_for_place(ticket);
     }
 }
 
@@ -461,16 +499,4 @@ static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
     hf__client_down(owner, err);
 }
 
-const struct hf__engine_up hf__ticket_reports = {
-    .connected = on_connected,
-    .down = on_down,
-    .granted = on_granted,
-    .queued = on_queued,
-    .busy = on_busy,
-    .failed = on_failed,
-    .unknown = on_unknown,
-    .renewed = on_renewed,
-    .lost = on_lost,
-    .left = on_left,
-    .answer = on_answer,
-};
+const struct hf__engine_up hf__ticket_reports = HF__ENGINE_UP(on_);

@@ -60,7 +60,7 @@ enum hf__lost_reason {
 };
 
 struct hf__ticket {
-    /* For the engine to read. */
+    /* For the engine to read; tests/build/layers.sh refuses the rest. */
     uint64_t id;      /* never used twice by this client */
     const char *name; /* terminated; lives as long as the ticket */
     uint32_t name_len;
@@ -71,33 +71,38 @@ struct hf__ticket {
     const char *owner; /* text for records; never NULL */
     const char *note;  /* "" for none */
     bool nowait;       /* answer busy instead of queueing */
+    uint64_t token;    /* HELD */
+    int64_t sent_ns;   /* when the last acquire or renew was sent */
 
     /* The core's own. */
-    uint8_t state;       /* enum hf__ticket_state */
-    bool unsure;         /* an earlier acquire ended unknown */
-    bool answered;       /* the engine has ever said queued or busy */
-    bool renewing;       /* a renew() is under way */
-    uint8_t leaving_by;  /* enum hf__leaving_by */
-    bool downgrading;    /* it may be shared at the engine already */
-    bool unwanted;       /* renewals ended: max_hold, or no beat came */
-    uint8_t lost_reason; /* what to say if the lease runs out now */
-    uint32_t attempts;   /* of the retry policy, since the last answer */
+    uint8_t state;        /* enum hf__ticket_state */
+    bool unsure;          /* an earlier acquire ended unknown */
+    bool answered;        /* the engine has ever said queued or busy */
+    bool renewing;        /* a renew() is under way */
+    uint8_t leaving_by;   /* enum hf__leaving_by */
+    bool downgrading;     /* it may be shared at the engine already */
+    bool unwanted;        /* renewals ended: max_hold, or no beat came */
+    uint8_t lost_reason;  /* what to say if the lease runs out now */
+    uint32_t flags;       /* HF_NO_RENEW, HF_NON_REENTRANT, as asked for */
+    uint32_t attempts;    /* of the retry policy, since the last answer */
+    uint32_t places_lost; /* in a row, each soon after it was asked for */
     struct hf__gate *gate;
     struct hf__list link;   /* gate->seats, or client->leaving */
     struct hf__list holds;  /* of callers: one, or more by re-entry */
     struct hf__timer timer; /* HELD: keeper; RESTING: retry; LEAVING: retry */
-    uint64_t token;
-    uint64_t token_end;    /* tokens up to here, exclusive, are ours */
-    uint64_t owner_serial; /* 0: owner is the caller's text */
-    int64_t lease_ms;      /* as granted; 0: none */
-    int64_t sent_ns;       /* when the last acquire or renew was sent */
-    int64_t confirmed_ns;  /* when the last answered one was sent */
-    int64_t deadline_ns;   /* our claim ends here */
-    int64_t until_ns;      /* renew no longer than this (max_hold) */
+    uint64_t token_end;     /* tokens up to here, exclusive, are ours */
+    uint64_t owner_serial;  /* 0: owner is the caller's text */
+    int64_t lease_ms;       /* as granted; 0: none */
+    int64_t asked_ns;       /* when the last acquire was sent */
+    int64_t confirmed_ns;   /* when the last answered one was sent */
+    int64_t deadline_ns;    /* our claim ends here */
+    int64_t until_ns;       /* renew no longer than this (max_hold) */
     int64_t granted_ns;
     int64_t closed_until_ns; /* LEAVING, lost: lock_delay ends here */
     struct hf__list waiters; /* of a blocking release, verify or downgrade */
     char *texts;             /* owner and note, if they do not fit here */
+    char *reason;            /* why it is not granted yet; NULL: not known */
+    bool reason_names;       /* that is who holds it */
     char owner_text[24];
     /* The engine's bytes follow. */
 };
@@ -108,6 +113,9 @@ struct hf__engine_up;
 /* A ticket for @request at @gate, NEW; NULL without memory. */
 struct hf__ticket *hf__ticket_new(struct hf__gate *gate,
                                   const struct hf_request *request);
+/* Remember why @ticket is not granted, or, with @names, who holds it. Without
+ * memory it stays unknown. */
+void hf__ticket_reason(struct hf__ticket *ticket, const char *text, bool names);
 /* Give back a ticket that the engine does not know (any more). */
 void hf__ticket_free(struct hf__ticket *ticket);
 void hf__ticket_move(struct hf__ticket *ticket, int state);

@@ -89,19 +89,13 @@ void hf__stream_stop(struct hf__stream *stream, bool forked)
     stream->broken = false;
 }
 
-static void fail(struct hf__stream *stream, const hf_error *err)
-{
-    hf__stream_stop(stream, /* forked= */ false);
-    stream->closed(stream, err);
-}
-
 static void fail_errno(struct hf__stream *stream, const char *what, int number)
 {
     hf_error err;
 
     (void)hf__fail_engine(&err, HF_EUNAVAILABLE, number, "%s: %s", what,
                           strerror(number));
-    fail(stream, &err);
+    hf__stream_fail(stream, &err);
 }
 
 static void fail_tls(struct hf__stream *stream)
@@ -109,7 +103,7 @@ static void fail_tls(struct hf__stream *stream)
     hf_error err;
 
     (void)hf__tls_explain(stream->tls, &err);
-    fail(stream, &err);
+    hf__stream_fail(stream, &err);
 }
 
 static void fail_end(struct hf__stream *stream)
@@ -117,7 +111,7 @@ static void fail_end(struct hf__stream *stream)
     hf_error err;
 
     (void)hf__fail(&err, HF_EUNAVAILABLE, "the server closed the connection");
-    fail(stream, &err);
+    hf__stream_fail(stream, &err);
 }
 
 /* ---- sending ----------------------------------------------------------- */
@@ -227,7 +221,7 @@ static void receive(struct hf__stream *stream)
             fail_errno(stream, "reading an answer", ENOMEM);
             return;
         }
-        stream->received(stream);
+        hf__stream_deliver(stream);
         if (stream->state != HF__STREAM_OPEN)
             return;
         tidy(stream);
@@ -296,7 +290,7 @@ static void connected(struct hf__stream *stream)
     }
     if (hf__tls_new(stream->peer.tls, stream->io.fd, stream->peer.host,
                     &stream->tls, &err) != 0) {
-        fail(stream, &err);
+        hf__stream_fail(stream, &err);
         return;
     }
     stream->state = HF__STREAM_SHAKING;
@@ -379,7 +373,7 @@ static void resolve_ready(struct hf__stream *stream)
     if (rc != 0) {
         (void)hf__fail(&err, HF_EUNAVAILABLE, "cannot find the host: %s",
                        gai_strerror(rc));
-        fail(stream, &err);
+        hf__stream_fail(stream, &err);
         return;
     }
     stream->next = stream->addresses;

@@ -53,7 +53,10 @@ struct hf__stream {
     hf__stream_closed_fn *closed;
 
     uint8_t state;
-    bool broken;      /* a send failed; the loop will tell */
+    bool broken;    /* a send failed; the loop will tell */
+    bool receiving; /* received() is running */
+    bool failed;    /* … and the stream ends when it returns, because of */
+    hf_error why;
     uint32_t watched; /* events */
     struct hf__io io;
     struct hf__resolve *resolving;
@@ -73,6 +76,35 @@ void hf__stream_stop(struct hf__stream *stream, bool forked);
 /* Send what is in stream->out as far as the socket takes it. Failures are
  * told later, by the loop. */
 void hf__stream_flush(struct hf__stream *stream);
+
+/* End it because of @err, with a call to closed(): at once, or, if received() is
+ * running, when that has returned; stream->failed says so. The first @err counts.
+ * An IDLE one is only told closed(). */
+static inline void hf__stream_fail(struct hf__stream *stream,
+                                   const hf_error *err)
+{
+    if (!stream->receiving) {
+        hf__stream_stop(stream, /* forked= */ false);
+        stream->closed(stream, err);
+    } else if (!stream->failed) {
+        stream->failed = true;
+        stream->why = *err;
+    }
+}
+/* Call received(), and end the stream if that failed it. */
+static inline void hf__stream_deliver(struct hf__stream *stream)
+{
+    hf_error why;
+
+    stream->failed = false;
+    stream->receiving = true;
+    stream->received(stream);
+    stream->receiving = false;
+    if (!stream->failed)
+        return;
+    why = stream->why;
+    hf__stream_fail(stream, &why);
+}
 
 /* recv() and send() that are no cancellation points and raise no signal. */
 ssize_t hf__net_recv(int fd, void *to, size_t size);
