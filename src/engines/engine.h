@@ -243,6 +243,16 @@ struct hf__engine_up {
                    const hf_error *err);
 };
 
+/* The table of the functions PREFIXconnected, PREFIXdown, … */
+#define HF__ENGINE_UP(prefix)                                                  \
+    {                                                                          \
+        .connected = prefix##connected, .down = prefix##down,                  \
+        .granted = prefix##granted, .queued = prefix##queued,                  \
+        .busy = prefix##busy, .failed = prefix##failed,                        \
+        .unknown = prefix##unknown, .renewed = prefix##renewed,                \
+        .lost = prefix##lost, .left = prefix##left, .answer = prefix##answer   \
+    }
+
 /* Connected: requests may be sent. Everything in line or held should be asked
  * about again: the core does, by renew() and acquire(). */
 static inline void hf__up_connected(struct hf__engine *engine)

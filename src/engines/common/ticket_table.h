@@ -12,11 +12,14 @@
 #include "base/list.h"
 #include "core/ticket.h"
 
-enum { HF__TICKET_BUCKETS = 1024 };
+enum { HF__TICKET_BUCKETS = 64 }; /* at first */
 
 struct hf__ticket_table {
-    struct hf__list buckets[HF__TICKET_BUCKETS];
+    struct hf__list *buckets; /* @first, or a larger array */
+    uint32_t size;            /* of it; a power of two */
     uint32_t n;
+    bool walking; /* hf__ticket_table_each() runs: do not grow */
+    struct hf__list first[HF__TICKET_BUCKETS];
 };
 
 /* In the engine's bytes of a ticket; zeroed: not in a table. */
@@ -26,6 +29,9 @@ struct hf__ticket_entry {
 };
 
 void hf__ticket_table_init(struct hf__ticket_table *table);
+/* It has no tickets then. A table of zeroes may be released, and one that was
+ * released may be used again. */
+void hf__ticket_table_release(struct hf__ticket_table *table);
 /* True if it was not there before. */
 bool hf__ticket_table_add(struct hf__ticket_table *table,
                           struct hf__ticket_entry *entry,

@@ -2,8 +2,8 @@
 /*
  * md5.c - MD5 (RFC 1321), by which others turn names into keys.
  *
- * It protects nothing here: two names with one digest, which somebody could
- * make on purpose, exclude each other, as they do for whoever else uses it.
+ * It protects nothing here: two names with one digest, which an attacker
+ * could make, exclude each other, as they do for the other programs that use it.
  */
 #include "engines/sql/md5.h"
 

@@ -2,10 +2,10 @@
 /*
  * pool.c - connections for locks that need one of their own.
  *
- * Who comes first is served first: a connection that comes back goes to the
- * first in line, and only with nobody there does it become idle. A connection
- * that is being opened belongs to nobody: whichever is ready first serves the
- * first want, so that a slow server delays nobody who could be served by a
+ * First come, first served: a connection that comes back goes to the first
+ * want in line, and becomes idle only if there is none. A connection
+ * that is being opened belongs to no want: whichever is ready first serves
+ * the first want, so that a slow server delays no want that could be served by a
  * release. Of the idle ones the last used is taken first; the others age and
  * are the ones that pool.max_idle closes.
  *
@@ -184,7 +184,7 @@ void hf__sql_pool_give(struct hf__sql_pool *pool, struct hf__sql_link *link)
     hand_on(pool, link);
 }
 
-/* There is room: open one for who waits and has none under way. */
+/* There is room: open one for a want that has none under way. */
 static void replace(struct hf__sql_pool *pool)
 {
     struct hf__sql_want *want;

@@ -28,16 +28,16 @@ enum { HF__POOL_BLOCK, HF__POOL_FAIL, HF__POOL_GROW };
 /* The pool's part of a connection; the engine's struct begins with it. */
 struct hf__sql_link {
     struct hf__list all;
-    struct hf__list idle; /* in it: nobody uses the connection */
-    bool opening;         /* or being tested; nobody's yet */
+    struct hf__list idle; /* in it: the connection is unused */
+    bool opening;         /* or being tested; of no want yet */
     bool testing;
 };
 
-/* Somebody who needs a connection; lives in its owner, zeroed. */
+/* The need of a connection; lives in its owner, zeroed. */
 struct hf__sql_want {
     struct hf__list link; /* in line; else alone or zeroed */
     int64_t until_ns;
-    /* @link is the want's now; or NULL, and @err says why there is none. */
+    /* @link now belongs to @want; or NULL, and @err says why there is none. */
     void (*got)(struct hf__sql_want *want, struct hf__sql_link *link,
                 const hf_error *err);
 };
@@ -76,13 +76,13 @@ void hf__sql_pool_init(struct hf__sql_pool *pool,
  * begun), and got() is not called. */
 int hf__sql_pool_take(struct hf__sql_pool *pool, struct hf__sql_want *want,
                       hf_error *err);
-/* Nobody wants it any more; a want that is not in line is ignored. */
+/* Drop a want; one that is not in line is ignored. */
 void hf__sql_pool_forget(struct hf__sql_pool *pool, struct hf__sql_want *want);
 /* @link is open, or has passed its test. */
 void hf__sql_pool_ready(struct hf__sql_pool *pool, struct hf__sql_link *link);
 /* @link comes back as good as new; it may be closed now. */
 void hf__sql_pool_give(struct hf__sql_pool *pool, struct hf__sql_link *link);
-/* @link is closed, whoever had it; the engine frees it afterwards. One that was
+/* @link is closed, whether in use or not; the engine frees it afterwards. One that was
  * being opened takes the first want with it, which hears @err; one that was
  * being tested is replaced. */
 void hf__sql_pool_gone(struct hf__sql_pool *pool, struct hf__sql_link *link,

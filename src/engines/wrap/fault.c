@@ -492,7 +492,8 @@ static int judge_query(struct hf__engine *engine, hf_error *err)
     {                                                                          \
         int rc = judge_query(engine, err);                                     \
                                                                                \
-        return rc != 0 ? rc : hf__wrap_##slot(engine, query, err);             \
+        return rc != 0 ? rc                                                    \
+                       : engine->inner->ops->slot(engine->inner, query, err);  \
     }
 FAULT_QUERY(list)
 FAULT_QUERY(check_token)
@@ -532,8 +533,8 @@ static void fault_connected(void *owner, struct hf__engine *inner)
         hf__up_connected(owner);
 }
 
-static void fault_inner_down(void *owner, struct hf__engine *inner,
-                             const hf_error *err)
+static void fault_down(void *owner, struct hf__engine *inner,
+                       const hf_error *err)
 {
     struct fault *self = owner;
 
@@ -643,19 +644,7 @@ static void fault_answer(void *owner, struct hf__query *query, int rc,
     hf__up_answer(owner, query, rc, err);
 }
 
-const struct hf__engine_up hf__fault_up = {
-    .connected = fault_connected,
-    .down = fault_inner_down,
-    .granted = fault_granted,
-    .queued = fault_queued,
-    .busy = fault_busy,
-    .failed = fault_failed,
-    .unknown = fault_unknown,
-    .renewed = fault_renewed,
-    .lost = fault_lost,
-    .left = fault_left,
-    .answer = fault_answer,
-};
+const struct hf__engine_up hf__fault_up = HF__ENGINE_UP(fault_);
 
 const struct hf__engine_ops hf__engine_fault = {
     .name = "fault",

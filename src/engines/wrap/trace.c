@@ -173,8 +173,9 @@ static int trace_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
              query->name     ? query->name                                     \
              : query->prefix ? query->prefix                                   \
                              : "");                                            \
-        return tell_failure(engine, word, hf__wrap_##slot(engine, query, err), \
-                            err);                                              \
+        return tell_failure(                                                   \
+            engine, word, engine->inner->ops->slot(engine->inner, query, err), \
+            err);                                                              \
     }
 TRACE_QUERY(list, "list")
 TRACE_QUERY(check_token, "check_token")
@@ -298,19 +299,7 @@ static void trace_answer(void *owner, struct hf__query *query, int rc,
     hf__up_answer(owner, query, rc, err);
 }
 
-const struct hf__engine_up hf__trace_up = {
-    .connected = trace_connected,
-    .down = trace_down,
-    .granted = trace_granted,
-    .queued = trace_queued,
-    .busy = trace_busy,
-    .failed = trace_failed,
-    .unknown = trace_unknown,
-    .renewed = trace_renewed,
-    .lost = trace_lost,
-    .left = trace_left,
-    .answer = trace_answer,
-};
+const struct hf__engine_up hf__trace_up = HF__ENGINE_UP(trace_);
 
 const struct hf__engine_ops hf__engine_trace = {
     .name = "trace",

@@ -82,48 +82,6 @@ int hf__wrap_pass(struct hf__engine *engine, struct hf__ticket *ticket,
     return engine->inner->ops->pass(engine->inner, ticket, ret_token);
 }
 
-int hf__wrap_list(struct hf__engine *engine, struct hf__query *query,
-                  hf_error *err)
-{
-    return engine->inner->ops->list(engine->inner, query, err);
-}
-
-int hf__wrap_check_token(struct hf__engine *engine, struct hf__query *query,
-                         hf_error *err)
-{
-    return engine->inner->ops->check_token(engine->inner, query, err);
-}
-
-int hf__wrap_break_lock(struct hf__engine *engine, struct hf__query *query,
-                        hf_error *err)
-{
-    return engine->inner->ops->break_lock(engine->inner, query, err);
-}
-
-int hf__wrap_version_read(struct hf__engine *engine, struct hf__query *query,
-                          hf_error *err)
-{
-    return engine->inner->ops->version_read(engine->inner, query, err);
-}
-
-int hf__wrap_version_commit(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err)
-{
-    return engine->inner->ops->version_commit(engine->inner, query, err);
-}
-
-int hf__wrap_doctor(struct hf__engine *engine, struct hf__query *query,
-                    hf_error *err)
-{
-    return engine->inner->ops->doctor(engine->inner, query, err);
-}
-
-int hf__wrap_connection(struct hf__engine *engine, struct hf__query *query,
-                        hf_error *err)
-{
-    return engine->inner->ops->connection(engine->inner, query, err);
-}
-
 int hf__wrap_finish(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err)
 {

@@ -34,20 +34,6 @@ hf_client *hf__wrap_client(const struct hf__engine *engine);
 /* Calls that a wrapper may pass on as they are. */
 int hf__wrap_pass(struct hf__engine *engine, struct hf__ticket *ticket,
                   uint64_t *ret_token);
-int hf__wrap_list(struct hf__engine *engine, struct hf__query *query,
-                  hf_error *err);
-int hf__wrap_check_token(struct hf__engine *engine, struct hf__query *query,
-                         hf_error *err);
-int hf__wrap_break_lock(struct hf__engine *engine, struct hf__query *query,
-                        hf_error *err);
-int hf__wrap_version_read(struct hf__engine *engine, struct hf__query *query,
-                          hf_error *err);
-int hf__wrap_version_commit(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err);
-int hf__wrap_doctor(struct hf__engine *engine, struct hf__query *query,
-                    hf_error *err);
-int hf__wrap_connection(struct hf__engine *engine, struct hf__query *query,
-                        hf_error *err);
 int hf__wrap_finish(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err);
 void hf__wrap_wait(struct hf__engine *engine, int64_t until_ns);
