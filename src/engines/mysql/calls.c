@@ -6,18 +6,15 @@
  * wait for instead of waiting. A connection carries out one call at a time; the
  * others stand behind it. A call is a text of statements, or one statement that
  * is prepared with its first use on the connection: the server then parses it
- * once, and the values travel beside it. What is asked all day is prepared, and
- * answered without rows.
+ * once, and the values travel beside it. Frequent statements are prepared, and
+ * return no rows.
  *
  *   text      QUERY ─▶ FETCH … ─▶ NEXT ─▶ FETCH …    for each statement
  *   prepared  PREPARE ─▶ EXECUTE                     PREPARE the first time
  *
  * A step of the library may be over when it has hardly begun, because the answer
- * came while it was being sent. The descriptor, which can be written to, then
- * calls for it to be heard, after the call down has returned.
- *
- * A server may say anything. One call has at most one result with rows, whose
- * columns, rows and bytes are counted while they come, and so are results.
+ * came while it was being sent. The loop then finds the descriptor writable, and
+ * the answer is handled there, after the call down has returned.
  *
  * Failure: an error of the server is an answer. An error of the library, or one
  * that says that the session is over, ends the connection.
@@ -55,11 +52,25 @@ void hf__mysql_call_free(struct hf__mysql_call *call)
     hf__free(call);
 }
 
-/* Tell what became of it; then it is over, unless somebody keeps it. */
+void hf__mysql_call_tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                         struct hf__mysql_reply *reply)
+{
+    struct hf__ticket *ticket;
+
+    if (!call->answered) {
+        call->done(mysql, call, reply);
+        return;
+    }
+    ticket = hf__mysql_tickets_find(mysql, call->ticket);
+    if (ticket)
+        call->answered(mysql, ticket, call, reply);
+}
+
+/* Report what became of it, and free it unless schema.c keeps it. */
 static void tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
                  struct hf__mysql_reply *reply)
 {
-    call->done(mysql, call, reply);
+    hf__mysql_call_tell(mysql, call, reply);
     if (!call->kept)
         hf__mysql_call_free(call);
 }
@@ -79,49 +90,12 @@ static void take_out(struct hf__mysql_connection *connection,
     connection->mysql->base.under_way--;
 }
 
-/* Empty: what is not looked at then may stay. */
-static void reset_reply(struct hf__mysql_reply *reply)
-{
-    reply->code = 0;
-    reply->text[0] = '\0';
-    reply->n = 0;
-    reply->columns = 0;
-    reply->rows = 0;
-    reply->at = 0;
-    reply->bytes = (struct hf__buf){0};
-}
-
-static void drop_reply(struct hf__mysql_reply *reply)
-{
-    hf__buf_release(&reply->bytes);
-    reset_reply(reply);
-}
-
-/* It has room for much that most answers do not need. */
-static void move_reply(struct hf__mysql_reply *to, struct hf__mysql_reply *from)
-{
-    size_t n = from->n < HF__MYSQL_BATCH ? from->n : HF__MYSQL_BATCH;
-
-    to->code = from->code;
-    hf__text_copy(to->text, sizeof(to->text), from->text);
-    to->n = from->n;
-    to->columns = from->columns;
-    to->rows = from->rows;
-    to->bytes = from->bytes;
-    to->at = 0;
-    memcpy(to->affected, from->affected, n * sizeof(to->affected[0]));
-    to->number = from->number;
-    to->was_in_transaction = from->was_in_transaction;
-    to->in_transaction = from->in_transaction;
-    reset_reply(from);
-}
-
 void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
 {
     struct hf__mysql_call *call;
 
-    drop_reply(&connection->reply);
-    connection->step = HF__MYSQL_CLOSED;
+    hf__mysql_answer_release(&connection->reply);
+    connection->step = HF__MYSQL_STEP_CLOSED;
     connection->broken = false;
     connection->early = false;
     while ((call = hf__mysql_call_first(connection))) {
@@ -131,81 +105,6 @@ void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
         else
             hf__mysql_call_free(call);
     }
-}
-
-/* ---- answers ----------------------------------------------------------- */
-
-bool hf__mysql_row(struct hf__mysql_reply *reply, unsigned columns,
-                   struct hf__mysql_field row[])
-{
-    if (reply->columns != columns || reply->at == reply->bytes.len)
-        return false;
-    for (unsigned i = 0; i < columns; i++) {
-        size_t len;
-
-        memcpy(&len, reply->bytes.text + reply->at, sizeof(len));
-        reply->at += sizeof(len);
-        row[i].text = len == SIZE_MAX ? NULL : reply->bytes.text + reply->at;
-        row[i].len = len == SIZE_MAX ? 0 : len;
-        reply->at += row[i].len + 1;
-    }
-    return true;
-}
-
-uint64_t hf__mysql_number(struct hf__mysql_field field)
-{
-    return field.text ? strtoull(field.text, NULL, 10) : 0;
-}
-
-/* ---- watching ---------------------------------------------------------- */
-
-void hf__mysql_unwatch(struct hf__mysql_connection *connection)
-{
-    hf__io_stop(connection->mysql->base.host->loop, &connection->io);
-    connection->events = 0;
-}
-
-static void watch(struct hf__mysql_connection *connection, uint32_t events)
-{
-    struct hf__loop *loop = connection->mysql->base.host->loop;
-    int rc = 0;
-
-    if (connection->events == events)
-        return;
-    if (connection->events == 0) {
-        connection->io.fd = hf__mariadb.mysql_get_socket(connection->handle);
-        rc = hf__io_start(loop, &connection->io, events);
-    } else {
-        rc = hf__io_change(loop, &connection->io, events);
-    }
-    connection->events = events;
-    if (rc != 0)
-        hf__mysql_connection_break(connection);
-}
-
-/* What is asked and what is not is watched alike, so that nothing has to be
- * changed between two calls. */
-void hf__mysql_watch_idle(struct hf__mysql_connection *connection)
-{
-    watch(connection, EPOLLIN | EPOLLRDHUP);
-}
-
-void hf__mysql_watch_for(struct hf__mysql_connection *connection, int waits_for)
-{
-    watch(connection, (waits_for & MYSQL_WAIT_READ ? EPOLLIN | EPOLLRDHUP : 0) |
-                          (waits_for & MYSQL_WAIT_WRITE ? EPOLLOUT : 0U) |
-                          (waits_for & MYSQL_WAIT_EXCEPT ? EPOLLPRI : 0U));
-}
-
-int hf__mysql_ready_of(uint32_t events)
-{
-    int ready = (events & EPOLLIN ? MYSQL_WAIT_READ : 0) |
-                (events & EPOLLOUT ? MYSQL_WAIT_WRITE : 0) |
-                (events & EPOLLPRI ? MYSQL_WAIT_EXCEPT : 0);
-
-    if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
-        ready |= MYSQL_WAIT_READ | MYSQL_WAIT_WRITE;
-    return ready;
 }
 
 /* ---- prepared statements ----------------------------------------------- */
@@ -230,7 +129,7 @@ static struct hf__mysql_prepared *find_prepared(
     return NULL;
 }
 
-void hf__mysql_prepared_free(struct hf__mysql_connection *connection)
+void hf__mysql_calls_free_prepared(struct hf__mysql_connection *connection)
 {
     for (size_t i = 0; i < HF_COUNT_OF(connection->prepared); i++) {
         if (connection->prepared[i].handle)
@@ -266,8 +165,6 @@ static int execute(const struct hf__mysql_prepared *prepared,
     return hf__mariadb.mysql_stmt_execute_start(ret_rc, prepared->handle);
 }
 
-const char hf__mysql_strange[] = "an answer that makes no sense";
-
 /* ---- one step after another -------------------------------------------- */
 
 /* Does this error of the library or server mean that the session is over? */
@@ -287,15 +184,15 @@ static int begin(struct hf__mysql_connection *connection, int *ret_rc)
 
     *ret_rc = 0;
     switch (connection->step) {
-    case HF__MYSQL_QUERY:
+    case HF__MYSQL_STEP_QUERY:
         return hf__mariadb.mysql_real_query_start(
             ret_rc, handle, call->sql.text, call->sql.len);
-    case HF__MYSQL_FETCH:
+    case HF__MYSQL_STEP_FETCH:
         return hf__mariadb.mysql_fetch_row_start(&connection->row,
                                                  connection->result);
-    case HF__MYSQL_NEXT:
+    case HF__MYSQL_STEP_NEXT:
         return hf__mariadb.mysql_next_result_start(ret_rc, handle);
-    case HF__MYSQL_PREPARE:
+    case HF__MYSQL_STEP_PREPARE:
         return hf__mariadb.mysql_stmt_prepare_start(
             ret_rc, prepared->handle, prepared->sql.text, prepared->sql.len);
     default: /* EXECUTE */
@@ -311,14 +208,14 @@ static int resume(struct hf__mysql_connection *connection, int ready,
 
     *ret_rc = 0;
     switch (connection->step) {
-    case HF__MYSQL_QUERY:
+    case HF__MYSQL_STEP_QUERY:
         return hf__mariadb.mysql_real_query_cont(ret_rc, handle, ready);
-    case HF__MYSQL_FETCH:
+    case HF__MYSQL_STEP_FETCH:
         return hf__mariadb.mysql_fetch_row_cont(&connection->row,
                                                 connection->result, ready);
-    case HF__MYSQL_NEXT:
+    case HF__MYSQL_STEP_NEXT:
         return hf__mariadb.mysql_next_result_cont(ret_rc, handle, ready);
-    case HF__MYSQL_PREPARE:
+    case HF__MYSQL_STEP_PREPARE:
         return hf__mariadb.mysql_stmt_prepare_cont(ret_rc, prepared->handle,
                                                    ready);
     default: /* EXECUTE */
@@ -346,8 +243,9 @@ static int after_statement(struct hf__mysql_connection *connection)
     if (reply->n++ == 0)
         reply->was_in_transaction = reply->in_transaction;
     if (!hf__mariadb.mysql_more_results(connection->handle))
-        return HF__MYSQL_IDLE;
-    return reply->n < HF__MYSQL_BATCH ? HF__MYSQL_NEXT : HF__MYSQL_CLOSED;
+        return HF__MYSQL_STEP_IDLE;
+    return reply->n < HF__MYSQL_BATCH ? HF__MYSQL_STEP_NEXT
+                                      : HF__MYSQL_STEP_CLOSED;
 }
 
 static int begin_rows(struct hf__mysql_connection *connection)
@@ -355,44 +253,22 @@ static int begin_rows(struct hf__mysql_connection *connection)
     unsigned columns = hf__mariadb.mysql_field_count(connection->handle);
 
     if (connection->reply.columns != 0 || columns > HF__MYSQL_COLUMNS)
-        return HF__MYSQL_CLOSED;
+        return HF__MYSQL_STEP_CLOSED;
     connection->reply.columns = columns;
     connection->result = hf__mariadb.mysql_use_result(connection->handle);
-    return connection->result ? HF__MYSQL_FETCH : HF__MYSQL_CLOSED;
-}
-
-/* Keep the row that has come; false if it is too much. NULL is a field of
- * SIZE_MAX bytes. */
-static bool keep_row(struct hf__mysql_connection *connection)
-{
-    struct hf__mysql_reply *reply = &connection->reply;
-    const unsigned long *lengths =
-        hf__mariadb.mysql_fetch_lengths(connection->result);
-
-    if (!lengths || reply->rows++ == HF__MYSQL_ROWS)
-        return false;
-    for (unsigned i = 0; i < reply->columns; i++) {
-        const char *field = connection->row[i];
-        size_t len = field ? lengths[i] : SIZE_MAX;
-
-        if (field && len > HF__MYSQL_BYTES)
-            return false;
-        hf__buf_append(&reply->bytes, &len, sizeof(len));
-        if (field)
-            hf__buf_append(&reply->bytes, field, len);
-        hf__buf_add_char(&reply->bytes, '\0');
-        if (reply->bytes.len > HF__MYSQL_BYTES)
-            return false;
-    }
-    return !hf__buf_failed(&reply->bytes);
+    return connection->result ? HF__MYSQL_STEP_FETCH : HF__MYSQL_STEP_CLOSED;
 }
 
 static int after_fetch(struct hf__mysql_connection *connection)
 {
     if (connection->row)
-        return keep_row(connection) ? HF__MYSQL_FETCH : HF__MYSQL_CLOSED;
+        return hf__mysql_answer_keep(
+                   &connection->reply, connection->row,
+                   hf__mariadb.mysql_fetch_lengths(connection->result))
+                   ? HF__MYSQL_STEP_FETCH
+                   : HF__MYSQL_STEP_CLOSED;
     if (hf__mariadb.mysql_errno(connection->handle) != 0)
-        return HF__MYSQL_CLOSED;
+        return HF__MYSQL_STEP_CLOSED;
     hf__mariadb.mysql_free_result(connection->result);
     connection->result = NULL;
     return after_statement(connection);
@@ -411,13 +287,13 @@ static int after_execute(struct hf__mysql_connection *connection)
 
     if (hf__mariadb.mysql_stmt_field_count(handle) > 0 ||
         hf__mariadb.mysql_more_results(connection->handle))
-        return HF__MYSQL_CLOSED;
+        return HF__MYSQL_STEP_CLOSED;
     note_affected(&connection->reply,
                   hf__mariadb.mysql_stmt_affected_rows(handle));
     connection->reply.number = hf__mariadb.mysql_stmt_insert_id(handle);
     connection->reply.n++;
     connection->reply.in_transaction = is_in_transaction(connection);
-    return HF__MYSQL_IDLE;
+    return HF__MYSQL_STEP_IDLE;
 }
 
 /* A step is over: what comes next; IDLE when the answer is complete, and
@@ -428,13 +304,13 @@ static int next_step(struct hf__mysql_connection *connection)
     struct hf__mysql_prepared *prepared = connection->current;
 
     switch (connection->step) {
-    case HF__MYSQL_FETCH:
+    case HF__MYSQL_STEP_FETCH:
         return after_fetch(connection);
-    case HF__MYSQL_PREPARE:
+    case HF__MYSQL_STEP_PREPARE:
         prepared->ready = true;
         hf__buf_release(&prepared->sql);
-        return HF__MYSQL_EXECUTE;
-    case HF__MYSQL_EXECUTE:
+        return HF__MYSQL_STEP_EXECUTE;
+    case HF__MYSQL_STEP_EXECUTE:
         return after_execute(connection);
     default: /* QUERY, NEXT */
         if (hf__mariadb.mysql_field_count(connection->handle) > 0)
@@ -484,26 +360,26 @@ static void undo(struct hf__mysql_connection *connection,
 static void finish(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_call *call = hf__mysql_call_first(connection);
-    struct hf__mysql_reply reply;
+    struct hf__mysql_reply reply = connection->reply;
 
-    move_reply(&reply, &connection->reply);
+    memset(&connection->reply, 0, sizeof(reply));
     take_out(connection, call);
     if (reply.code != 0)
         undo(connection, call);
-    connection->step = HF__MYSQL_IDLE;
+    connection->step = HF__MYSQL_STEP_IDLE;
     if (hf__list_empty(&connection->calls) || connection->broken)
-        hf__mysql_watch_idle(connection);
+        hf__mysql_connection_watch_idle(connection);
     else
         start_call(connection);
     tell(connection->mysql, call, &reply);
-    drop_reply(&reply);
+    hf__mysql_answer_release(&reply);
 }
 
 static void failed(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_reply *reply = &connection->reply;
 
-    if (connection->step >= HF__MYSQL_PREPARE) {
+    if (connection->step >= HF__MYSQL_STEP_PREPARE) {
         MYSQL_STMT *handle = connection->current->handle;
 
         reply->code = hf__mariadb.mysql_stmt_errno(handle);
@@ -515,7 +391,8 @@ static void failed(struct hf__mysql_connection *connection)
                       hf__mariadb.mysql_error(connection->handle));
     }
     if (reply->code == 0)
-        hf__text_copy(reply->text, sizeof(reply->text), hf__mysql_strange);
+        hf__text_copy(reply->text, sizeof(reply->text),
+                      hf__mysql_answer_strange);
     if (reply->code == 0 || is_fatal(reply->code)) {
         char words[sizeof(reply->text)];
 
@@ -532,11 +409,11 @@ static void run(struct hf__mysql_connection *connection, int waits_for, int rc)
     while (waits_for == 0 && rc == 0) {
         int next = next_step(connection);
 
-        if (next == HF__MYSQL_IDLE) {
+        if (next == HF__MYSQL_STEP_IDLE) {
             finish(connection);
             return;
         }
-        if (next == HF__MYSQL_CLOSED) {
+        if (next == HF__MYSQL_STEP_CLOSED) {
             rc = -1;
             break;
         }
@@ -544,7 +421,7 @@ static void run(struct hf__mysql_connection *connection, int waits_for, int rc)
         waits_for = begin(connection, &rc);
     }
     if (waits_for != 0)
-        hf__mysql_watch_for(connection, waits_for);
+        hf__mysql_connection_watch(connection, waits_for);
     else
         failed(connection);
 }
@@ -571,17 +448,17 @@ static int first_step(struct hf__mysql_connection *connection,
 
     connection->current = NULL;
     if (!call->text)
-        return HF__MYSQL_QUERY;
+        return HF__MYSQL_STEP_QUERY;
     prepared = find_prepared(connection, call->text);
     if (!prepared)
-        return HF__MYSQL_CLOSED;
+        return HF__MYSQL_STEP_CLOSED;
     connection->current = prepared;
     if (prepared->ready)
-        return HF__MYSQL_EXECUTE;
+        return HF__MYSQL_STEP_EXECUTE;
     hf__buf_release(&prepared->sql);
-    hf__mysql_put_template(&prepared->sql, call->text);
-    return hf__buf_failed(&prepared->sql) ? HF__MYSQL_CLOSED
-                                          : HF__MYSQL_PREPARE;
+    hf__mysql_statement_template(&prepared->sql, call->text);
+    return hf__buf_failed(&prepared->sql) ? HF__MYSQL_STEP_CLOSED
+                                          : HF__MYSQL_STEP_PREPARE;
 }
 
 /* Send the first call. What is answered at once is heard when the loop turns. */
@@ -594,7 +471,7 @@ static void start_call(struct hf__mysql_connection *connection)
     int waits_for;
 
     call->sent_ns = hf__now();
-    if (first == HF__MYSQL_CLOSED) {
+    if (first == HF__MYSQL_STEP_CLOSED) {
         hf__mysql_connection_break(connection);
         return;
     }
@@ -602,14 +479,14 @@ static void start_call(struct hf__mysql_connection *connection)
     waits_for = begin(connection, &connection->early_rc);
     connection->early = waits_for == 0;
     if (connection->early) {
-        hf__mysql_watch_for(connection, MYSQL_WAIT_WRITE);
+        hf__mysql_connection_watch(connection, MYSQL_WAIT_WRITE);
         return;
     }
-    hf__mysql_wake(
-        connection->mysql,
+    hf__link_wake(
+        &connection->mysql->link,
         hf__instant_add(call->sent_ns,
                         hf__ms_to_ns(settings->io_timeout_ms + call->wait_ms)));
-    hf__mysql_watch_for(connection, waits_for);
+    hf__mysql_connection_watch(connection, waits_for);
 }
 
 int hf__mysql_call_send(struct hf__mysql_connection *connection,
@@ -622,53 +499,71 @@ int hf__mysql_call_send(struct hf__mysql_connection *connection,
     call->connection = connection;
     hf__list_append(&connection->calls, &call->link);
     connection->mysql->base.under_way++;
-    if (connection->step == HF__MYSQL_IDLE && !connection->broken)
+    if (connection->step == HF__MYSQL_STEP_IDLE && !connection->broken)
         start_call(connection);
     return 0;
+}
+
+int hf__mysql_call_say(struct hf__mysql_connection *connection,
+                       const char *text, hf__mysql_done_fn *done)
+{
+    struct hf__mysql_call *call = hf__mysql_call_new(done, NULL);
+
+    if (!call)
+        return HF_ENOMEM;
+    hf__buf_add(&call->sql, text);
+    return hf__mysql_call_send(connection, call, NULL);
 }
 
 /* ---- for a ticket ------------------------------------------------------ */
 
 static struct hf__mysql_call *new_for(const struct hf__ticket *ticket,
-                                      hf__mysql_done_fn *done, hf_error *err)
+                                      hf__mysql_answered_fn *answered,
+                                      hf_error *err)
 {
-    struct hf__mysql_call *call = hf__mysql_call_new(done, err);
+    struct hf__mysql_call *call = hf__mysql_call_new(NULL, err);
 
-    if (call)
-        call->ticket = ticket->id;
+    if (!call)
+        return NULL;
+    call->answered = answered;
+    call->ticket = ticket->id;
     return call;
 }
 
-int hf__mysql_ask(struct hf__mysql_connection *connection,
-                  struct hf__ticket *ticket, const char *text,
-                  hf__mysql_done_fn *done, int64_t wait_ms, hf_error *err)
+static int ask(struct hf__mysql_connection *connection,
+               struct hf__ticket *ticket, const char *text, bool prepared,
+               struct hf__mysql_call *call, hf_error *err)
 {
-    struct hf__mysql_values values =
-        hf__mysql_values_of(connection->mysql, ticket);
-    struct hf__mysql_call *call = new_for(ticket, done, err);
+    struct hf__mysql *mysql = connection->mysql;
+    struct hf__mysql_values values = {
+        .ticket = ticket, .token = hf__mysql_ticket(mysql, ticket)->token};
 
     if (!call)
         return HF_ENOMEM;
-    call->wait_ms = wait_ms;
-    hf__mysql_statement(connection->mysql, &call->sql, text, &values);
+    if (prepared)
+        hf__mysql_statement_params(mysql, call, text, &values);
+    else
+        hf__mysql_statement(mysql, &call->sql, text, &values);
     return hf__mysql_call_send(connection, call, err);
 }
 
-int hf__mysql_ask_prepared(struct hf__mysql_connection *connection,
-                           struct hf__ticket *ticket, const char *text,
-                           hf__mysql_done_fn *done, int64_t wait_ms,
-                           hf_error *err)
+int hf__mysql_call_ask(struct hf__mysql_connection *connection,
+                       struct hf__ticket *ticket, const char *text,
+                       hf__mysql_answered_fn *answered, hf_error *err)
 {
-    struct hf__mysql_values values =
-        hf__mysql_values_of(connection->mysql, ticket);
-    struct hf__mysql_call *call;
+    return ask(connection, ticket, text, /* prepared= */ false,
+               new_for(ticket, answered, err), err);
+}
 
-    if (strstr(text, "$1")) /* a name of the application's is no value */
-        return hf__mysql_ask(connection, ticket, text, done, wait_ms, err);
-    call = new_for(ticket, done, err);
-    if (!call)
-        return HF_ENOMEM;
-    call->wait_ms = wait_ms;
-    hf__mysql_put_params(connection->mysql, call, text, &values);
-    return hf__mysql_call_send(connection, call, err);
+int hf__mysql_call_prepared(struct hf__mysql_connection *connection,
+                            struct hf__ticket *ticket, const char *text,
+                            hf__mysql_answered_fn *answered, int64_t wait_ms,
+                            hf_error *err)
+{
+    struct hf__mysql_call *call = new_for(ticket, answered, err);
+    bool own = strstr(text, "$1"); /* the name of a table is no value */
+
+    if (call)
+        call->wait_ms = wait_ms;
+    return ask(connection, ticket, text, !own, call, err);
 }

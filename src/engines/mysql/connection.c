@@ -6,11 +6,8 @@
  * name server. What is asked on a connection is the matter of calls.c.
  *
  * Every session holds a lock of its own by GET_LOCK, named after the client's
- * random identity and the number of the connection. Whoever finds that lock
- * taken knows that the session still lives, and whom to KILL: nothing that we
- * sent on a lost connection can be carried out after its withdrawal, and the
- * numbers of a restarted server hit nobody else: our port, or that lock, must
- * fit the number.
+ * random identity and the number of the connection: orphans.c recognises a lost
+ * session by it.
  *
  * Failure: an answer that is overdue, an error of the library, a session that
  * the server has ended: the connection is closed, and every call on it hears
@@ -35,12 +32,64 @@ static void resolved(struct hf__mysql_connection *connection);
 void hf__mysql_connection_break(struct hf__mysql_connection *connection)
 {
     connection->broken = true;
-    hf__mysql_wake(connection->mysql, hf__now());
+    hf__link_wake(&connection->mysql->link, hf__now());
+}
+
+/* ---- watching ----------------------------------------------------------- */
+
+void hf__mysql_connection_unwatch(struct hf__mysql_connection *connection)
+{
+    hf__io_stop(connection->mysql->base.host->loop, &connection->io);
+    connection->events = 0;
+}
+
+static void watch(struct hf__mysql_connection *connection, uint32_t events)
+{
+    struct hf__loop *loop = connection->mysql->base.host->loop;
+    int rc = 0;
+
+    if (connection->events == events)
+        return;
+    if (connection->events == 0) {
+        connection->io.fd = hf__mariadb.mysql_get_socket(connection->handle);
+        rc = hf__io_start(loop, &connection->io, events);
+    } else {
+        rc = hf__io_change(loop, &connection->io, events);
+    }
+    connection->events = events;
+    if (rc != 0)
+        hf__mysql_connection_break(connection);
+}
+
+/* What is asked and what is not is watched alike, so that nothing has to be
+ * changed between two calls. */
+void hf__mysql_connection_watch_idle(struct hf__mysql_connection *connection)
+{
+    watch(connection, EPOLLIN | EPOLLRDHUP);
+}
+
+void hf__mysql_connection_watch(struct hf__mysql_connection *connection,
+                                int waits_for)
+{
+    watch(connection, (waits_for & MYSQL_WAIT_READ ? EPOLLIN | EPOLLRDHUP : 0) |
+                          (waits_for & MYSQL_WAIT_WRITE ? EPOLLOUT : 0U) |
+                          (waits_for & MYSQL_WAIT_EXCEPT ? EPOLLPRI : 0U));
+}
+
+static int ready_of(uint32_t events)
+{
+    int ready = (events & EPOLLIN ? MYSQL_WAIT_READ : 0) |
+                (events & EPOLLOUT ? MYSQL_WAIT_WRITE : 0) |
+                (events & EPOLLPRI ? MYSQL_WAIT_EXCEPT : 0);
+
+    if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
+        ready |= MYSQL_WAIT_READ | MYSQL_WAIT_WRITE;
+    return ready;
 }
 
 /* ---- closing ----------------------------------------------------------- */
 
-/* Without a word to the server that could wait: the session ends with it. What
+/* Send nothing that could wait: the session ends with the connection. What
  * is under way is cut off on both sides, or the library would read the rest of
  * a result, however long. */
 static void close_handle(struct hf__mysql_connection *connection)
@@ -51,13 +100,14 @@ static void close_handle(struct hf__mysql_connection *connection)
     if (!connection->handle)
         return;
     fd = hf__mariadb.mysql_get_socket(connection->handle);
-    if (fd >= 0 && connection->step != HF__MYSQL_IDLE)
+    if (fd >= 0 && connection->step != HF__MYSQL_STEP_IDLE)
         (void)connect(fd, &nobody, sizeof(nobody));
     if (connection->result)
         hf__mariadb.mysql_free_result(connection->result);
     connection->result = NULL;
     hf__mariadb.mysql_close(connection->handle);
-    hf__mysql_prepared_free(connection); /* after it: not a word is sent */
+    hf__mysql_calls_free_prepared(
+        connection); /* after it, so that nothing is sent */
     connection->handle = NULL;
 }
 
@@ -92,7 +142,7 @@ void hf__mysql_connection_stop(struct hf__mysql_connection *connection,
         abandon(connection);
         return;
     }
-    hf__mysql_unwatch(connection);
+    hf__mysql_connection_unwatch(connection);
     stop_resolving(connection);
     close_handle(connection);
     hf__mysql_calls_end(connection, /* told= */ false);
@@ -103,7 +153,7 @@ void hf__mysql_connection_fail(struct hf__mysql_connection *connection,
 {
     hf_error why = *err;
 
-    hf__mysql_unwatch(connection);
+    hf__mysql_connection_unwatch(connection);
     stop_resolving(connection);
     close_handle(connection);
     hf__mysql_calls_end(connection, /* told= */ true);
@@ -126,9 +176,9 @@ int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
     const struct hf__settings *settings =
         connection->mysql->base.host->settings;
     const struct hf__mysql_call *call = hf__mysql_call_first(connection);
-    bool connecting = connection->step == HF__MYSQL_WANTED ||
-                      connection->step == HF__MYSQL_RESOLVING ||
-                      connection->step == HF__MYSQL_CONNECTING;
+    bool connecting = connection->step == HF__MYSQL_STEP_WANTED ||
+                      connection->step == HF__MYSQL_STEP_RESOLVING ||
+                      connection->step == HF__MYSQL_STEP_CONNECTING;
     int64_t due_ns = HF_NEVER;
 
     if (connection->broken) {
@@ -138,7 +188,7 @@ int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
     if (connecting)
         due_ns =
             connection->since_ns + hf__ms_to_ns(settings->connect_timeout_ms);
-    else if (call && connection->step > HF__MYSQL_IDLE)
+    else if (call && connection->step > HF__MYSQL_STEP_IDLE)
         due_ns = hf__instant_add(
             call->sent_ns,
             hf__ms_to_ns(settings->io_timeout_ms + call->wait_ms));
@@ -188,12 +238,12 @@ static void on_greeted(struct hf__mysql *mysql, struct hf__mysql_call *call,
     if (!reply)
         return; /* closed() follows */
     if (reply->code != 0) {
-        (void)hf__mysql_explain(mysql, reply, &err);
+        (void)hf__mysql_errors_read(mysql, reply, &err);
         hf__mysql_connection_fail(connection, &err);
         return;
     }
-    if (!hf__mysql_row(reply, 3, row) || !row[1].text) {
-        hf__mysql_connection_lost(connection, hf__mysql_strange);
+    if (!hf__mysql_answer_row(reply, 3, row) || !row[1].text) {
+        hf__mysql_connection_lost(connection, hf__mysql_answer_strange);
         return;
     }
     hf__text_copy(mysql->schema, sizeof(mysql->schema), row[1].text);
@@ -212,7 +262,7 @@ static void greet(struct hf__mysql_connection *connection)
     const struct hf__settings *settings = mysql->base.host->settings;
     struct hf__mysql_call *call = hf__mysql_call_new(on_greeted, NULL);
     bool for_row =
-        mysql->mode == &hf__mysql_for_update && connection != &mysql->main;
+        mysql->mode == &hf__mysql_for_update_mode && connection != &mysql->main;
     hf_error err;
 
     if (call) {
@@ -233,7 +283,7 @@ static void greet(struct hf__mysql_connection *connection)
         if (for_row)
             hf__buf_add(&call->sql, ";START TRANSACTION");
     }
-    connection->step = HF__MYSQL_IDLE;
+    connection->step = HF__MYSQL_STEP_IDLE;
     if (call && hf__mysql_call_send(connection, call, &err) == 0)
         return;
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
@@ -296,19 +346,19 @@ static void refused(struct hf__mysql_connection *connection, unsigned code,
     hf_error err;
 
     hf__text_copy(reply.text, sizeof(reply.text), words);
-    (void)hf__mysql_explain(connection->mysql, &reply, &err);
+    (void)hf__mysql_errors_read(connection->mysql, &reply, &err);
     if (err.code != HF_EUNAVAILABLE || !connection->next) {
         hf__mysql_connection_fail(connection, &err);
         return;
     }
-    hf__mysql_unwatch(connection);
+    hf__mysql_connection_unwatch(connection);
     close_handle(connection);
     resolved(connection);
 }
 
 /* The first packet is looked at before the library reads it, and stays there.
  * It says what the server can do, and the library would log in before it minds;
- * and an error that only reports progress, as the first word, is its end.
+ * and it crashes if the first packet is an error that only reports progress.
  *
  *   length (3 bytes), 0, 10, version, NUL, session (4), salt (8), 0, can (2) …
  *   length (3 bytes), 0, ff, error (2) …
@@ -346,7 +396,7 @@ static bool look_at_greeting(struct hf__mysql_connection *connection, int ready)
     int low;
 
     if (!(ready & MYSQL_WAIT_READ)) { /* connected: the server speaks first */
-        hf__mysql_watch_for(connection, MYSQL_WAIT_READ);
+        hf__mysql_connection_watch(connection, MYSQL_WAIT_READ);
         return false;
     }
     n = recv(connection->io.fd, packet, sizeof(packet),
@@ -383,11 +433,12 @@ static void connect_proceed(struct hf__mysql_connection *connection, int ready)
             return;
         ready |= MYSQL_WAIT_WRITE; /* it may wait for that to be connected */
     }
-    hf__mysql_unwatch(connection); /* the library may close the descriptor */
+    hf__mysql_connection_unwatch(
+        connection); /* the library may close the descriptor */
     waits_for = hf__mariadb.mysql_real_connect_cont(&connected,
                                                     connection->handle, ready);
     if (waits_for != 0) {
-        hf__mysql_watch_for(connection, waits_for);
+        hf__mysql_connection_watch(connection, waits_for);
     } else if (!connected) {
         refused(connection, hf__mariadb.mysql_errno(connection->handle),
                 hf__mariadb.mysql_error(connection->handle));
@@ -450,7 +501,7 @@ static void dial(struct hf__mysql_connection *connection)
     MYSQL *connected = NULL;
     int waits_for;
 
-    connection->step = HF__MYSQL_CONNECTING;
+    connection->step = HF__MYSQL_STEP_CONNECTING;
     connection->greeted = false;
     connection->handle = hf__mariadb.mysql_init(NULL);
     if (!connection->handle || !set_options(connection)) {
@@ -467,7 +518,7 @@ static void dial(struct hf__mysql_connection *connection)
         (unsigned)mysql->port, NULL,
         CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS);
     if (waits_for != 0)
-        hf__mysql_watch_for(connection, waits_for);
+        hf__mysql_connection_watch(connection, waits_for);
     else if (!connected)
         refused(connection, hf__mariadb.mysql_errno(connection->handle),
                 hf__mariadb.mysql_error(connection->handle));
@@ -491,7 +542,7 @@ static void resolve_ready(struct hf__mysql_connection *connection)
 {
     int rc;
 
-    hf__mysql_unwatch(connection);
+    hf__mysql_connection_unwatch(connection);
     rc = hf__resolve_take(connection->resolving, &connection->addresses);
     hf__resolve_free(connection->resolving);
     connection->resolving = NULL;
@@ -523,14 +574,14 @@ static void on_ready(struct hf__io *io, uint32_t events)
         return;
     if (connection->early)
         hf__mysql_calls_early(connection);
-    else if (connection->step == HF__MYSQL_RESOLVING)
+    else if (connection->step == HF__MYSQL_STEP_RESOLVING)
         resolve_ready(connection);
-    else if (connection->step == HF__MYSQL_CONNECTING)
-        connect_proceed(connection, hf__mysql_ready_of(events));
-    else if (connection->step == HF__MYSQL_IDLE)
+    else if (connection->step == HF__MYSQL_STEP_CONNECTING)
+        connect_proceed(connection, ready_of(events));
+    else if (connection->step == HF__MYSQL_STEP_IDLE)
         idle_ready(connection);
     else
-        hf__mysql_calls_ready(connection, hf__mysql_ready_of(events));
+        hf__mysql_calls_ready(connection, ready_of(events));
 }
 
 void hf__mysql_connection_init(struct hf__mysql_connection *connection,
@@ -544,7 +595,7 @@ void hf__mysql_connection_init(struct hf__mysql_connection *connection,
 
 void hf__mysql_connection_begin(struct hf__mysql_connection *connection)
 {
-    if (connection->step == HF__MYSQL_WANTED)
+    if (connection->step == HF__MYSQL_STEP_WANTED)
         resolved(connection);
 }
 
@@ -560,24 +611,24 @@ int hf__mysql_connection_start(struct hf__mysql_connection *connection,
     connection->addresses = hf__resolve_numeric(host, mysql->port);
     connection->next = connection->addresses;
     if (connection->addresses) {
-        connection->step = HF__MYSQL_WANTED;
-        hf__mysql_wake(mysql, connection->since_ns);
+        connection->step = HF__MYSQL_STEP_WANTED;
+        hf__link_wake(&mysql->link, connection->since_ns);
         return 0;
     }
     if (hf__resolve_start(host, mysql->port, &connection->resolving) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    connection->step = HF__MYSQL_RESOLVING;
+    connection->step = HF__MYSQL_STEP_RESOLVING;
     connection->io.fd = hf__resolve_fd(connection->resolving);
     connection->events = EPOLLIN;
-    hf__mysql_wake(
-        mysql,
+    hf__link_wake(
+        &mysql->link,
         hf__instant_add(
             connection->since_ns,
             hf__ms_to_ns(mysql->base.host->settings->connect_timeout_ms)));
     if (hf__io_start(mysql->base.host->loop, &connection->io, EPOLLIN) == 0)
         return 0;
     stop_resolving(connection);
-    connection->step = HF__MYSQL_CLOSED;
+    connection->step = HF__MYSQL_STEP_CLOSED;
     connection->events = 0;
     return hf__fail(err, HF_ENOMEM, "out of memory");
 }

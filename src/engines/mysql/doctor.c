@@ -26,32 +26,11 @@ enum {
     ONE_PRIMARY,
     COLUMNS
 };
-/* One that not every server has. */
-#define VARIABLE(name, standard)                                               \
-    "(SELECT COALESCE(MAX(VARIABLE_VALUE),'" standard                          \
-    "') FROM $V.global_variables WHERE VARIABLE_NAME='" name "')"
-static const char question[] = "SELECT VERSION(),@@read_only," VARIABLE(
-    "wsrep_on",
-    "OFF") ","
-           "@@log_bin,@@innodb_flush_log_at_trx_commit," VARIABLE(
-               "idle_transaction_timeout",
-               "0") ","
-                    "CAST(UNIX_TIMESTAMP(SYSDATE(6))*1000000 AS UNSIGNED),"
-                    "(SELECT MAX(ENGINE) FROM information_schema.tables WHERE "
-                    "TABLE_SCHEMA=DATABASE() AND TABLE_NAME LIKE "
-                    "'holdfast\\_%' AND "
-                    "ENGINE<>'InnoDB'),@@max_connections,"
-                    "(SELECT MAX(VARIABLE_VALUE) FROM $V.global_status WHERE "
-                    "VARIABLE_NAME='Threads_connected'),@@max_prepared_stmt_"
-                    "count," VARIABLE("group_replication_group_name",
-                                      "") "," VARIABLE("group_replication_"
-                                                       "single_primary_mode",
-                                                       "OFF");
 
 /* Is a lock a row, which outlives sessions? */
 static bool is_row(const struct hf__mysql *mysql)
 {
-    return mysql->mode->renewal != NULL;
+    return mysql->mode->renew == hf__mysql_renew_rows;
 }
 
 static void on_tried_out(struct hf__mysql *mysql, struct hf__mysql_call *call,
@@ -59,10 +38,10 @@ static void on_tried_out(struct hf__mysql *mysql, struct hf__mysql_call *call,
 {
     hf_error err;
 
-    if (hf__mysql_remake(call, reply))
+    if (hf__mysql_schema_make(call, reply))
         return;
     if (!reply) {
-        (void)hf__mysql_explain_lost(mysql, &err);
+        (void)hf__mysql_errors_lost(mysql, &err);
         hf__up_answer(&mysql->base, call->query, err.code, &err);
         return;
     }
@@ -81,7 +60,7 @@ static void find_clock(const struct hf__mysql *mysql, struct hf__query *query,
                        struct hf__mysql_field field, int64_t trip_us)
 {
     int64_t off_ms =
-        ((int64_t)hf__mysql_number(field) - hf__world->wall_us()) / 1000;
+        ((int64_t)hf__mysql_answer_number(field) - hf__world->wall_us()) / 1000;
     int64_t ttl_ms = mysql->base.host->settings->ttl_ms;
     bool slow = trip_us > ttl_ms * 1000 / 20;
 
@@ -125,7 +104,7 @@ static void find_copies(const struct hf__mysql *mysql, struct hf__query *query,
             table ? "two nodes may take one row at once; one of them fails "
                     "when it commits"
                   : "sessions and rows are locked on one node alone");
-    else if (hf__mysql_number(row[REPLICATED]) != 0)
+    else if (hf__mysql_answer_number(row[REPLICATED]) != 0)
         (void)hf__query_add_finding(
             query, WARN, "replication", "check tokens at the resource",
             "a failover to a replica that lags loses locks");
@@ -141,8 +120,8 @@ static void find_sessions(const struct hf__mysql *mysql,
 {
     const struct hf__settings *settings = mysql->base.host->settings;
     int64_t ttl_ms = settings->ttl_ms;
-    uint64_t room = hf__mysql_number(row[SESSIONS]);
-    uint64_t used = hf__mysql_number(row[IN_USE]);
+    uint64_t room = hf__mysql_answer_number(row[SESSIONS]);
+    uint64_t used = hf__mysql_answer_number(row[IN_USE]);
     uint64_t pool = (uint64_t)settings->pool_max;
     bool table = is_row(mysql);
     bool leased = (mysql->mode->caps & HF_CAP_LEASED) != 0;
@@ -168,7 +147,7 @@ static void find_sessions(const struct hf__mysql *mysql,
             "%llu of %llu are in use, and pool.max is %llu",
             (unsigned long long)used, (unsigned long long)room,
             (unsigned long long)pool);
-    if (hf__mysql_number(row[PREPARED]) == 0)
+    if (hf__mysql_answer_number(row[PREPARED]) == 0)
         (void)hf__query_add_finding(query, BAD, "prepared statements",
                                     "max_prepared_stmt_count",
                                     "the server allows none");
@@ -177,23 +156,23 @@ static void find_sessions(const struct hf__mysql *mysql,
 static void find(const struct hf__mysql *mysql, struct hf__query *query,
                  const struct hf__mysql_field *row, int64_t trip_us)
 {
-    uint64_t idle_s = hf__mysql_number(row[IDLE_TRANSACTION]);
+    uint64_t idle_s = hf__mysql_answer_number(row[IDLE_TRANSACTION]);
 
     (void)hf__query_add_finding(query, OK, "server", "", "%s, %s%s (%s)",
                                 mysql->peer, mysql->is_mariadb ? "" : "MySQL ",
                                 row[VERSION].text ? row[VERSION].text : "?",
                                 mysql->server_comment);
-    if (hf__mysql_number(row[READ_ONLY]) != 0)
+    if (hf__mysql_answer_number(row[READ_ONLY]) != 0)
         (void)hf__query_add_finding(query, BAD, "writable",
                                     "connect to the primary server",
                                     "the server is read-only");
     find_sessions(mysql, query, row);
     find_copies(mysql, query, row);
-    if (is_row(mysql) && hf__mysql_number(row[FLUSH]) != 1)
+    if (is_row(mysql) && hf__mysql_answer_number(row[FLUSH]) != 1)
         (void)hf__query_add_finding(
             query, WARN, "durability", "innodb_flush_log_at_trx_commit=1",
             "a crash of the machine loses the locks of the last second");
-    if (mysql->mode == &hf__mysql_for_update && idle_s != 0)
+    if (mysql->mode == &hf__mysql_for_update_mode && idle_s != 0)
         (void)hf__query_add_finding(
             query, WARN, "idle_transaction_timeout",
             "0, or longer than any hold that is lent",
@@ -217,9 +196,9 @@ static int try_out(struct hf__mysql *mysql, struct hf__query *query,
         return HF_ENOMEM;
     call->query = query;
     hf__mysql_statement(mysql, &call->sql,
-                        mysql->dialect   ? mysql->dialect_texts[HF__MYSQL_TRY]
-                        : mysql->own_row ? hf__mysql_own_doctor
-                                         : hf__mysql_doctor,
+                        mysql->dialect ? mysql->dialect_texts[HF__MYSQL_DOCTOR]
+                        : mysql->own_row ? hf__mysql_sql_own_row_doctor
+                                         : hf__mysql_sql_doctor_rights,
                         &values);
     return hf__mysql_call_send(&mysql->main, call, err);
 }
@@ -232,11 +211,11 @@ static void on_asked(struct hf__mysql *mysql, struct hf__mysql_call *call,
     hf_error err;
 
     if (!reply) {
-        (void)hf__mysql_explain_lost(mysql, &err);
+        (void)hf__mysql_errors_lost(mysql, &err);
         hf__up_answer(&mysql->base, call->query, err.code, &err);
         return;
     }
-    if (hf__mysql_row(reply, COLUMNS, row))
+    if (hf__mysql_answer_row(reply, COLUMNS, row))
         find(mysql, call->query, row, trip_us);
     else
         (void)hf__query_add_finding(call->query, WARN, "server", "",
@@ -245,8 +224,8 @@ static void on_asked(struct hf__mysql *mysql, struct hf__mysql_call *call,
         hf__up_answer(&mysql->base, call->query, err.code, &err);
 }
 
-int hf__mysql_examine(struct hf__engine *engine, struct hf__query *query,
-                      hf_error *err)
+int hf__mysql_doctor(struct hf__engine *engine, struct hf__query *query,
+                     hf_error *err)
 {
     static const struct hf__mysql_values none = {.name = ""};
     struct hf__mysql *mysql = (struct hf__mysql *)engine;
@@ -259,6 +238,6 @@ int hf__mysql_examine(struct hf__engine *engine, struct hf__query *query,
     if (!call)
         return HF_ENOMEM;
     call->query = query;
-    hf__mysql_statement(mysql, &call->sql, question, &none);
+    hf__mysql_statement(mysql, &call->sql, hf__mysql_sql_doctor_server, &none);
     return hf__mysql_call_send(&mysql->main, call, err);
 }

@@ -3,8 +3,8 @@
  * errors.c - what the server's error numbers mean for a lock.
  *
  * An error that the server has sent is certain: the statement was not carried
- * out. The question is only who can do something about it: the program by
- * trying again (HF_EUNAVAILABLE), or a person (HF_EAUTH, HF_ECONFIG).
+ * out. A program can try again after HF_EUNAVAILABLE; after HF_EAUTH
+ * and HF_ECONFIG a person has to do something.
  */
 #include <errmsg.h>
 #include <mysqld_error.h>
@@ -18,8 +18,6 @@ enum {
     MY_ROLLED_BACK = 3101,   /* … because of another member's */
     MY_LOCK_NOWAIT = 3572,
 };
-/* For so many times five milliseconds the end of a session is waited for. */
-enum { LOOKS = 200 };
 
 static const struct {
     unsigned code;
@@ -81,8 +79,8 @@ static const struct {
     {ER_UNKNOWN_COM_ERROR, HF_EUNAVAILABLE, ""}, /* a node out of Galera */
 };
 
-int hf__mysql_explain(const struct hf__mysql *mysql,
-                      const struct hf__mysql_reply *reply, hf_error *err)
+int hf__mysql_errors_read(const struct hf__mysql *mysql,
+                          const struct hf__mysql_reply *reply, hf_error *err)
 {
     int code = reply->code >= CR_MIN_ERROR && reply->code <= CR_MAX_ERROR
                    ? HF_EUNAVAILABLE
@@ -103,7 +101,7 @@ int hf__mysql_explain(const struct hf__mysql *mysql,
             mysql->peer, mysql->server, mysql->server_comment, reply->text);
     if (reply->code == ER_BAD_FIELD_ERROR &&
         (mysql->own_row || mysql->own_versions ||
-         mysql->mode == &hf__mysql_by_hand))
+         mysql->mode == &hf__mysql_row_mode))
         hint = "";
     else if (reply->code == ER_BAD_FIELD_ERROR && mysql->dialect)
         hint = " (a table of another make? Spring's is that of 7.0 or later)";
@@ -111,14 +109,14 @@ int hf__mysql_explain(const struct hf__mysql *mysql,
                            reply->text, hint);
 }
 
-int hf__mysql_explain_lost(const struct hf__mysql *mysql, hf_error *err)
+int hf__mysql_errors_lost(const struct hf__mysql *mysql, hf_error *err)
 {
     return hf__fail(err, HF_EUNAVAILABLE,
                     "%s: the connection was lost before the answer came",
                     mysql->peer);
 }
 
-bool hf__mysql_is_collision(const struct hf__mysql_reply *reply)
+bool hf__mysql_errors_is_collision(const struct hf__mysql_reply *reply)
 {
     return reply->code == ER_LOCK_DEADLOCK ||
            reply->code == ER_LOCK_WAIT_TIMEOUT ||
@@ -127,24 +125,12 @@ bool hf__mysql_is_collision(const struct hf__mysql_reply *reply)
            reply->code == ER_NEED_REPREPARE; /* the tables were changed */
 }
 
-bool hf__mysql_is_refused(const struct hf__mysql_reply *reply)
+bool hf__mysql_errors_is_taken(const struct hf__mysql_reply *reply)
 {
     return reply->code == ER_DATA_OUT_OF_RANGE;
 }
 
-bool hf__mysql_is_no_table(const struct hf__mysql_reply *reply)
+bool hf__mysql_errors_is_no_table(const struct hf__mysql_reply *reply)
 {
     return reply->code == ER_NO_SUCH_TABLE;
-}
-
-bool hf__mysql_is_ended(const struct hf__mysql_reply *reply)
-{
-    return reply && reply->code == ER_NO_SUCH_THREAD;
-}
-
-bool hf__mysql_is_ending(const struct hf__mysql_session *session,
-                         const struct hf__mysql_reply *reply)
-{
-    return reply && (reply->code == 0 || reply->code == ER_KILL_DENIED_ERROR) &&
-           session->looks < LOOKS;
 }

@@ -8,6 +8,8 @@
  *
  * Failure: a session that cannot have its lease is given up.
  */
+#include <stdio.h>
+
 #include "engines/mysql/mysql.h"
 
 /* A session without its lease, or with a transaction of before, is of no use. */
@@ -19,24 +21,20 @@ static void on_nothing(struct hf__mysql *mysql, struct hf__mysql_call *call,
         hf__mysql_connection_break(call->connection);
 }
 
-static int set_lease(struct hf__mysql_connection *connection, int64_t lease_s,
-                     hf_error *err)
+static int set_lease(struct hf__mysql_connection *connection, int64_t lease_s)
 {
-    struct hf__mysql_call *call = hf__mysql_call_new(on_nothing, err);
+    char text[64];
     int rc;
 
-    if (!call)
-        return HF_ENOMEM;
-    hf__buf_printf(&call->sql, "SET wait_timeout=%lld",
+    (void)snprintf(text, sizeof(text), "SET wait_timeout=%lld",
                    (long long)(lease_s > 0 ? lease_s : HF__MYSQL_IDLE_S));
-    rc = hf__mysql_call_send(connection, call, err);
+    rc = hf__mysql_call_say(connection, text, on_nothing);
     if (rc == 0)
         connection->lease_s = lease_s;
     return rc;
 }
 
-/* A session that will hold @ticket is ended if it is silent for its lease. */
-int hf__mysql_need_lease(struct hf__mysql_connection *connection,
+int hf__mysql_lease_need(struct hf__mysql_connection *connection,
                          const struct hf__ticket *ticket, hf_error *err)
 {
     int64_t ttl_s = (ticket->ttl_ms + 999) / 1000;
@@ -46,7 +44,9 @@ int hf__mysql_need_lease(struct hf__mysql_connection *connection,
     connection->free_ns = hf__now();
     if (ttl_s == connection->lease_s || (ttl_s < connection->lease_s && !alone))
         return 0;
-    return set_lease(connection, ttl_s, err);
+    if (set_lease(connection, ttl_s) == 0)
+        return 0;
+    return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
 /* One that holds nothing may be silent for long, if it is not about to hold
@@ -58,18 +58,18 @@ static int64_t relaxes_at(const struct hf__mysql_connection *connection)
                                             : connection->ticket != 0;
 
     return connection->lease_s == 0 || holds ||
-                   connection->step < HF__MYSQL_IDLE
+                   connection->step < HF__MYSQL_STEP_IDLE
                ? HF_NEVER
                : connection->free_ns + connection->lease_s * HF_SECOND / 3;
 }
 
-void hf__mysql_rest(struct hf__mysql_connection *connection)
+void hf__mysql_lease_rest(struct hf__mysql_connection *connection)
 {
     connection->free_ns = hf__now();
     if (connection->lease_s > 0)
-        hf__mysql_wake(connection->mysql,
-                       connection->free_ns +
-                           connection->lease_s * HF_SECOND / 3);
+        hf__link_wake(&connection->mysql->link,
+                      connection->free_ns +
+                          connection->lease_s * HF_SECOND / 3);
 }
 
 static int64_t relax_one(struct hf__mysql_connection *connection,
@@ -79,18 +79,18 @@ static int64_t relax_one(struct hf__mysql_connection *connection,
 
     if (now_ns < due_ns)
         return due_ns;
-    (void)set_lease(connection, 0, NULL); /* or the server will end it */
+    (void)set_lease(connection, 0); /* or the server will end it */
     return HF_NEVER;
 }
 
-int64_t hf__mysql_relax(struct hf__mysql *mysql, int64_t now_ns)
+int64_t hf__mysql_lease_attend(struct hf__mysql *mysql, int64_t now_ns)
 {
     int64_t due_ns = relax_one(&mysql->main, now_ns);
-    int64_t listen_ns = hf__mysql_listen(mysql, now_ns);
+    int64_t listen_ns = hf__link_listen_due(&mysql->link, now_ns);
 
     due_ns = listen_ns < due_ns ? listen_ns : due_ns;
     HF_LIST_EACH(&mysql->pool.idle, link) {
-        int64_t next_ns = relax_one(hf__mysql_connection_of(HF_CONTAINER_OF(
+        int64_t next_ns = relax_one(hf__mysql_pool_connection(HF_CONTAINER_OF(
                                         link, struct hf__sql_link, idle)),
                                     now_ns);
 

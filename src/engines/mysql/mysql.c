@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mysql.c - the engine for MariaDB: mysql://, mariadb://, mysqls:// (TLS)
+ * mysql.c - the engine for MariaDB and MySQL: mysql://, mariadb://, mysqls:// (TLS)
  *
- * The table of the engine, and what all its parts share: the URL taken apart,
- * one main connection, and one timer. The timer is due when an answer is
- * overdue or when somebody in line should look; it is started for the earliest
- * and finds out what it was for.
+ * The ops table, and what all parts share: the URL, and one main connection.
  *
  * Failure: the main connection is lost. What was asked on it is unknown; the
  * next one first ends the session of the old one at the server, if it still
@@ -22,32 +19,25 @@ static struct hf__mysql *mysql_of(struct hf__engine *engine)
 
 int hf__mysql_is_up(const struct hf__mysql *mysql, hf_error *err)
 {
-    if (mysql->up && mysql->main.step >= HF__MYSQL_IDLE)
+    if (mysql->up && mysql->main.step >= HF__MYSQL_STEP_IDLE)
         return 0;
     return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", mysql->peer);
 }
 
-/* ---- the timer --------------------------------------------------------- */
-
-void hf__mysql_wake(struct hf__mysql *mysql, int64_t due_ns)
-{
-    const struct hf__engine_host *host = mysql->base.host;
-
-    if (due_ns == HF_NEVER ||
-        (hf__timer_running(&mysql->timer) && mysql->timer.due_ns <= due_ns))
-        return;
-    host->timer(host, &mysql->timer, due_ns);
-}
+/* A lock that is held for so long wants to hear when its session ends. */
+static const int64_t listen_after_ns = 20 * HF_MS;
 
 static void timer_fire(struct hf__timer *timer)
 {
-    struct hf__mysql *mysql = HF_CONTAINER_OF(timer, struct hf__mysql, timer);
+    struct hf__mysql *mysql = mysql_of(hf__link_of(timer)->engine);
     int64_t now_ns = hf__now();
 
     hf__mysql_connection_begin(&mysql->main);
-    hf__mysql_wake(mysql, hf__mysql_connection_check(&mysql->main, now_ns));
-    hf__mysql_pooled_attend(mysql, now_ns);
-    hf__mysql_wake(mysql, mysql->mode->attend(mysql, now_ns));
+    hf__link_wake(&mysql->link,
+                  hf__mysql_connection_check(&mysql->main, now_ns));
+    hf__mysql_pool_attend(mysql, now_ns);
+    if (mysql->mode->attend)
+        hf__link_wake(&mysql->link, mysql->mode->attend(mysql, now_ns));
 }
 
 /* ---- the main connection ----------------------------------------------- */
@@ -56,7 +46,8 @@ static void up(struct hf__mysql *mysql)
 {
     mysql->up = true;
     mysql->old = mysql->main.session;
-    mysql->mode->regained(mysql);
+    if (mysql->mode->regained)
+        mysql->mode->regained(mysql);
     hf__up_connected(&mysql->base);
 }
 
@@ -70,11 +61,12 @@ static void on_old_gone(struct hf__mysql *mysql, struct hf__mysql_call *call,
     (void)call;
     if (!reply)
         return;
-    if (hf__mysql_is_ended(reply)) {
+    if (hf__mysql_orphans_is_ended(reply)) {
         up(mysql);
         return;
     }
-    if (hf__mysql_is_ending(&mysql->old, reply) && end_old(mysql, &err) == 0)
+    if (hf__mysql_orphans_is_ending(&mysql->old, reply) &&
+        end_old(mysql, &err) == 0)
         return;
     (void)hf__fail(&err, HF_EUNAVAILABLE,
                    "%s: our lost session is still being ended", mysql->peer);
@@ -87,7 +79,7 @@ static int end_old(struct hf__mysql *mysql, hf_error *err)
 
     if (!call)
         return HF_ENOMEM;
-    hf__mysql_end_session(mysql, &mysql->old, &call->sql);
+    hf__mysql_orphans_put_end(mysql, &mysql->old, &call->sql);
     return hf__mysql_call_send(&mysql->main, call, err);
 }
 
@@ -109,7 +101,8 @@ static void main_closed(struct hf__mysql_connection *connection,
     struct hf__mysql *mysql = connection->mysql;
 
     mysql->up = false;
-    mysql->mode->lost(mysql);
+    if (mysql->mode->lost)
+        mysql->mode->lost(mysql);
     hf__up_down(&mysql->base, err);
 }
 
@@ -143,14 +136,15 @@ static int read_url(struct hf__mysql *mysql, hf_error *err)
 static int choose_mode(struct hf__mysql *mysql, hf_error *err)
 {
     static const struct hf__mysql_mode *const modes[] = {
-        &hf__mysql_table, &hf__mysql_get_lock, &hf__mysql_for_update};
+        &hf__mysql_table_acquire_mode, &hf__mysql_get_lock_mode,
+        &hf__mysql_for_update_mode};
     const struct hf__settings *settings = mysql->base.host->settings;
     int rc = hf__sql_dialect_find(&mysql->base, &mysql->dialect, err);
 
     mysql->own_row = rc == 0 && hf__sql_dialect_own_row(settings);
     mysql->own_versions = rc == 0 && hf__sql_dialect_own_versions(settings);
     if (rc == 0 && mysql->dialect)
-        rc = hf__mysql_dialect_open(mysql, err);
+        hf__mysql_dialect_open(mysql);
     if (rc != 0 || mysql->dialect)
         return rc;
     mysql->mode = settings->mode[0] == '\0' ? modes[0] : NULL;
@@ -170,7 +164,8 @@ static int mysql_open(struct hf__engine *engine, hf_error *err)
     struct hf__mysql *mysql = mysql_of(engine);
     int rc;
 
-    mysql->timer.fire = timer_fire;
+    hf__link_init(&mysql->link, engine, timer_fire, listen_after_ns);
+    hf__ticket_table_init(&mysql->tickets);
     rc = choose_mode(mysql, err);
     if (rc == 0)
         rc = read_url(mysql, err);
@@ -183,7 +178,7 @@ static int mysql_open(struct hf__engine *engine, hf_error *err)
     hf__mysql_connection_init(&mysql->main, mysql);
     mysql->main.opened = main_opened;
     mysql->main.closed = main_closed;
-    hf__mysql_pooled_open(mysql);
+    hf__mysql_pool_open(mysql);
     return 0;
 }
 
@@ -198,13 +193,13 @@ static void mysql_close_engine(struct hf__engine *engine, bool forked)
 {
     struct hf__mysql *mysql = mysql_of(engine);
 
-    hf__mysql_pooled_close(mysql, forked);
+    hf__mysql_pool_close(mysql, forked);
     hf__mysql_connection_stop(&mysql->main, forked);
     if (forked)
         return;
-    hf__timer_stop(engine->host->loop, &mysql->timer);
+    hf__link_stop(&mysql->link);
+    hf__ticket_table_release(&mysql->tickets);
     hf__buf_release(&mysql->scratch);
-    hf__mysql_dialect_close(mysql);
 }
 
 /* ---- calls ------------------------------------------------------------- */
@@ -224,12 +219,15 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__mysql *mysql = mysql_of(engine);
     int rc;
 
-    if (!hf__mysql_ticket(mysql, ticket)->known) {
+    if (hf__mysql_ticket(mysql, ticket)->state == HF__MYSQL_IDLE) {
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
     rc = hf__mysql_is_up(mysql, err);
-    return rc != 0 ? rc : mysql->mode->leave(mysql, ticket, releasing, err);
+    if (rc != 0)
+        return rc;
+    hf__mysql_tickets_leave(mysql, ticket, releasing);
+    return mysql->mode->release(mysql, ticket, err);
 }
 
 static int mysql_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -284,11 +282,11 @@ const struct hf__engine_ops hf__engine_mysql = {
     .release = mysql_release,
     .renew = mysql_renew,
     .downgrade = mysql_downgrade,
-    .list = hf__mysql_list_locks,
-    .check_token = hf__mysql_check_token,
-    .break_lock = hf__mysql_break_lock,
-    .version_read = hf__mysql_version_read_op,
-    .version_commit = hf__mysql_version_commit_op,
-    .doctor = hf__mysql_examine,
-    .connection = hf__mysql_connection_op,
+    .list = hf__mysql_inspect_list,
+    .check_token = hf__mysql_inspect_check,
+    .break_lock = hf__mysql_inspect_break,
+    .version_read = hf__mysql_versions_read,
+    .version_commit = hf__mysql_versions_commit,
+    .doctor = hf__mysql_doctor,
+    .connection = hf__mysql_for_update_connection,
 };

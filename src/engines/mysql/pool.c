@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pooled.c - the connections of the pool (engines/sql/pool.c), for those who
+ * pool.c - the connections of the pool (engines/sql/pool.c), for tickets that
  * wait inside the server or hold a transaction.
  *
- * Failure: one that is lost is told to the ticket that had it (session.c); the
- * pool opens another one when somebody wants it.
+ * Failure: session.c tells the ticket of a connection that is lost; the pool
+ * opens another one when a ticket wants it.
  */
 #include "engines/mysql/mysql.h"
 
@@ -25,12 +25,12 @@ static void pooled_closed(struct hf__mysql_connection *connection,
         hf__mysql_session_tell(mysql, ticket);
 }
 
-void hf__mysql_pooled_drop(struct hf__mysql_connection *connection)
+void hf__mysql_pool_drop(struct hf__mysql_connection *connection)
 {
     struct hf__mysql *mysql = connection->mysql;
     hf_error err;
 
-    (void)hf__mysql_explain_lost(mysql, &err);
+    (void)hf__mysql_errors_lost(mysql, &err);
     hf__mysql_connection_stop(connection, /* forked= */ false);
     hf__sql_pool_gone(&mysql->pool, &connection->link, &err);
     hf__free(connection);
@@ -65,30 +65,28 @@ static void on_pong(struct hf__mysql *mysql, struct hf__mysql_call *call,
 static void pool_close(void *owner, struct hf__sql_link *link)
 {
     (void)owner;
-    hf__mysql_connection_stop(hf__mysql_connection_of(link),
+    hf__mysql_connection_stop(hf__mysql_pool_connection(link),
                               /* forked= */ false);
-    hf__free(hf__mysql_connection_of(link));
+    hf__free(hf__mysql_pool_connection(link));
 }
 
 static int pool_check(void *owner, struct hf__sql_link *link)
 {
-    struct hf__mysql_call *call = hf__mysql_call_new(on_pong, NULL);
-
-    if (call) {
-        hf__buf_add(&call->sql, "DO 1");
-        if (hf__mysql_call_send(hf__mysql_connection_of(link), call, NULL) == 0)
-            return 0;
-    }
+    if (hf__mysql_call_say(hf__mysql_pool_connection(link), "DO 1", on_pong) ==
+        0)
+        return 0;
     pool_close(owner, link);
     return HF_ENOMEM;
 }
 
 static void pool_wake(void *owner, int64_t due_ns)
 {
-    hf__mysql_wake(owner, due_ns);
+    struct hf__mysql *mysql = owner;
+
+    hf__link_wake(&mysql->link, due_ns);
 }
 
-void hf__mysql_pooled_open(struct hf__mysql *mysql)
+void hf__mysql_pool_open(struct hf__mysql *mysql)
 {
     static const struct hf__sql_pool_ops ops = {pool_open, pool_check,
                                                 pool_close, pool_wake};
@@ -96,12 +94,12 @@ void hf__mysql_pooled_open(struct hf__mysql *mysql)
     hf__sql_pool_init(&mysql->pool, &ops, mysql, mysql->base.host->settings);
 }
 
-void hf__mysql_pooled_close(struct hf__mysql *mysql, bool forked)
+void hf__mysql_pool_close(struct hf__mysql *mysql, bool forked)
 {
     if (!mysql->pool.ops)
         return;
     HF_LIST_EACH(&mysql->pool.all, link) {
-        struct hf__mysql_connection *connection = hf__mysql_connection_of(
+        struct hf__mysql_connection *connection = hf__mysql_pool_connection(
             HF_CONTAINER_OF(link, struct hf__sql_link, all));
 
         hf__mysql_connection_stop(connection, forked);
@@ -116,16 +114,16 @@ void hf__mysql_pooled_close(struct hf__mysql *mysql, bool forked)
 static struct hf__mysql_connection *unseen(const struct hf__mysql *mysql)
 {
     HF_LIST_EACH(&mysql->pool.all, link) {
-        struct hf__mysql_connection *connection = hf__mysql_connection_of(
+        struct hf__mysql_connection *connection = hf__mysql_pool_connection(
             HF_CONTAINER_OF(link, struct hf__sql_link, all));
 
-        if (connection->round != mysql->round && !connection->lent)
+        if (connection->round != mysql->round && !connection->with_caller)
             return connection;
     }
     return NULL;
 }
 
-void hf__mysql_pooled_attend(struct hf__mysql *mysql, int64_t now_ns)
+void hf__mysql_pool_attend(struct hf__mysql *mysql, int64_t now_ns)
 {
     struct hf__mysql_connection *connection;
 
@@ -137,7 +135,8 @@ void hf__mysql_pooled_attend(struct hf__mysql *mysql, int64_t now_ns)
     mysql->round++;
     for (connection = unseen(mysql); connection; connection = unseen(mysql)) {
         connection->round = mysql->round;
-        hf__mysql_wake(mysql, hf__mysql_connection_check(connection, now_ns));
+        hf__link_wake(&mysql->link,
+                      hf__mysql_connection_check(connection, now_ns));
     }
     hf__sql_pool_expire(&mysql->pool, now_ns);
 }

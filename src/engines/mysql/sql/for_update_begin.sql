@@ -1,0 +1,2 @@
+START TRANSACTION;
+{lock_our_row:$F} NOWAIT

@@ -1,0 +1,1 @@
+{lock_our_row:LOCK IN SHARE MODE}

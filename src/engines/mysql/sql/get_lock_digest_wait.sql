@@ -1,0 +1,1 @@
+{get_lock:{digest} | 3600}

@@ -1,0 +1,2 @@
+START TRANSACTION;
+{lock_own_row} NOWAIT

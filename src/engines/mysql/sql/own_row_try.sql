@@ -1,0 +1,1 @@
+{lock_own_row} NOWAIT

@@ -1,0 +1,1 @@
+{row_break:_utf8mb4'unknown'}

@@ -1,0 +1,1 @@
+{row_break:{row_owner}}

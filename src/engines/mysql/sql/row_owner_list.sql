@@ -1,0 +1,1 @@
+{row_list:{row_owner} | {row_begins}}

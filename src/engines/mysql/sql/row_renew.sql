@@ -1,0 +1,1 @@
+SELECT 1 INTO @hf_ok FROM $1 WHERE {own_name}

@@ -1,0 +1,1 @@
+{shedlock_list} {shedlock_named}

@@ -1,0 +1,1 @@
+{spring_list} REGION=_utf8mb4 $G AND EXPIRED_AFTER>={utc}

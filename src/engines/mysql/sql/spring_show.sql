@@ -1,0 +1,1 @@
+{spring_list} {spring_held}

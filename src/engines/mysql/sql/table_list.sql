@@ -1,0 +1,1 @@
+{list:LEFT(name,$Z)=$N}
