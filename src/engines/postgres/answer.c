@@ -8,33 +8,6 @@
  */
 #include "engines/postgres/answer.h"
 
-/* ---- errors -------------------------------------------------------------- */
-
-void hf__pg_error_read(const PGresult *result, struct hf__pg_error *ret_error)
-{
-    const char *state = hf__pq.PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char *severity =
-        hf__pq.PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-    const char *text =
-        hf__pq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    size_t len;
-
-    *ret_error = (struct hf__pg_error){.state = "XX000"};
-    if (state && state[0] != '\0')
-        hf__text_copy(ret_error->state, sizeof(ret_error->state), state);
-    ret_error->fatal = severity && (strcmp(severity, "FATAL") == 0 ||
-                                    strcmp(severity, "PANIC") == 0);
-    hf__text_copy(ret_error->text, sizeof(ret_error->text),
-                  text ? text : hf__pq.PQresultErrorMessage(result));
-    len = strcspn(ret_error->text, "\n"); /* libpq's own texts end in one */
-    ret_error->text[len] = '\0';
-}
-
-bool hf__pg_error_is(const struct hf__pg_error *error, const char *state)
-{
-    return error && strncmp(error->state, state, strlen(state)) == 0;
-}
-
 /* ---- shapes -------------------------------------------------------------- */
 
 /* An optional sign, then digits that fit into 63 bits. */
@@ -135,7 +108,7 @@ bool hf__pg_answer_add(struct hf__pg_answer *answer, PGresult *result,
 
 void hf__pg_answer_fail(struct hf__pg_answer *answer, const PGresult *result)
 {
-    hf__pg_error_read(result, &answer->why);
+    hf__pg_errors_read(result, &answer->why);
     answer->error = &answer->why;
 }
 
@@ -150,7 +123,8 @@ void hf__pg_answer_clear(struct hf__pg_answer *answer)
     answer->error = NULL;
 }
 
-const char *hf__pg_text(const struct hf__pg_result *result, int row, int column)
+const char *hf__pg_answer_text(const struct hf__pg_result *result, int row,
+                               int column)
 {
     if (!result->from || row >= result->rows ||
         column >= hf__pq.PQnfields(result->from))
@@ -158,11 +132,12 @@ const char *hf__pg_text(const struct hf__pg_result *result, int row, int column)
     return hf__pq.PQgetvalue(result->from, row, column);
 }
 
-int64_t hf__pg_number(const struct hf__pg_result *result, int row, int column,
-                      int64_t standard)
+int64_t hf__pg_answer_number(const struct hf__pg_result *result, int row,
+                             int column, int64_t standard)
 {
     int64_t number;
 
-    return read_number(hf__pg_text(result, row, column), &number) ? number
-                                                                  : standard;
+    return read_number(hf__pg_answer_text(result, row, column), &number)
+               ? number
+               : standard;
 }

@@ -25,10 +25,10 @@ struct hf__pg_error {
     char text[256];
 };
 
-/* @result is an error or a notice. */
-void hf__pg_error_read(const PGresult *result, struct hf__pg_error *ret_error);
+/* errors.c: @result is an error or a notice. */
+void hf__pg_errors_read(const PGresult *result, struct hf__pg_error *ret_error);
 /* Does its code begin with @state? Not if there is none. */
-bool hf__pg_error_is(const struct hf__pg_error *error, const char *state);
+bool hf__pg_errors_is(const struct hf__pg_error *error, const char *state);
 
 /* What one statement answered. */
 struct hf__pg_result {
@@ -63,10 +63,10 @@ void hf__pg_answer_fail(struct hf__pg_answer *answer, const PGresult *result);
 void hf__pg_answer_clear(struct hf__pg_answer *answer);
 
 /* A text in a result; "" where there is none. */
-const char *hf__pg_text(const struct hf__pg_result *result, int row,
-                        int column);
+const char *hf__pg_answer_text(const struct hf__pg_result *result, int row,
+                               int column);
 /* A number in a result; @standard where there is none. */
-int64_t hf__pg_number(const struct hf__pg_result *result, int row, int column,
-                      int64_t standard);
+int64_t hf__pg_answer_number(const struct hf__pg_result *result, int row,
+                             int column, int64_t standard);
 
 #endif

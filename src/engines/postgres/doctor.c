@@ -2,7 +2,7 @@
 /*
  * doctor.c - is this server fit to keep locks?
  *
- * One statement asks for everything. The greeting has refused poolers, standbys
+ * One statement asks for everything. Connecting has refused poolers, standbys
  * and old servers already, so they need no question; the rights are tried out by
  * the command, which takes a lock.
  */
@@ -19,12 +19,12 @@ enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN };
 enum { VERSION, SYNC, REPLICAS, MOST, USED, KEEPALIVE, CLOCK, LIMITS, FSYNC };
 
 /* Is a lock a row, which outlives sessions? */
-static bool is_row(const struct hf__postgres *postgres)
+static bool is_row(const struct hf__pg *postgres)
 {
-    return postgres->mode == &hf__postgres_table || postgres->dialect;
+    return postgres->mode == &hf__pg_mode_table || postgres->dialect;
 }
 
-static void check_trip(struct hf__postgres *postgres, struct hf__query *query,
+static void check_trip(struct hf__pg *postgres, struct hf__query *query,
                        int64_t trip_ns)
 {
     int64_t ttl_ms = postgres->base.host->settings->ttl_ms;
@@ -39,7 +39,7 @@ static void check_trip(struct hf__postgres *postgres, struct hf__query *query,
 static void check_clock(struct hf__query *query,
                         const struct hf__pg_result *row, bool by_its_clock)
 {
-    int64_t server_s = hf__pg_number(row, 0, CLOCK, 0);
+    int64_t server_s = hf__pg_answer_number(row, 0, CLOCK, 0);
     int64_t apart_s = server_s - hf__world->wall_us() / 1000000;
     bool bad = apart_s > 5 || apart_s < -5;
 
@@ -53,17 +53,17 @@ static void check_clock(struct hf__query *query,
 static void check_durability(struct hf__query *query,
                              const struct hf__pg_result *row, bool table)
 {
-    const char *sync = hf__pg_text(row, 0, SYNC);
+    const char *sync = hf__pg_answer_text(row, 0, SYNC);
     bool off = strcmp(sync, "off") == 0 ||
-               strcmp(hf__pg_text(row, 0, FSYNC), "off") == 0;
-    int64_t replicas = hf__pg_number(row, 0, REPLICAS, 0);
+               strcmp(hf__pg_answer_text(row, 0, FSYNC), "off") == 0;
+    int64_t replicas = hf__pg_answer_number(row, 0, REPLICAS, 0);
 
     (void)hf__query_add_finding(
         query, off ? WARN : OK, "durability",
         off ? "fsync = on, synchronous_commit = on: a crash could repeat tokens"
             : "",
         "synchronous_commit = %s, fsync = %s", sync,
-        hf__pg_text(row, 0, FSYNC));
+        hf__pg_answer_text(row, 0, FSYNC));
     (void)hf__query_add_finding(
         query, replicas > 0 ? WARN : OK, "replication",
         replicas == 0 ? ""
@@ -74,12 +74,12 @@ static void check_durability(struct hf__query *query,
         "%lld standbys", (long long)replicas);
 }
 
-static void check_limits(struct hf__postgres *postgres, struct hf__query *query,
+static void check_limits(struct hf__pg *postgres, struct hf__query *query,
                          const struct hf__pg_result *row)
 {
-    const char *limits = hf__pg_text(row, 0, LIMITS);
-    int64_t most = hf__pg_number(row, 0, MOST, 0);
-    int64_t used = hf__pg_number(row, 0, USED, 0);
+    const char *limits = hf__pg_answer_text(row, 0, LIMITS);
+    int64_t most = hf__pg_answer_number(row, 0, MOST, 0);
+    int64_t used = hf__pg_answer_number(row, 0, USED, 0);
     int64_t wanted = postgres->base.host->settings->pool_max;
     bool tight = used + wanted > most;
 
@@ -93,8 +93,7 @@ static void check_limits(struct hf__postgres *postgres, struct hf__query *query,
         limits[0] ? "%s; our sessions set their own" : "none%s", limits);
 }
 
-static void check_keepalive(struct hf__postgres *postgres,
-                            struct hf__query *query)
+static void check_keepalive(struct hf__pg *postgres, struct hf__query *query)
 {
     bool leased = (postgres->mode->caps & HF_CAP_LEASED) != 0;
 
@@ -103,7 +102,7 @@ static void check_keepalive(struct hf__postgres *postgres,
         leased ? "" : "hf_break(), or holdfast break, when a holder has died",
         !leased            ? "none: a dead holder leaves its row behind"
         : is_row(postgres) ? "the end of it is in the row"
-        : postgres->mode == &hf__postgres_for_update
+        : postgres->mode == &hf__pg_mode_for_update
             ? "idle_in_transaction_session_timeout ends a silent transaction"
             : "idle_session_timeout ends a silent session; keepalives are not "
               "needed for it");
@@ -142,9 +141,9 @@ static bool is_here(int fd)
             IN6_IS_ADDR_LOOPBACK(&peer.in6.sin6_addr));
 }
 
-static void check_tls(struct hf__postgres *postgres, struct hf__query *query)
+static void check_tls(struct hf__pg *postgres, struct hf__query *query)
 {
-    PGconn *conn = postgres->main.conn;
+    PGconn *conn = postgres->main.pq;
     bool here = is_here(hf__pq.PQsocket(conn));
 
     if (!hf__pq.PQsslInUse(conn))
@@ -162,12 +161,12 @@ static void check_tls(struct hf__postgres *postgres, struct hf__query *query)
                                     "certificate");
 }
 
-static void finish(struct hf__postgres *postgres, struct hf__query *query,
+static void finish(struct hf__pg *postgres, struct hf__query *query,
                    const struct hf__pg_answer *answer)
 {
     const struct hf__pg_result *row = &answer->results[0];
     bool table = is_row(postgres);
-    const char *text = hf__pg_text(row, 0, VERSION);
+    const char *text = hf__pg_answer_text(row, 0, VERSION);
     size_t product = strcspn(text, " ");
 
     (void)hf__query_add_finding(
@@ -194,20 +193,19 @@ static void finish(struct hf__postgres *postgres, struct hf__query *query,
         postgres->tables ? "rows and versions" : "session locks alone");
 }
 
-static void on_examined(struct hf__session *session,
-                        const struct hf__session_call *call,
+static void on_examined(struct hf__pg_conn *conn,
+                        const struct hf__pg_call *call,
                         const struct hf__pg_answer *answer)
 {
-    struct hf__postgres *postgres = session->engine;
+    struct hf__pg *postgres = conn->engine;
     struct hf__query *query = call->query;
     hf_error err;
     int rc = 0;
 
     if (!answer) {
-        hf__session_explain_lost(session, &err);
-        rc = err.code;
+        rc = hf__pg_errors_lost(conn, &err);
     } else if (answer->error) {
-        (void)hf__session_explain(session, answer->error, &err);
+        (void)hf__pg_errors_explain(conn, answer->error, &err);
         (void)hf__query_add_finding(query, HF_FINDING_FAIL, "rights",
                                     "grant what holdfast(7) lists", "%s",
                                     err.text);
@@ -218,13 +216,13 @@ static void on_examined(struct hf__session *session,
     hf__up_answer(&postgres->base, query, rc, rc ? &err : NULL);
 }
 
-int hf__postgres_doctor(struct hf__engine *engine, struct hf__query *query,
-                        hf_error *err)
+int hf__pg_doctor(struct hf__engine *engine, struct hf__query *query,
+                  hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
-    struct hf__session_call call = {
+    struct hf__pg *postgres = hf__pg_of(engine);
+    struct hf__pg_call call = {
         .done = on_examined, .query = query, .sent_ns = hf__now()};
-    int rc = hf__session_add(&postgres->main, HF__PG_DOCTOR, NULL, 0, err);
 
-    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+    return hf__pg_calls_send_one(&postgres->main, HF__STMT_DOCTOR, NULL, 0,
+                                 &call, err);
 }

@@ -13,16 +13,10 @@
 
 #include <stdio.h>
 
+/* A client that holds a lock for so long listens for the end of its session. */
+#define LISTEN_NS (20 * HF_MS)
+
 /* ---- the timer ----------------------------------------------------------- */
-
-void hf__postgres_wake(struct hf__postgres *postgres, int64_t due_ns)
-{
-    const struct hf__engine_host *host = postgres->base.host;
-
-    if (hf__timer_running(&postgres->timer) && postgres->timer.due_ns <= due_ns)
-        return;
-    host->timer(host, &postgres->timer, due_ns);
-}
 
 static int64_t earlier(int64_t a_ns, int64_t b_ns)
 {
@@ -31,78 +25,76 @@ static int64_t earlier(int64_t a_ns, int64_t b_ns)
 
 static void timer_fire(struct hf__timer *timer)
 {
-    struct hf__postgres *postgres =
-        HF_CONTAINER_OF(timer, struct hf__postgres, timer);
+    struct hf__pg *postgres = hf__pg_of(hf__link_of(timer)->engine);
     int64_t now_ns = hf__now();
-    int64_t due_ns = hf__session_overdue(&postgres->main, now_ns);
+    int64_t due_ns = hf__pg_connection_overdue(&postgres->main, now_ns);
 
     HF_LIST_EACH(&postgres->pool.all, link) {
         due_ns = earlier(
             due_ns,
-            hf__session_overdue(
-                HF_CONTAINER_OF(link, struct hf__session, link.all), now_ns));
+            hf__pg_connection_overdue(
+                HF_CONTAINER_OF(link, struct hf__pg_conn, link.all), now_ns));
     }
     hf__sql_pool_expire(&postgres->pool, now_ns);
-    due_ns = earlier(due_ns, postgres->mode->tick(postgres, now_ns));
-    if (due_ns != HF_NEVER)
-        hf__postgres_wake(postgres, due_ns);
+    if (postgres->mode->tick)
+        due_ns = earlier(due_ns, postgres->mode->tick(postgres, now_ns));
+    due_ns = earlier(due_ns, hf__link_listen_due(&postgres->link, now_ns));
+    hf__pg_wake(postgres, due_ns);
 }
 
 /* ---- the pool ------------------------------------------------------------ */
 
 static struct hf__sql_link *pool_open(void *owner, hf_error *err)
 {
-    struct hf__postgres *postgres = owner;
-    struct hf__session *session = hf__calloc(1, sizeof(*session));
+    struct hf__pg *postgres = owner;
+    struct hf__pg_conn *conn = hf__calloc(1, sizeof(*conn));
     int rc;
 
-    if (!session) {
+    if (!conn) {
         (void)hf__fail(err, HF_ENOMEM, "out of memory");
         return NULL;
     }
-    session->engine = postgres;
-    postgres->opening = session;
-    rc = hf__session_start(session, err);
+    conn->engine = postgres;
+    postgres->opening = conn;
+    rc = hf__pg_connect_start(conn, err);
     if (rc == 0 && !postgres->opening)
-        rc = hf__fail_pass(err, &session->fatal); /* it failed at once */
+        rc = hf__fail_pass(err, &conn->fatal); /* it failed at once */
     postgres->opening = NULL;
     if (rc == 0)
-        return &session->link;
-    hf__session_stop(session, /* forked= */ false);
-    hf__free(session);
+        return &conn->link;
+    hf__pg_connection_stop(conn, /* forked= */ false);
+    hf__free(conn);
     return NULL;
 }
 
-static void on_checked(struct hf__session *session,
-                       const struct hf__session_call *call,
+static void on_checked(struct hf__pg_conn *conn, const struct hf__pg_call *call,
                        const struct hf__pg_answer *answer)
 {
     (void)call;
     if (answer)
-        hf__sql_pool_ready(&session->engine->pool, &session->link);
+        hf__sql_pool_ready(&conn->engine->pool, &conn->link);
 }
 
 static void pool_close(void *owner, struct hf__sql_link *link)
 {
-    struct hf__session *session = (struct hf__session *)link;
+    struct hf__pg_conn *conn = (struct hf__pg_conn *)link;
 
     (void)owner;
-    if (session->reading) { /* its answer is being handled: soon */
-        session->closing = true;
-        session->unpooled = true;
+    if (conn->reading) { /* its answer is being handled: soon */
+        conn->closing = true;
+        conn->unpooled = true;
         return;
     }
-    hf__session_stop(session, /* forked= */ false);
-    hf__free(session);
+    hf__pg_connection_stop(conn, /* forked= */ false);
+    hf__free(conn);
 }
 
 static int pool_check(void *owner, struct hf__sql_link *link)
 {
-    struct hf__session *session = (struct hf__session *)link;
-    struct hf__session_call call = {.done = on_checked};
+    struct hf__pg_conn *conn = (struct hf__pg_conn *)link;
+    struct hf__pg_call call = {.done = on_checked};
 
-    if (hf__session_add(session, HF__PG_PING, NULL, 0, NULL) == 0 &&
-        hf__session_send(session, &call, NULL) == 0)
+    if (hf__pg_calls_send_one(conn, HF__STMT_PING, NULL, 0, &call, NULL) == 0)
         return 0;
     pool_close(owner, link);
     return HF_EUNAVAILABLE;
@@ -110,7 +102,7 @@ static int pool_check(void *owner, struct hf__sql_link *link)
 
 static void pool_wake(void *owner, int64_t due_ns)
 {
-    hf__postgres_wake(owner, due_ns);
+    hf__pg_wake(owner, due_ns);
 }
 
 static const struct hf__sql_pool_ops pool_ops = {
@@ -122,28 +114,28 @@ static const struct hf__sql_pool_ops pool_ops = {
 
 /* ---- opening ------------------------------------------------------------- */
 
-static int choose_mode(struct hf__postgres *postgres, hf_error *err)
+static int choose_mode(struct hf__pg *postgres, hf_error *err)
 {
     const struct hf__settings *settings = postgres->base.host->settings;
     const char *mode = settings->mode;
     int rc = hf__sql_dialect_find(&postgres->base, &postgres->dialect, err);
 
     if (rc == 0)
-        rc = hf__postgres_own_open(postgres, err);
+        rc = hf__pg_own_tables_open(postgres, err);
     if (rc == 0 && postgres->dialect && !postgres->dialect->table) {
-        postgres->mode = &hf__postgres_by_hand;
+        postgres->mode = &hf__pg_mode_row;
         return 0;
     }
     if (rc == 0 && postgres->dialect)
-        return hf__postgres_dialect_open(postgres, err);
+        return hf__pg_dialect_open(postgres, err);
     if (rc != 0)
         return rc;
     if (mode[0] == '\0' || strcmp(mode, "advisory") == 0)
-        postgres->mode = &hf__postgres_advisory;
+        postgres->mode = &hf__pg_mode_advisory;
     else if (strcmp(mode, "table") == 0)
-        postgres->mode = &hf__postgres_table;
+        postgres->mode = &hf__pg_mode_table;
     else if (strcmp(mode, "for_update") == 0)
-        postgres->mode = &hf__postgres_for_update;
+        postgres->mode = &hf__pg_mode_for_update;
     else
         return hf__fail(
             err, HF_ECONFIG,
@@ -151,7 +143,7 @@ static int choose_mode(struct hf__postgres *postgres, hf_error *err)
     return 0;
 }
 
-static void describe(struct hf__postgres *postgres)
+static void describe(struct hf__pg *postgres)
 {
     const struct hf__url *url = postgres->base.host->url;
 
@@ -166,13 +158,15 @@ static void describe(struct hf__postgres *postgres)
 
 static int postgres_open(struct hf__engine *engine, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
     const struct hf__engine_host *host = engine->host;
     int rc;
 
-    postgres->timer.fire = timer_fire;
+    hf__link_init(&postgres->link, engine, timer_fire, LISTEN_NS);
     postgres->main.engine = postgres;
-    hf__postgres_tickets_init(postgres);
+    hf__ticket_table_init(&postgres->tickets);
+    for (size_t i = 0; i < HF__PG_BUCKETS; i++)
+        hf__list_init(&postgres->held[i]);
     hf__sql_pool_init(&postgres->pool, &pool_ops, postgres, host->settings);
     memcpy(postgres->identity, host->identity_hex, sizeof(postgres->identity));
     describe(postgres);
@@ -180,22 +174,23 @@ static int postgres_open(struct hf__engine *engine, hf_error *err)
     if (rc != 0)
         return rc;
     postgres->base.caps = postgres->mode->caps;
-    return hf__pq_load(err);
+    rc = hf__pq_load(err);
+    return rc == 0 ? hf__pg_hosts_open(postgres, err) : rc;
 }
 
 static int postgres_connect(struct hf__engine *engine, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
 
-    return hf__session_start(&postgres->main, err);
+    return hf__pg_connect_start(&postgres->main, err);
 }
 
-void hf__postgres_connected(struct hf__postgres *postgres)
+void hf__pg_connected(struct hf__pg *postgres)
 {
     postgres->base.caps = postgres->mode->caps;
     if (!postgres->fenced)
         postgres->base.caps &= ~HF_CAP_FENCED;
-    if (postgres->own_commit)
+    if (postgres->own_texts[HF__PG_OWN_COMMIT])
         postgres->base.caps |= HF_CAP_VERSIONS;
     else if (!postgres->tables)
         postgres->base.caps &= ~HF_CAP_VERSIONS;
@@ -203,40 +198,41 @@ void hf__postgres_connected(struct hf__postgres *postgres)
     hf__up_connected(&postgres->base);
 }
 
-void hf__postgres_down(struct hf__postgres *postgres, const hf_error *err)
+void hf__pg_down(struct hf__pg *postgres, const hf_error *err)
 {
     postgres->up = false;
     hf__up_down(&postgres->base, err);
 }
 
+static void forget(struct hf__ticket *ticket, void *postgres)
+{
+    hf__pg_tickets_forget(hf__pg_ticket(postgres, ticket));
+}
+
 static void postgres_close(struct hf__engine *engine, bool forked)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
 
     if (!postgres->main.engine)
         return;
     if (!forked)
-        hf__timer_stop(engine->host->loop, &postgres->timer);
-    hf__session_stop(&postgres->main, forked);
+        hf__link_stop(&postgres->link);
+    hf__pg_connection_stop(&postgres->main, forked);
     HF_LIST_EACH(&postgres->pool.all, link) {
-        struct hf__session *session =
-            HF_CONTAINER_OF(link, struct hf__session, link.all);
+        struct hf__pg_conn *conn =
+            HF_CONTAINER_OF(link, struct hf__pg_conn, link.all);
 
-        hf__session_stop(session, forked);
+        hf__pg_connection_stop(conn, forked);
         if (!forked)
-            hf__free(session);
+            hf__free(conn);
     }
     if (forked)
         return;
-    hf__postgres_dialect_close(postgres);
-    hf__postgres_own_close(postgres);
+    hf__pg_own_tables_close(postgres);
+    hf__pg_hosts_close(postgres);
     hf__buf_release(&postgres->record);
-    for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
-        while (!hf__list_empty(&postgres->known[i]))
-            hf__postgres_forget(
-                HF_CONTAINER_OF(hf__list_first(&postgres->known[i]),
-                                struct hf__postgres_ticket, bucket));
-    }
+    hf__ticket_table_each(&postgres->tickets, forget, postgres);
+    hf__ticket_table_release(&postgres->tickets);
 }
 
 /* ---- calls down ---------------------------------------------------------- */
@@ -244,7 +240,7 @@ static void postgres_close(struct hf__engine *engine, bool forked)
 static int postgres_acquire(struct hf__engine *engine,
                             struct hf__ticket *ticket, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
 
     if ((ticket->mode == HF_SLOT &&
          (postgres->mode->caps & HF_CAP_SLOTS) == 0) ||
@@ -259,28 +255,29 @@ static int postgres_acquire(struct hf__engine *engine,
 static int postgres_withdraw(struct hf__engine *engine,
                              struct hf__ticket *ticket, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
 
-    return postgres->mode->leave(postgres, ticket, /* releasing= */ false, err);
+    return postgres->mode->release(postgres, ticket, HF__PG_OWES_WITHDRAWAL,
+                                   err);
 }
 
 static int postgres_release(struct hf__engine *engine,
                             struct hf__ticket *ticket, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
 
-    return postgres->mode->leave(postgres, ticket, /* releasing= */ true, err);
+    return postgres->mode->release(postgres, ticket, HF__PG_OWES_RELEASE, err);
 }
 
 static int postgres_renew(struct hf__engine *engine,
                           struct hf__ticket **tickets, size_t n, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
 
     return postgres->mode->renew(postgres, tickets, n, err);
 }
 
-static int unsupported(const struct hf__postgres *postgres, hf_error *err)
+static int unsupported(const struct hf__pg *postgres, hf_error *err)
 {
     if (postgres->dialect)
         return hf__fail(err, HF_EUNSUPPORTED, "%s: dialect=%s cannot",
@@ -292,55 +289,50 @@ static int unsupported(const struct hf__postgres *postgres, hf_error *err)
 static int postgres_downgrade(struct hf__engine *engine,
                               struct hf__ticket *ticket, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
+    struct hf__pg *postgres = hf__pg_of(engine);
 
     return postgres->mode->downgrade
                ? postgres->mode->downgrade(postgres, ticket, err)
                : unsupported(postgres, err);
 }
 
+static int ask(struct hf__engine *engine, hf__engine_query_fn *fn,
+               struct hf__query *query, hf_error *err)
+{
+    return fn ? fn(engine, query, err) : unsupported(hf__pg_of(engine), err);
+}
+
 static int postgres_list(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
-
-    return postgres->mode->list ? postgres->mode->list(engine, query, err)
-                                : unsupported(postgres, err);
+    return ask(engine, hf__pg_of(engine)->mode->list, query, err);
 }
 
 static int postgres_check_token(struct hf__engine *engine,
                                 struct hf__query *query, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
-
-    return postgres->mode->check_token
-               ? postgres->mode->check_token(engine, query, err)
-               : unsupported(postgres, err);
+    return ask(engine, hf__pg_of(engine)->mode->check_token, query, err);
 }
 
 static int postgres_break(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
-
-    return postgres->mode->break_lock
-               ? postgres->mode->break_lock(engine, query, err)
-               : unsupported(postgres, err);
+    return ask(engine, hf__pg_of(engine)->mode->break_lock, query, err);
 }
 
 const struct hf__engine_ops hf__engine_postgres = {
     .name = "postgres",
     .schemes = "postgresql postgres",
     .dialects = "native shedlock spring row",
-    .takes = hf__postgres_takes,
+    .takes = hf__pg_settings_takes,
     .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
             HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .flags = HF__BEATS_WAITERS,
-    .size = sizeof(struct hf__postgres),
-    .ticket_size = sizeof(struct hf__postgres_ticket),
+    .size = sizeof(struct hf__pg),
+    .ticket_size = sizeof(struct hf__pg_ticket),
     .open = postgres_open,
     .connect = postgres_connect,
     .close = postgres_close,
@@ -352,8 +344,8 @@ const struct hf__engine_ops hf__engine_postgres = {
     .list = postgres_list,
     .check_token = postgres_check_token,
     .break_lock = postgres_break,
-    .version_read = hf__postgres_version_read,
-    .version_commit = hf__postgres_version_commit,
-    .doctor = hf__postgres_doctor,
-    .connection = hf__postgres_connection,
+    .version_read = hf__pg_version_read,
+    .version_commit = hf__pg_version_commit,
+    .doctor = hf__pg_doctor,
+    .connection = hf__pg_for_update_connection,
 };

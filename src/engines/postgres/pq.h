@@ -13,6 +13,7 @@
     X(PQlibVersion)                                                            \
     X(PQconninfoParse)                                                         \
     X(PQconninfo)                                                              \
+    X(PQconndefaults)                                                          \
     X(PQconninfoFree)                                                          \
     X(PQfreemem)                                                               \
     X(PQconnectStartParams)                                                    \

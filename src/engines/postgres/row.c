@@ -3,95 +3,98 @@
  * row.c - what all locks that are a row share: mode=table, and the dialects.
  *
  * What an answer means for a ticket: held, taken by another, not to be had,
- * nobody knows. Everything of a client goes over the main session.
+ * unknown. Everything of a client goes over the main connection.
  *
- * Failure: after a lost connection its backend is ended, and has gone, before
- * anything is asked on the new one: a request still on its way would otherwise
- * come after its withdrawal.
+ * Failure: after a lost connection the server ends its backend, and has ended
+ * it, before we ask anything on the new one: a request still on its way would
+ * otherwise come after its withdrawal.
  */
-#include "engines/postgres/postgres.h"
+#include "engines/postgres/row.h"
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- acquire ------------------------------------------------------------- */
 
-/* A deadlock or a conflict of transactions: another try may do. */
+/* A deadlock or a conflict of transactions: another attempt may do. */
 static bool is_passing(const struct hf__pg_error *error)
 {
-    return hf__pg_error_is(error, "40") || hf__pg_error_is(error, "57") ||
-           hf__pg_error_is(error, "55P03");
+    return hf__pg_errors_is(error, "40") || hf__pg_errors_is(error, "57") ||
+           hf__pg_errors_is(error, "55P03");
 }
 
-void hf__postgres_row_granted(struct hf__postgres_ticket *mine, uint64_t token,
-                              int64_t sent_ns)
+static int64_t lease_of(const struct hf__pg_ticket *mine)
 {
-    struct hf__grant grant = {
-        .token = token,
-        .tokens = 1,
-        .lease_ms =
-            mine->engine->mode->caps & HF_CAP_LEASED ? mine->ticket->ttl_ms : 0,
-        .sent_ns = sent_ns,
-    };
+    return mine->engine->mode->caps & HF_CAP_LEASED ? mine->entry.ticket->ttl_ms
+                                                    : 0;
+}
 
-    mine->asking = false;
-    mine->waiting = false;
+void hf__pg_row_granted(struct hf__pg_ticket *mine, uint64_t token,
+                        int64_t sent_ns)
+{
+    struct hf__grant grant = {.token = token,
+                              .tokens = 1,
+                              .lease_ms = lease_of(mine),
+                              .sent_ns = sent_ns};
+
+    hf__pg_tickets_move(mine, HF__PG_HELD);
+    mine->owed = HF__PG_OWES_NOTHING;
     mine->unsure = false;
     mine->watch_ns = 0;
     mine->confirmed_ns = sent_ns;
     mine->token = token;
-    hf__postgres_name(mine->engine, mine->key)->token = token;
-    hf__up_granted(&mine->engine->base, mine->ticket, &grant);
+    hf__pg_names_find(mine->engine, mine->key)->token = token;
+    hf__up_granted(&mine->engine->base, mine->entry.ticket, &grant);
 }
 
-void hf__postgres_row_refused(struct hf__postgres_ticket *mine,
-                              const struct hf__pg_error *error)
+void hf__pg_row_refused(struct hf__pg_ticket *mine,
+                        const struct hf__pg_error *error)
 {
     hf_error err;
 
-    (void)hf__session_explain(&mine->engine->main, error, &err);
+    (void)hf__pg_errors_explain(&mine->engine->main, error, &err);
     if (mine->unsure || is_passing(error))
-        hf__postgres_unknown(mine->engine, mine, &err);
+        hf__pg_tickets_unknown(mine, &err);
     else
-        hf__postgres_failed(mine->engine, mine, &err);
+        hf__pg_tickets_failed(mine, &err);
 }
 
-int hf__postgres_row_acquire(
-    struct hf__postgres *postgres, struct hf__ticket *ticket,
-    int (*send)(struct hf__postgres_ticket *mine, hf_error *err), hf_error *err)
+int hf__pg_row_acquire(struct hf__pg *postgres, struct hf__ticket *ticket,
+                       hf__pg_row_send_fn *send, hf_error *err)
 {
-    struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
-    bool known = mine->known;
+    struct hf__pg_ticket *mine = hf__pg_ticket(postgres, ticket);
+    bool known = mine->entry.ticket != NULL;
     int rc;
 
-    hf__postgres_know(postgres, ticket);
-    mine->unsure |= known;
-    mine->asking = true;
-    mine->waiting = false;
+    hf__pg_tickets_know(postgres, ticket);
+    hf__pg_tickets_move(mine, HF__PG_ASKING);
+    mine->owed = HF__PG_OWES_ANSWER;
+    if (known && postgres->mode != &hf__pg_mode_row)
+        mine->unsure = true;
     rc = send(mine, err);
     if (rc == 0)
         return 0;
-    mine->asking = false;
-    if (known) /* the server may know it of an earlier attempt */
-        hf__up_unknown(&postgres->base, ticket, err);
-    else
-        hf__postgres_forget(mine);
-    return known ? 0 : rc;
+    if (!known) {
+        hf__pg_tickets_forget(mine);
+        return rc;
+    }
+    /* The server may know it of an earlier attempt. */
+    hf__pg_tickets_unknown(mine, err);
+    return 0;
 }
 
-/* ---- leaving ------------------------------------------------------------- */
+/* ---- release and withdraw ------------------------------------------------ */
 
-bool hf__postgres_row_leaves(struct hf__postgres *postgres,
-                             struct hf__ticket *ticket, bool releasing)
+bool hf__pg_row_leaves(struct hf__pg *postgres, struct hf__ticket *ticket,
+                       enum hf__pg_owed owed)
 {
-    struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
+    struct hf__pg_ticket *mine = hf__pg_ticket(postgres, ticket);
 
-    if (!mine->known) {
-        hf__up_left(&postgres->base, ticket, releasing ? HF_ELOST : 0);
+    if (!mine->entry.ticket) {
+        hf__up_left(&postgres->base, ticket,
+                    owed == HF__PG_OWES_RELEASE ? HF_ELOST : 0);
         return false;
     }
-    mine->asking = false;
-    mine->waiting = false;
+    hf__pg_tickets_move(mine, HF__PG_RELEASING);
     mine->watch_ns = 0;
-    mine->leaving = true;
-    mine->releasing = releasing;
+    mine->owed = (uint8_t)owed;
     return true;
 }
 
@@ -99,97 +102,102 @@ bool hf__postgres_row_leaves(struct hf__postgres *postgres,
 static bool has_number(const struct hf__pg_result *rows)
 {
     for (int row = 0; row < rows->rows; row++) {
-        if (hf__pg_number(rows, row, 0, 0) != 0)
+        if (hf__pg_answer_number(rows, row, 0, 0) != 0)
             return true;
     }
     return false;
 }
 
-void hf__postgres_row_left(struct hf__session *session,
-                           const struct hf__session_call *call,
-                           const struct hf__pg_answer *answer, int at)
+void hf__pg_row_left(struct hf__pg_conn *conn, const struct hf__pg_call *call,
+                     const struct hf__pg_answer *answer, int at)
 {
-    struct hf__postgres *postgres = session->engine;
-    struct hf__postgres_ticket *mine =
-        hf__postgres_find(postgres, call->ticket);
-    struct hf__ticket *ticket;
-    bool lost;
-    hf_error err;
+    struct hf__pg_ticket *mine = call->mine;
+    bool was_held;
 
-    if (!mine || !mine->leaving)
+    if (!hf__pg_tickets_leaves(mine))
         return;
-    if (!answer || answer->error) {
-        hf__session_explain_lost(session, &err);
-        hf__postgres_unknown(postgres, mine, &err); /* the core tries again */
+    if (!answer || answer->error) { /* the core tries again */
+        hf__pg_tickets_lost_answer(mine, conn);
         return;
     }
-    ticket = mine->ticket;
-    lost = mine->releasing && at >= 0 && !has_number(&answer->results[at]);
-    hf__postgres_forget(mine);
-    hf__up_left(&postgres->base, ticket, lost ? HF_ELOST : 0);
+    was_held = at < 0 || has_number(&answer->results[at]);
+    hf__pg_tickets_left(
+        mine, hf__pg_tickets_releases(mine) && !was_held ? HF_ELOST : 0);
 }
 
-void hf__postgres_row_lose(struct hf__postgres_ticket *mine, int reason)
+/* ---- renew --------------------------------------------------------------- */
+
+/* Silence is no loss: the core counts the time. */
+void hf__pg_row_renewed(struct hf__pg_conn *conn,
+                        const struct hf__pg_call *call,
+                        const struct hf__pg_answer *answer)
 {
-    struct hf__postgres *postgres = mine->engine;
-    struct hf__ticket *ticket = mine->ticket;
+    struct hf__pg_ticket *mine = call->mine;
+    struct hf__grant grant = {
+        .tokens = 1, .lease_ms = lease_of(mine), .sent_ns = call->sent_ns};
 
-    hf__postgres_forget(mine);
-    hf__up_lost(&postgres->base, ticket, reason);
+    if (!answer || answer->error || mine->state != HF__PG_HELD)
+        return;
+    if (answer->last->rows == 0)
+        hf__pg_tickets_lost(mine, HF__LOST_TAKEN);
+    else
+        hf__up_renewed(&conn->engine->base, mine->entry.ticket, &grant);
 }
 
-/* ---- the session ---------------------------------------------------------- */
+/* ---- the connection ------------------------------------------------------ */
 
-/* The backend that we lost: is it there, was it ended? One that we may not end
+/* Is the backend that we lost there, was it ended? One that we may not end
  * goes by itself. */
 static bool has_gone(const struct hf__pg_answer *answer)
 {
     if (answer->n > 0 && answer->results[0].rows == 0)
         return true;
-    return !answer->error && hf__pg_text(answer->last, 0, 0)[0] == 't';
+    return !answer->error && hf__pg_answer_text(answer->last, 0, 0)[0] == 't';
 }
 
-static void on_ended(struct hf__session *session,
-                     const struct hf__session_call *call,
+static void on_ended(struct hf__pg_conn *conn, const struct hf__pg_call *call,
                      const struct hf__pg_answer *answer)
 {
-    struct hf__postgres *postgres = session->engine;
+    struct hf__pg *postgres = conn->engine;
 
     (void)call;
     if (!answer)
         return;
     if (!has_gone(answer)) { /* the core connects again after a pause */
-        hf__session_refuse(session, HF_EUNAVAILABLE,
-                           "the server still ends the session that was lost");
+        hf__pg_connection_refuse(
+            conn, HF_EUNAVAILABLE,
+            "the server still ends the session that was lost");
         return;
     }
-    postgres->ghosts[0].pid = 0;
-    hf__postgres_connected(postgres);
+    postgres->orphans[0].pid = 0;
+    hf__pg_connected(postgres);
 }
 
-void hf__postgres_row_up(struct hf__session *session)
+void hf__pg_row_up(struct hf__pg_conn *conn)
 {
-    struct hf__postgres *postgres = session->engine;
-    const struct hf__ghost *ghost = &postgres->ghosts[0];
-    struct hf__session_call call = {.done = on_ended};
+    struct hf__pg *postgres = conn->engine;
+    const struct hf__pg_orphan *orphan = &postgres->orphans[0];
+    struct hf__pg_call call = {.done = on_ended};
     char pid[HF__PG_DIGITS];
-    const char *values[] = {hf__postgres_number(ghost->pid, pid),
-                            ghost->started};
+    const char *values[] = {hf__pg_names_decimal(orphan->pid, pid),
+                            orphan->started};
 
-    if (ghost->pid == 0)
-        hf__postgres_connected(postgres);
-    else if (hf__session_add(session, HF__PG_IS_THERE, values, 2, NULL) == 0 &&
-             hf__session_add(session, HF__PG_END_WAIT, values, 2, NULL) == 0)
-        (void)hf__session_send(session, &call, NULL);
+    if (orphan->pid == 0) {
+        hf__pg_connected(postgres);
+        return;
+    }
+    hf__pg_calls_add(conn, HF__STMT_BACKEND_IS_THERE, values, 2);
+    (void)hf__pg_calls_send_one(conn, HF__STMT_BACKEND_END_WAIT, values, 2,
+                                &call, NULL);
 }
 
-/* While a ghost is there nothing was asked on the new session. */
-void hf__postgres_row_down(struct hf__session *session, const hf_error *err)
+/* While there is an orphan nothing was asked on the new connection. */
+void hf__pg_row_down(struct hf__pg_conn *conn, const hf_error *err)
 {
-    struct hf__postgres *postgres = session->engine;
+    struct hf__pg *postgres = conn->engine;
 
-    if (postgres->ghosts[0].pid == 0)
-        hf__session_ghost(session, &postgres->ghosts[0]);
-    session->pid = 0;
-    hf__postgres_down(postgres, err);
+    if (postgres->orphans[0].pid == 0)
+        hf__pg_connection_orphan(conn, &postgres->orphans[0]);
+    conn->pid = 0;
+    hf__pg_down(postgres, err);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * settings.c - what libpq is told: the URL, with its hosts resolved.
- *
- * libpq resolves names itself, and waits while it does. So each host of the
- * URL is looked up here, one after the other, and libpq gets its addresses
- * beside its name, which it still needs for certificates: a host with three
- * addresses becomes three entries of libpq's lists, tried in order. Hosts that
- * cannot be resolved are left out as long as there is another.
+ * settings.c - what libpq is told.
  *
  * Keys of the URL's query that libpq knows are passed on as they are, but those
  * that holdfast has itself.
  *
  * libpq also reads the environment (PGOPTIONS, PGSSLMODE, …) and files of the
- * user. For a program that runs with the rights of another than its caller
- * (AT_SECURE) these are the caller's words: it is refused where such a variable
- * is set, and the files are not read.
+ * user. For a program that has rights its caller has not (AT_SECURE) these are
+ * the caller's words: it is refused where such a variable is set, and the files
+ * are not read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +17,8 @@
 #include <unistd.h>
 
 #include "engines/postgres/postgres.h"
-#include "net/resolve.h"
 
-enum { WORDS = 96, STANDARD_PORT = 5432 };
+enum { WORDS = 96 };
 
 /* There is no such file, and cannot be. */
 #define NO_FILE "/dev/null/none"
@@ -61,8 +54,8 @@ static bool is_ours(const char *key)
     return false;
 }
 
-/* Without the library nobody knows; opening the client will say so. */
-bool hf__postgres_takes(const char *key)
+/* Without the library we do not know; opening the client will say so. */
+bool hf__pg_settings_takes(const char *key)
 {
     PQconninfoOption *options;
     bool takes = false;
@@ -76,12 +69,12 @@ bool hf__postgres_takes(const char *key)
     return takes && !is_ours(key);
 }
 
-static void put_query(struct words *words, const struct hf__postgres *postgres)
+static void put_query(struct words *words, const struct hf__pg *postgres)
 {
     const struct hf__url_pair *pair = postgres->base.host->url->query;
 
     for (; pair; pair = pair->next) {
-        if (hf__postgres_takes(pair->key))
+        if (hf__pg_settings_takes(pair->key))
             put(words, pair->key, pair->value);
     }
 }
@@ -120,7 +113,7 @@ static const char *system_roots(void)
     return files[0]; /* libpq says that it is not there */
 }
 
-/* One key of tls.* is enough: then the server is who it should be, or there is
+/* One key of tls.* is enough: then libpq verifies the server, or there is
  * no connection. A key whose password nobody knows is an error: without any
  * password, OpenSSL would ask for it on the terminal. */
 static void put_tls(struct words *words, const struct hf__settings *settings)
@@ -143,8 +136,7 @@ static void put_tls(struct words *words, const struct hf__settings *settings)
 
 /* libpq complains on stderr about a file of passwords that others may read, and
  * does not read it. The same without the noise. */
-static void put_passfile(struct words *words,
-                         const struct hf__postgres *postgres)
+static void put_passfile(struct words *words, const struct hf__pg *postgres)
 {
     const char *file = told(words, "passfile");
     const char *home = secure_getenv("HOME");
@@ -171,8 +163,7 @@ static void put_passfile(struct words *words,
 }
 
 /* 0, or HF_ECONFIG with the variable. */
-static int refuse_environment(const struct hf__postgres *postgres,
-                              hf_error *err)
+static int refuse_environment(const struct hf__pg *postgres, hf_error *err)
 {
     for (char **at = environ; at && *at; at++) {
         if (strncmp(*at, "PG", 2) == 0)
@@ -186,7 +177,7 @@ static int refuse_environment(const struct hf__postgres *postgres,
 }
 
 /* Of a program with the rights of another: nothing that its caller chose. */
-static int put_secure(struct words *words, const struct hf__postgres *postgres,
+static int put_secure(struct words *words, const struct hf__pg *postgres,
                       hf_error *err)
 {
     static const char *const files[] = {"passfile", "sslcert", "sslkey",
@@ -204,13 +195,6 @@ static int put_secure(struct words *words, const struct hf__postgres *postgres,
     return refuse_environment(postgres, err);
 }
 
-void hf__session_forget_hosts(struct hf__session *session)
-{
-    hf__buf_release(&session->hosts);
-    hf__buf_release(&session->addresses);
-    hf__buf_release(&session->ports);
-}
-
 static PGconn *start(const struct words *words)
 {
     int cancel_state = hf__pq_begin();
@@ -221,156 +205,45 @@ static PGconn *start(const struct words *words)
     return conn;
 }
 
-static int connect_to(struct hf__session *session, hf_error *err)
+int hf__pg_settings_connect(struct hf__pg_conn *conn, hf_error *err)
 {
-    const struct hf__engine_host *host = session->engine->base.host;
+    const struct hf__engine_host *host = conn->engine->base.host;
     const struct hf__url *url = host->url;
     struct words words = {.n = 0};
     int rc = 0;
 
-    if (hf__buf_failed(&session->hosts) ||
-        hf__buf_failed(&session->addresses) || hf__buf_failed(&session->ports))
+    if (hf__buf_failed(&conn->hosts) || hf__buf_failed(&conn->addresses) ||
+        hf__buf_failed(&conn->ports))
         return hf__fail(err, HF_ENOMEM, "out of memory");
     put(&words, "fallback_application_name", "holdfast");
     put_tls(&words, host->settings);
     put(&words, "gssencmode", "disable"); /* it would ask Kerberos, and wait */
-    put_query(&words, session->engine);
-    put(&words, "host", hf__buf_text(&session->hosts));
-    put(&words, "hostaddr", hf__buf_text(&session->addresses));
-    put(&words, "port", hf__buf_text(&session->ports));
+    put_query(&words, conn->engine);
+    put(&words, "host", hf__buf_text(&conn->hosts));
+    put(&words, "hostaddr", hf__buf_text(&conn->addresses));
+    put(&words, "port", hf__buf_text(&conn->ports));
     put(&words, "user", url->user ? url->user : host->settings->user);
     put(&words, "password",
         url->password ? url->password : host->settings->password);
     put(&words, "dbname", url->path[0] == '/' ? url->path + 1 : "");
     put(&words, "client_encoding", "UTF8");
     if (getauxval(AT_SECURE) != 0)
-        rc = put_secure(&words, session->engine, err);
+        rc = put_secure(&words, conn->engine, err);
     else
-        put_passfile(&words, session->engine);
+        put_passfile(&words, conn->engine);
     if (rc != 0)
         return rc;
-    session->conn = start(&words);
-    if (!session->conn)
+    conn->pq = start(&words);
+    if (!conn->pq)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    hf__session_hear_notices(session);
-    hf__session_forget_hosts(session);
-    if (hf__pq.PQstatus(session->conn) == CONNECTION_BAD) {
-        const char *text = hf__pq.PQerrorMessage(session->conn);
+    hf__pg_connection_log_notices(conn);
+    hf__pg_hosts_forget(conn);
+    if (hf__pq.PQstatus(conn->pq) == CONNECTION_BAD) {
+        const char *text = hf__pq.PQerrorMessage(conn->pq);
 
-        return hf__fail(err, HF_ECONFIG, "%s: %.*s", session->engine->peer,
+        return hf__fail(err, HF_ECONFIG, "%s: %.*s", conn->engine->peer,
                         (int)strcspn(text, "\n"), text);
     }
-    hf__session_connecting(session);
+    hf__pg_connect_poll(conn);
     return 0;
-}
-
-/* ---- hosts --------------------------------------------------------------- */
-
-static void add_entry(struct hf__session *session, const char *host,
-                      const char *address, const char *port)
-{
-    const char *comma = session->hosts.len > 0 ? "," : "";
-
-    hf__buf_printf(&session->hosts, "%s%s", comma, host);
-    hf__buf_printf(&session->addresses, "%s%s", comma, address);
-    hf__buf_printf(&session->ports, "%s%s", comma, port);
-}
-
-static void add_addresses(struct hf__session *session, const char *host,
-                          const struct addrinfo *list)
-{
-    for (; list; list = list->ai_next) {
-        char address[64];
-        char port[8];
-
-        if (getnameinfo(list->ai_addr, list->ai_addrlen, address,
-                        sizeof(address), port, sizeof(port),
-                        NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-            add_entry(session, host, address, port);
-    }
-}
-
-static int port_of(const struct hf__url_host *host)
-{
-    return host->port != 0 ? host->port : STANDARD_PORT;
-}
-
-static int go_on(struct hf__session *session, hf_error *err);
-
-static void resolved(struct hf__io *io, uint32_t events)
-{
-    struct hf__session *session = HF_CONTAINER_OF(io, struct hf__session, io);
-    const struct hf__engine_host *host = session->engine->base.host;
-    struct addrinfo *list = NULL;
-    hf_error err;
-
-    (void)events;
-    if (hf__resolve_take(session->resolving, &list) == EAI_AGAIN && !list)
-        list = NULL; /* this one is left out */
-    hf__session_resolve_stop(session, /* forked= */ false);
-    add_addresses(session, host->url->hosts[session->host].host, list);
-    if (list)
-        freeaddrinfo(list);
-    session->host++;
-    if (go_on(session, &err) != 0)
-        hf__session_fail(session, &err);
-}
-
-static int look_up(struct hf__session *session, const struct hf__url_host *host,
-                   hf_error *err)
-{
-    if (hf__resolve_start(host->host, port_of(host), &session->resolving) != 0)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    session->io.fd = hf__resolve_fd(session->resolving);
-    session->io.ready = resolved;
-    if (hf__io_start(session->engine->base.host->loop, &session->io, EPOLLIN) !=
-        0)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    return 0;
-}
-
-static int go_on(struct hf__session *session, hf_error *err)
-{
-    const struct hf__url *url = session->engine->base.host->url;
-
-    for (; session->host < url->n_hosts; session->host++) {
-        const struct hf__url_host *host = &url->hosts[session->host];
-        struct addrinfo *list = hf__resolve_numeric(host->host, port_of(host));
-
-        if (!list)
-            return look_up(session, host, err);
-        add_addresses(session, host->host, list);
-        freeaddrinfo(list);
-    }
-    if (url->n_hosts > 0 && session->hosts.len == 0)
-        return hf__fail(err, HF_EUNAVAILABLE, "%s: the name is not known",
-                        session->engine->peer);
-    return connect_to(session, err);
-}
-
-int hf__session_resolve(struct hf__session *session, hf_error *err)
-{
-    int rc;
-
-    session->host = 0;
-    hf__session_forget_hosts(session);
-    rc = go_on(session, err);
-    if (rc != 0) {
-        hf__session_stop(session, /* forked= */ false);
-        return rc;
-    }
-    return 0;
-}
-
-void hf__session_resolve_stop(struct hf__session *session, bool forked)
-{
-    if (forked) {
-        hf__resolve_abandon(session->resolving);
-        return;
-    }
-    if (session->resolving) {
-        hf__io_stop(session->engine->base.host->loop, &session->io);
-        hf__resolve_free(session->resolving);
-        session->resolving = NULL;
-    }
 }

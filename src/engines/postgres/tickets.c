@@ -1,149 +1,165 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickets.c - which tickets the server may know, and what stands for a name.
+ * tickets.c - the tickets that the server may know, their moves, and outcomes
+ * that any step may have.
  *
  * A call remembers its ticket by number: the ticket may be gone when the
- * answer comes. An advisory lock has 64 bits for a name; 64 others tell it from
- * names that share them (marks.c). Both are part of what the clients of one
- * database agree on.
+ * answer comes.
  */
-#include "config/name.h"
 #include "engines/postgres/postgres.h"
 
-void hf__postgres_tickets_init(struct hf__postgres *postgres)
+#define MAY(state) (1u << HF__PG_##state)
+
+static const uint16_t moves[HF__PG_STATES] = {
+    [HF__PG_NOWHERE] =
+        MAY(ASKING) | MAY(CHECKING) | MAY(WANTING) | MAY(RESTING),
+    [HF__PG_ASKING] = MAY(NOWHERE) | MAY(ASKING) | MAY(WAITING) |
+                      MAY(ACCEPTING) | MAY(HELD) | MAY(RELEASING) | MAY(ORPHAN),
+    [HF__PG_CHECKING] = MAY(NOWHERE) | MAY(WANTING) | MAY(ORPHAN),
+    [HF__PG_WANTING] = MAY(NOWHERE) | MAY(RESTING) | MAY(WAITING),
+    [HF__PG_RESTING] = MAY(NOWHERE),
+    [HF__PG_WAITING] = MAY(NOWHERE) | MAY(ASKING) | MAY(WAITING) |
+                       MAY(CANCELLING) | MAY(ACCEPTING) | MAY(HELD) |
+                       MAY(RELEASING) | MAY(ORPHAN),
+    [HF__PG_CANCELLING] = MAY(NOWHERE) | MAY(CANCELLING) | MAY(ACCEPTING) |
+                          MAY(HELD) | MAY(RELEASING) | MAY(ORPHAN),
+    [HF__PG_ACCEPTING] =
+        MAY(NOWHERE) | MAY(HELD) | MAY(RELEASING) | MAY(ORPHAN),
+    [HF__PG_HELD] = MAY(NOWHERE) | MAY(ASKING) | MAY(ACCEPTING) | MAY(PARTING) |
+                    MAY(RELEASING) | MAY(ORPHAN),
+    [HF__PG_PARTING] = MAY(NOWHERE) | MAY(HELD) | MAY(RELEASING) | MAY(ORPHAN),
+    [HF__PG_RELEASING] =
+        MAY(NOWHERE) | MAY(RELEASING) | MAY(STUCK) | MAY(ORPHAN),
+    [HF__PG_STUCK] = MAY(NOWHERE) | MAY(RELEASING) | MAY(ORPHAN),
+    [HF__PG_ORPHAN] = MAY(NOWHERE),
+};
+
+void hf__pg_tickets_move(struct hf__pg_ticket *mine, enum hf__pg_state state)
 {
-    for (size_t i = 0; i < HF__PG_BUCKETS; i++) {
-        hf__list_init(&postgres->known[i]);
-        hf__list_init(&postgres->held[i]);
-    }
+    struct hf__pg *postgres = mine->engine;
+    bool was_held = mine->state == HF__PG_HELD;
+
+    assert(moves[mine->state] & (1u << state));
+    postgres->cancelling += (state == HF__PG_CANCELLING);
+    postgres->cancelling -= (mine->state == HF__PG_CANCELLING);
+    mine->state = (uint8_t)state;
+    if (postgres->mode->session && was_held != (state == HF__PG_HELD))
+        hf__link_hold(&postgres->link, !was_held);
 }
 
-void hf__postgres_know(struct hf__postgres *postgres, struct hf__ticket *ticket)
-{
-    struct hf__postgres_ticket *mine = hf__postgres_ticket(postgres, ticket);
+/* ---- the table ----------------------------------------------------------- */
 
-    if (mine->known)
+void hf__pg_tickets_know(struct hf__pg *postgres, struct hf__ticket *ticket)
+{
+    struct hf__pg_ticket *mine = hf__pg_ticket(postgres, ticket);
+
+    if (!hf__ticket_table_add(&postgres->tickets, &mine->entry, ticket))
         return;
-    mine->known = true;
     mine->engine = postgres;
-    mine->ticket = ticket;
-    mine->key = hf__postgres_key(postgres, ticket->name, ticket->name_len);
-    mine->mark = hf__postgres_mark(postgres, ticket->name, ticket->name_len);
+    mine->key = hf__pg_names_key(postgres, ticket->name, ticket->name_len);
+    mine->second_key =
+        hf__pg_names_second_key(postgres, ticket->name, ticket->name_len);
     hf__list_init(&mine->link);
-    hf__list_init(&mine->bucket);
-    hf__list_append(&postgres->known[ticket->id % HF__PG_BUCKETS],
-                    &mine->bucket);
 }
 
-void hf__postgres_forget(struct hf__postgres_ticket *mine)
+void hf__pg_tickets_forget(struct hf__pg_ticket *mine)
 {
-    if (!mine->known)
+    struct hf__pg *postgres = mine->engine;
+
+    if (!mine->entry.ticket)
         return;
-    mine->known = false;
-    mine->session = NULL;
-    mine->borrower = NULL; /* is told by its call */
-    hf__free(HF_STEAL(mine->why));
+    if (mine->state != HF__PG_NOWHERE)
+        hf__pg_tickets_move(mine, HF__PG_NOWHERE);
+    (void)hf__ticket_table_remove(&postgres->tickets, &mine->entry);
+    hf__free(mine->why);
     hf__list_remove(&mine->link);
-    hf__list_remove(&mine->bucket);
+    memset(mine, 0, sizeof(*mine));
 }
 
-struct hf__postgres_ticket *hf__postgres_find(
-    const struct hf__postgres *postgres, uint64_t id)
+struct hf__pg_ticket *hf__pg_tickets_find(const struct hf__pg *postgres,
+                                          uint64_t id)
 {
-    const struct hf__list *bucket = &postgres->known[id % HF__PG_BUCKETS];
+    struct hf__ticket *ticket = hf__ticket_table_find(&postgres->tickets, id);
 
-    for (struct hf__list *link = bucket->next; link != bucket;
-         link = link->next) {
-        struct hf__postgres_ticket *mine =
-            HF_CONTAINER_OF(link, struct hf__postgres_ticket, bucket);
-
-        if (mine->ticket->id == id)
-            return mine;
-    }
-    return NULL;
+    return ticket ? hf__pg_ticket(postgres, ticket) : NULL;
 }
 
-const char *hf__postgres_number(int64_t number, char room[HF__PG_DIGITS])
-{
-    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    char *at = hf__text_number(size, room + 1);
+struct due {
+    struct hf__pg *postgres;
+    hf__pg_each_fn *each;
+    int64_t now_ns;
+    int64_t next_ns;
+};
 
-    if (number < 0)
-        *--at = '-';
-    return at;
+static void look_at(struct hf__ticket *ticket, void *ctx)
+{
+    struct due *due = ctx;
+    int64_t next_ns =
+        due->each(hf__pg_ticket(due->postgres, ticket), due->now_ns);
+
+    if (next_ns < due->next_ns)
+        due->next_ns = next_ns;
 }
 
-void hf__postgres_whole(const struct hf__postgres *postgres, const char *name,
-                        char to[HF__PG_WHOLE])
+int64_t hf__pg_tickets_due(struct hf__pg *postgres, hf__pg_each_fn *each,
+                           int64_t now_ns)
 {
-    const char *prefix = postgres->base.host->settings->prefix;
-    size_t len = strlen(prefix);
+    struct due due = {postgres, each, now_ns, HF_NEVER};
 
-    hf__text_copy(to, HF__PG_WHOLE, prefix);
-    if (len < HF__PG_WHOLE)
-        hf__text_copy(to + len, HF__PG_WHOLE - len, name);
+    hf__ticket_table_each(&postgres->tickets, look_at, &due);
+    return due.next_ns;
 }
 
-static int64_t hash_of(const struct hf__postgres *postgres, const char *name,
-                       size_t len, const uint64_t key[2])
+/* ---- outcomes ------------------------------------------------------------ */
+
+void hf__pg_tickets_failed(struct hf__pg_ticket *mine, const hf_error *err)
 {
-    const char *prefix = postgres->base.host->settings->prefix;
-    uint64_t hash;
-    char whole[HF__PG_WHOLE];
+    struct hf__pg *postgres = mine->engine;
+    struct hf__ticket *ticket = mine->entry.ticket;
 
-    if (prefix[0] == '\0') {
-        hash = hf__name_hash(name, len, key);
-    } else {
-        hf__postgres_whole(postgres, name, whole);
-        hash = hf__name_hash(whole, strlen(whole), key);
-    }
-    return (int64_t)hash;
-}
-
-int64_t hf__postgres_key(const struct hf__postgres *postgres, const char *name,
-                         size_t len)
-{
-    static const uint64_t key[2] = {UINT64_C(0x686f6c6466617374),
-                                    UINT64_C(0x706f737467726573)};
-
-    return hash_of(postgres, name, len, key);
-}
-
-int64_t hf__postgres_mark(const struct hf__postgres *postgres, const char *name,
-                          size_t len)
-{
-    static const uint64_t key[2] = {UINT64_C(0x6e616d652d6d6172),
-                                    UINT64_C(0x6b2e706f73746772)};
-
-    return hash_of(postgres, name, len, key);
-}
-
-struct hf__postgres_name *hf__postgres_name(struct hf__postgres *postgres,
-                                            int64_t key)
-{
-    struct hf__postgres_name *name =
-        &postgres->names[(uint64_t)key % HF__PG_NAMES];
-
-    if (name->key != key) {
-        memset(name, 0, sizeof(*name));
-        name->key = key;
-    }
-    return name;
-}
-
-void hf__postgres_failed(struct hf__postgres *postgres,
-                         struct hf__postgres_ticket *mine, const hf_error *err)
-{
-    struct hf__ticket *ticket = mine->ticket;
-
-    mine->asking = false;
-    hf__postgres_forget(mine);
+    hf__pg_tickets_forget(mine);
     hf__up_failed(&postgres->base, ticket, err);
 }
 
-void hf__postgres_unknown(struct hf__postgres *postgres,
-                          struct hf__postgres_ticket *mine, const hf_error *err)
+void hf__pg_tickets_unknown(struct hf__pg_ticket *mine, const hf_error *err)
 {
-    mine->asking = false;
-    hf__up_unknown(&postgres->base, mine->ticket, err);
+    if (hf__pg_tickets_asks(mine))
+        mine->owed = HF__PG_OWES_NOTHING;
+    hf__up_unknown(&mine->engine->base, mine->entry.ticket, err);
+}
+
+void hf__pg_tickets_lost_answer(struct hf__pg_ticket *mine,
+                                const struct hf__pg_conn *conn)
+{
+    hf_error err;
+
+    hf__pg_errors_lost(conn, &err);
+    hf__pg_tickets_unknown(mine, &err);
+}
+
+void hf__pg_tickets_busy(struct hf__pg_ticket *mine, const char *holder)
+{
+    struct hf__pg *postgres = mine->engine;
+    struct hf__ticket *ticket = mine->entry.ticket;
+
+    hf__pg_tickets_forget(mine);
+    hf__up_busy(&postgres->base, ticket, /* again_ns= */ 0, holder);
+}
+
+void hf__pg_tickets_left(struct hf__pg_ticket *mine, int rc)
+{
+    struct hf__pg *postgres = mine->engine;
+    struct hf__ticket *ticket = mine->entry.ticket;
+
+    hf__pg_tickets_forget(mine);
+    hf__up_left(&postgres->base, ticket, rc);
+}
+
+void hf__pg_tickets_lost(struct hf__pg_ticket *mine, int reason)
+{
+    struct hf__pg *postgres = mine->engine;
+    struct hf__ticket *ticket = mine->entry.ticket;
+
+    hf__pg_tickets_forget(mine);
+    hf__up_lost(&postgres->base, ticket, reason);
 }

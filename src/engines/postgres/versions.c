@@ -9,100 +9,87 @@
 
 #include "engines/postgres/postgres.h"
 
-/* @lost: what it means if there is no answer. */
-static void tell(struct hf__session *session, struct hf__query *query,
-                 const struct hf__pg_answer *answer, int lost)
-{
-    hf_error err;
-    int rc = 0;
-
-    if (!answer) {
-        hf__session_explain_lost(session, &err);
-        rc = err.code = lost;
-    } else if (answer->error) {
-        rc = hf__session_explain(session, answer->error, &err);
-    } else {
-        query->version = (uint64_t)hf__pg_number(&answer->results[0], 0, 0, 0);
-    }
-    hf__up_answer(&session->engine->base, query, rc, rc == 0 ? NULL : &err);
-}
-
 /* A table of the application's is not ours to fill. */
-static void no_row(struct hf__session *session, struct hf__query *query)
+static void no_row(struct hf__pg_conn *conn, struct hf__query *query)
 {
-    const struct hf__settings *settings = session->engine->base.host->settings;
+    const struct hf__settings *settings = conn->engine->base.host->settings;
     hf_error err;
 
     (void)hf__fail(&err, HF_ENOTFOUND,
                    "'%s': table %s has no row whose %s is the name",
                    query->name, settings->version_table, settings->key);
-    hf__up_answer(&session->engine->base, query, err.code, &err);
+    hf__up_answer(&conn->engine->base, query, err.code, &err);
 }
 
-static void on_read(struct hf__session *session,
-                    const struct hf__session_call *call,
+static void tell(struct hf__pg_conn *conn, struct hf__query *query,
+                 const struct hf__pg_result *row)
+{
+    query->version = (uint64_t)hf__pg_answer_number(row, 0, 0, 0);
+    hf__up_answer(&conn->engine->base, query, 0, /* err= */ NULL);
+}
+
+static void on_read(struct hf__pg_conn *conn, const struct hf__pg_call *call,
                     const struct hf__pg_answer *answer)
 {
-    if (answer && !answer->error && answer->last->rows == 0 &&
-        session->engine->own_read)
-        no_row(session, call->query);
+    if (!hf__pg_inspect_usable(conn, call->query, answer))
+        return;
+    if (answer->last->rows == 0 && conn->engine->own_texts[HF__PG_OWN_READ])
+        no_row(conn, call->query);
     else
-        tell(session, call->query, answer, HF_EUNAVAILABLE);
+        tell(conn, call->query, answer->last);
 }
 
-static void on_commit(struct hf__session *session,
-                      const struct hf__session_call *call,
+static void on_commit(struct hf__pg_conn *conn, const struct hf__pg_call *call,
                       const struct hf__pg_answer *answer)
 {
     hf_error err;
 
-    if (!answer || answer->error || answer->results[0].rows == 1) {
-        tell(session, call->query, answer, HF_EUNKNOWN);
+    if (!hf__pg_inspect_usable(conn, call->query, answer))
         return;
+    if (answer->results[0].rows == 1) {
+        tell(conn, call->query, &answer->results[0]);
+    } else if (conn->engine->own_texts[HF__PG_OWN_READ] &&
+               answer->last->rows == 0) {
+        no_row(conn, call->query);
+    } else {
+        (void)hf__fail(&err, HF_ECONFLICT, "the version is another one");
+        hf__up_answer(&conn->engine->base, call->query, HF_ECONFLICT, &err);
     }
-    if (session->engine->own_read && answer->last->rows == 0) {
-        no_row(session, call->query);
-        return;
-    }
-    (void)hf__fail(&err, HF_ECONFLICT, "the version is another one");
-    hf__up_answer(&session->engine->base, call->query, HF_ECONFLICT, &err);
 }
 
 static int send_version(struct hf__engine *engine, struct hf__query *query,
                         enum hf__pg_statement statement, int n,
-                        hf__session_done_fn *done, hf_error *err)
+                        hf__pg_done_fn *done, hf_error *err)
 {
-    struct hf__postgres *postgres = hf__postgres_of(engine);
-    struct hf__session_call call = {.done = done, .query = query};
+    struct hf__pg *postgres = hf__pg_of(engine);
+    struct hf__pg_call call = {.done = done, .query = query};
     char whole[HF__PG_WHOLE];
     char expected[24];
-    bool own = postgres->own_commit != NULL; /* its key comes twice */
+    bool own = postgres->own_texts[HF__PG_OWN_COMMIT] !=
+               NULL; /* its key comes twice */
     const char *values[] = {whole, own ? whole : expected, expected};
-    int rc;
 
     if (!own && (!postgres->tables || postgres->dialect))
         return hf__fail(err, HF_EUNSUPPORTED,
                         "%s: versions need the tables of holdfast(7)",
                         postgres->peer);
-    hf__postgres_whole(postgres, query->name, whole);
+    hf__pg_names_whole(postgres, query->name, whole);
     (void)snprintf(expected, sizeof(expected), "%lld", (long long)query->token);
-    rc = hf__session_add(&postgres->main, statement, values, n + own, err);
-    if (rc == 0 && own &&
-        statement == HF__PG_VERSION_COMMIT) /* is there one? */
-        rc = hf__session_add(&postgres->main, HF__PG_VERSION_READ, values, 2,
-                             err);
-    return rc == 0 ? hf__session_send(&postgres->main, &call, err) : rc;
+    hf__pg_calls_add(&postgres->main, statement, values, n + own);
+    if (own && statement == HF__STMT_VERSION_COMMIT) /* is there one? */
+        hf__pg_calls_add(&postgres->main, HF__STMT_VERSION_READ, values, 2);
+    return hf__pg_calls_send(&postgres->main, &call, err);
 }
 
-int hf__postgres_version_read(struct hf__engine *engine,
-                              struct hf__query *query, hf_error *err)
+int hf__pg_version_read(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err)
 {
-    return send_version(engine, query, HF__PG_VERSION_READ, 1, on_read, err);
+    return send_version(engine, query, HF__STMT_VERSION_READ, 1, on_read, err);
 }
 
-int hf__postgres_version_commit(struct hf__engine *engine,
-                                struct hf__query *query, hf_error *err)
+int hf__pg_version_commit(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err)
 {
-    return send_version(engine, query, HF__PG_VERSION_COMMIT, 2, on_commit,
+    return send_version(engine, query, HF__STMT_VERSION_COMMIT, 2, on_commit,
                         err);
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * modes.c - what each mode can, and which functions do it.
+ */
+#include "engines/postgres/advisory.h"
+#include "engines/postgres/row.h"
+
+const struct hf__pg_mode hf__pg_mode_advisory = {
+    .name = "advisory",
+    .caps = HF_CAP_FENCED | HF_CAP_SHARED | HF_CAP_PUSH | HF_CAP_LEASED |
+            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS,
+    .session = true,
+    .acquire = hf__advisory_acquire,
+    .release = hf__advisory_release,
+    .renew = hf__advisory_renew,
+    .downgrade = hf__advisory_renew_downgrade,
+    .up = hf__advisory_session_up,
+    .down = hf__advisory_session_down,
+    .tick = hf__advisory_wait_tick,
+};
+
+const struct hf__pg_mode hf__pg_mode_for_update = {
+    .name = "for_update",
+    /* A number that is taken from a sequence is on disk with the commit. */
+    .caps = HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS,
+    .tables = true,
+    .session = true,
+    .acquire = hf__advisory_acquire,
+    .release = hf__advisory_release,
+    .renew = hf__advisory_renew,
+    .up = hf__advisory_session_up,
+    .down = hf__advisory_session_down,
+    .tick = hf__advisory_wait_tick,
+};
+
+const struct hf__pg_mode hf__pg_mode_table = {
+    .name = "table",
+    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
+            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |
+            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
+            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
+            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .tables = true,
+    .listens = true,
+    .acquire = hf__pg_table_acquire,
+    .release = hf__pg_table_release,
+    .renew = hf__pg_table_renew,
+    .downgrade = hf__pg_table_renew_downgrade,
+    .up = hf__pg_row_up,
+    .down = hf__pg_row_down,
+    .tick = hf__pg_table_wait_tick,
+    .notified = hf__pg_table_wait_notified,
+    .list = hf__pg_table_inspect_list,
+    .check_token = hf__pg_table_inspect_check,
+    .break_lock = hf__pg_table_inspect_break,
+};
+
+/* dialect=shedlock, dialect=spring */
+const struct hf__pg_mode hf__pg_mode_dialect = {
+    .name = "table",
+    .caps = HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART | HF_CAP_DISTRIBUTED |
+            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .tables = true,
+    .acquire = hf__pg_dialect_acquire,
+    .release = hf__pg_dialect_release,
+    .renew = hf__pg_dialect_renew,
+    .up = hf__pg_row_up,
+    .down = hf__pg_row_down,
+    .list = hf__pg_dialect_inspect_list,
+    .break_lock = hf__pg_dialect_inspect_break,
+};
+
+/* dialect=row */
+const struct hf__pg_mode hf__pg_mode_row = {
+    .name = "row",
+    .caps = HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART | HF_CAP_BREAK,
+    .tables = true,
+    .acquire = hf__pg_dialect_row_acquire,
+    .release = hf__pg_dialect_row_release,
+    .renew = hf__pg_dialect_renew,
+    .up = hf__pg_row_up,
+    .down = hf__pg_row_down,
+    .list = hf__pg_dialect_inspect_list,
+    .break_lock = hf__pg_dialect_inspect_break,
+};

@@ -1,0 +1,2 @@
+{set}
+{dialect_first}

@@ -1,0 +1,2 @@
+{set}
+{backend_row}

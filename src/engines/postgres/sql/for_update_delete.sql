@@ -1,0 +1,1 @@
+DELETE FROM holdfast_row WHERE name = $1

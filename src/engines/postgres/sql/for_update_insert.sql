@@ -1,0 +1,1 @@
+INSERT INTO holdfast_row VALUES ($1)

@@ -1,0 +1,1 @@
+UPDATE & SET ~ = ~ + 1 WHERE {own_name} AND ~ = $3::bigint RETURNING ~

@@ -1,0 +1,2 @@
+-- & version_table, ~ column
+SELECT ~ FROM & WHERE {own_name}

@@ -1,0 +1,1 @@
+{row_renew:{no_owner}}

@@ -1,0 +1,1 @@
+{row_who:{no_owner}}

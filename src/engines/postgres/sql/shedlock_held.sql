@@ -1,0 +1,1 @@
+{shedlock_who}, name FROM @ WHERE starts_with(name, $1) AND lock_until > {utc} LIMIT 100000

@@ -1,0 +1,1 @@
+UPDATE @ SET lock_until = {utc} WHERE {shedlock_ours} RETURNING 1

@@ -1,0 +1,1 @@
+UPDATE @ SET lock_until = {until:$3} WHERE {shedlock_ours} RETURNING 1

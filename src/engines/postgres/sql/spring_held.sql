@@ -1,0 +1,2 @@
+{spring_who}, LOCK_KEY FROM @ WHERE starts_with(LOCK_KEY, $1) AND REGION = $2
+AND EXPIRED_AFTER >= {utc} LIMIT 100000

@@ -1,0 +1,1 @@
+DELETE FROM @ WHERE {spring_ours} RETURNING 1

@@ -1,0 +1,1 @@
+UPDATE @ SET EXPIRED_AFTER = {until:$4} WHERE {spring_ours} RETURNING 1

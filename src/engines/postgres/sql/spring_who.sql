@@ -1,0 +1,1 @@
+{spring_who} FROM @ WHERE LOCK_KEY = $1 AND REGION = $2 AND EXPIRED_AFTER >= {utc}

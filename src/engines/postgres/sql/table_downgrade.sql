@@ -1,0 +1,1 @@
+UPDATE holdfast_place SET mode = 1 WHERE {me} AND token IS NOT NULL RETURNING 1

@@ -1,0 +1,1 @@
+DELETE FROM holdfast_place WHERE {me} AND place = 0 AND alone

@@ -1,0 +1,1 @@
+SELECT 0, NULL WHERE pg_try_advisory_lock_shared($1::bigint)

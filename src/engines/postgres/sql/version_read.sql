@@ -1,0 +1,1 @@
+SELECT version FROM holdfast_version WHERE name = $1
