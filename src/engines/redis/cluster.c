@@ -412,19 +412,7 @@ static void on_left(void *owner, struct hf__ticket *ticket, int rc)
     hf__up_left(above(owner), ticket, rc);
 }
 
-const struct hf__engine_up hf__cluster_reports = {
-    .connected = on_connected,
-    .down = on_down,
-    .granted = on_granted,
-    .queued = on_queued,
-    .busy = on_busy,
-    .failed = on_failed,
-    .unknown = on_unknown,
-    .renewed = on_renewed,
-    .lost = on_lost,
-    .left = on_left,
-    .answer = on_answer,
-};
+const struct hf__engine_up hf__cluster_reports = HF__ENGINE_UP(on_);
 
 /* ---- coming and going -------------------------------------------------- */
 
@@ -482,10 +470,7 @@ const struct hf__engine_ops hf__engine_redis_cluster = {
     .name = "redis-cluster",
     .schemes = "redis-cluster rediss-cluster",
     .dialects = "native plain redisson",
-    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
-            HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
-            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__REDIS_CAPS,
     .flags = HF__BEATS_WAITERS | HF__RESERVES_TOKENS,
     .timers = 1 + HF__CLUSTER_NODES,
     .size = sizeof(struct hf__cluster),

@@ -11,7 +11,7 @@
  * it has anything left of the lock. Nothing can be made here any more, so that
  * answer holds. The counter of tokens alone does not keep the lock back: it is
  * taken away here and put down there first, since a key that is at both ends
- * would stop whoever moves the slot.
+ * would stop the move of the slot.
  *
  * Redisson's locks of several keys are not asked for there: Redisson does not
  * either, and its counters cannot be taken along.
@@ -39,7 +39,7 @@ struct memory {
     int64_t keep_ms;
 };
 
-/* For whoever takes the lock there. */
+/* The other node gets the last token before the lock is asked for there. */
 static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
                       const struct memory *last)
 {
@@ -61,7 +61,8 @@ static void put_token(struct hf__redis *redis, struct hf__redis_ticket *mine,
     (void)hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
-/* Is this what the ticket still waits for? */
+/* Is this what the ticket still waits for? A grant that is given back is not
+ * followed: the core asks for the ticket, or renews it, and that is. */
 static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
                       bool renewal)
 {
@@ -69,7 +70,8 @@ static bool is_wanted(struct hf__node *from, struct hf__ticket *ticket,
     struct hf__cluster_ticket *above =
         hf__cluster_ticket(from->cluster, ticket);
 
-    if (above->at != from || above->redirects++ >= HF__CLUSTER_REDIRECTS)
+    if (mine->why || above->at != from ||
+        above->redirects++ >= HF__CLUSTER_REDIRECTS)
         return false;
     if (renewal)
         return !hf__redis_ticket_asks(mine) && !hf__redis_ticket_leaves(mine);
@@ -122,12 +124,10 @@ static void on_gone(struct hf__redis *redis, const struct hf__redis_call *call,
 {
     struct hf__resp try_again = {not_now, not_now + sizeof(not_now) - 1};
     struct asked *asked = call->data;
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
     struct memory last;
     bool gone;
 
-    if (reply)
-        value = hf__resp_next(reply);
     gone =
         read_gone(&value, &last) && go_on(redis->base.up_owner, asked->to,
                                           call->ticket, asked->renewal, &last);

@@ -65,10 +65,11 @@ int hf__redis_connection_end(struct hf__redis *redis, size_t mark,
     hf__redis_connection_count(redis);
     if (place->sent_ns == 0)
         place->sent_ns = hf__now();
-    if (redis->calls.n == 1 && !hf__timer_running(&redis->timer))
-        hf__redis_wake(
-            redis, place->sent_ns +
-                       hf__ms_to_ns(redis->base.host->settings->io_timeout_ms));
+    if (redis->calls.n == 1 && !hf__timer_running(&redis->link.timer))
+        hf__link_wake(
+            &redis->link,
+            place->sent_ns +
+                hf__ms_to_ns(redis->base.host->settings->io_timeout_ms));
     return 0;
 }
 
@@ -122,11 +123,11 @@ void hf__redis_connection_put_asking(struct hf__redis *redis,
 static void on_loaded(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
 
     (void)call;
-    if (reply)
-        value = hf__resp_next(reply);
+    if (hf__redis_errors_begins(&value, "NOPERM"))
+        redis->load_refused = true;
     for (int i = 0; i < HF__SCRIPTS; i++) {
         if (value.type != HF__RESP_TEXT ||
             hf__resp_is(&value, redis->scripts[i].digest))
@@ -154,6 +155,28 @@ int hf__redis_connection_script_load(struct hf__redis *redis, int script)
     return rc;
 }
 
+bool hf__redis_connection_script_lost(struct hf__redis *redis,
+                                      const struct hf__resp_value *value,
+                                      int script)
+{
+    /* A user that may not load would be refused again, without end. */
+    return !redis->load_refused && hf__redis_errors_begins(value, "NOSCRIPT") &&
+           hf__redis_connection_script_load(redis, script) == 0;
+}
+
+size_t hf__redis_connection_ticket_begin(struct hf__redis *redis,
+                                         struct hf__ticket *ticket, int script,
+                                         uint32_t arguments)
+{
+    const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    size_t mark;
+
+    hf__redis_connection_put_asking(redis, mine);
+    mark = hf__redis_connection_script_begin(redis, script, 1, arguments);
+    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
+    return mark;
+}
+
 /* ---- the end of a connection ------------------------------------------- */
 
 void hf__redis_connection_close(struct hf__redis *redis, bool forked)
@@ -162,6 +185,8 @@ void hf__redis_connection_close(struct hf__redis *redis, bool forked)
     redis->up = false;
     redis->greeting = false;
     redis->subscribed = false;
+    redis->release_loaded = false;
+    redis->load_refused = false;
     memset(&redis->scan, 0, sizeof(redis->scan));
 }
 
@@ -193,12 +218,7 @@ static void down(struct hf__redis *redis, const hf_error *err)
 
 void hf__redis_connection_fail(struct hf__redis *redis, const hf_error *err)
 {
-    if (redis->in_received) {
-        redis->may_close = true; /* the stream is in use above us */
-        redis->fatal = *err;
-        return;
-    }
-    down(redis, err);
+    hf__stream_fail(&redis->stream, err);
 }
 
 static void stream_closed(struct hf__stream *stream, const hf_error *err)
@@ -343,27 +363,21 @@ static bool take_message(struct hf__redis *redis)
         push(redis, &message);
     else
         answer(redis, &message);
-    return !redis->may_close && stream->in_at < stream->in.len;
+    return !stream->failed && stream->in_at < stream->in.len;
 }
 
 static void stream_received(struct hf__stream *stream)
 {
     struct hf__redis *redis = HF_CONTAINER_OF(stream, struct hf__redis, stream);
 
-    redis->in_received = true;
     while (take_message(redis))
         continue;
-    redis->in_received = false;
-    if (redis->may_close) {
-        redis->may_close = false;
-        down(redis, &redis->fatal);
-    }
 }
 
 /* ---- subscribing ------------------------------------------------------- */
 
-/* A slot that is elsewhere now is no fault of the connection: whoever waits
- * looks there, and listens there. */
+/* A slot that is elsewhere now is no fault of the connection: waiters look there,
+ * and listen there. */
 static void subscribe_failed(struct hf__redis *redis,
                              const struct hf__redis_call *call,
                              struct hf__resp *reply)
@@ -660,12 +674,8 @@ static void stream_opened(struct hf__stream *stream)
 
 static int start_stream(struct hf__redis *redis, hf_error *err)
 {
-    int rc;
+    int rc = hf__stream_start(&redis->stream, err);
 
-    redis->stream.opened = stream_opened;
-    redis->stream.received = stream_received;
-    redis->stream.closed = stream_closed;
-    rc = hf__stream_start(&redis->stream, err);
     return rc == 0 ? 0 : hf__fail_in(err, rc, "%s", redis->peer);
 }
 
@@ -685,13 +695,16 @@ int hf__redis_connection_open(struct hf__redis *redis, hf_error *err)
 {
     int rc;
 
+    redis->stream.opened = stream_opened;
+    redis->stream.received = stream_received;
+    redis->stream.closed = stream_closed;
     redis->connect_ns = hf__now();
     rc = redis->sentinels ? hf__sentinels_search(redis->sentinels, err)
                           : start_stream(redis, err);
     if (rc != 0)
         return rc;
-    hf__redis_wake(
-        redis,
+    hf__link_wake(
+        &redis->link,
         redis->connect_ns +
             hf__ms_to_ns(redis->base.host->settings->connect_timeout_ms) /
                 (redis->sentinels ? 2 : 1));

@@ -37,6 +37,15 @@ size_t hf__redis_connection_eval_begin(struct hf__redis *redis, int script,
                                        uint32_t keys, uint32_t arguments);
 /* Give the server the text of @script. */
 int hf__redis_connection_script_load(struct hf__redis *redis, int script);
+/* Does @value say that the server has forgotten @script? Then the server gets
+ * its text, and the caller asks again. */
+bool hf__redis_connection_script_lost(struct hf__redis *redis,
+                                      const struct hf__resp_value *value,
+                                      int script);
+/* Begin EVALSHA of @script for @ticket, whose key comes first, and alone. */
+size_t hf__redis_connection_ticket_begin(struct hf__redis *redis,
+                                         struct hf__ticket *ticket, int script,
+                                         uint32_t arguments);
 /* An answer that says nothing: what depends on it will tell. */
 hf__redis_reply_fn hf__redis_connection_ignore;
 /* ASKING: the next command may be about a slot that is on its way to here. */

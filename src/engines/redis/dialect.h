@@ -26,12 +26,12 @@ struct hf__redis_dialect {
      * something else if it was not ours. */
     int (*send_release)(struct hf__redis *redis, struct hf__ticket *ticket,
                         hf__redis_reply_fn *done, void *data, hf_error *err);
-    int (*release_script)(const struct hf__redis *redis);
+    int release_script;
     int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
     /* What hf__redis_renew() sends for each ticket besides its key, and what is
      * done with the answer. @not_renewed: there is none; NULL: ignore that. */
-    int (*renew_script)(const struct hf__redis *redis);
+    int renew_script;
     uint32_t renew_arguments;
     void (*put_renewal)(struct hf__redis *redis, struct hf__ticket *ticket);
     void (*renewed)(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -46,6 +46,13 @@ struct hf__redis_dialect {
     void (*heard)(struct hf__redis *redis, const struct hf__resp_value *channel,
                   const struct hf__resp_value *text);
 };
+
+/* What dialect=native can, and an engine at most. */
+#define HF__REDIS_CAPS                                                         \
+    (HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |              \
+     HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE |     \
+     HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |       \
+     HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT)
 
 extern const struct hf__redis_dialect hf__redis_native;
 extern const struct hf__redis_dialect hf__redis_plain;

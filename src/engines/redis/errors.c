@@ -12,11 +12,6 @@ bool hf__redis_errors_begins(const struct hf__resp_value *value,
            memcmp(value->text, word, len) == 0;
 }
 
-bool hf__redis_errors_is_noscript(const struct hf__resp_value *value)
-{
-    return hf__redis_errors_begins(value, "NOSCRIPT");
-}
-
 /* How the server's word for an error reads in ours, and what to do. @certain:
  * it is said before anything is done. */
 static const struct {
@@ -35,6 +30,8 @@ static const struct {
     /* The same, as Valkey and Redis after 7.0 say it. */
     {"ERR ACL failure in script", HF_EAUTH, false,
      "the ACL user needs ~hf:* &hf:* and the commands in holdfast(7)"},
+    /* Loading it was refused before. */
+    {"NOSCRIPT", HF_EAUTH, true, "the ACL user needs +script|load"},
     {"DENIED", HF_EAUTH, true, "the server takes no remote clients"},
     {"READONLY", HF_EUNAVAILABLE, true, "this is a replica"},
     {"LOADING", HF_EUNAVAILABLE, true, "it has just started"},

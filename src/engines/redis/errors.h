@@ -6,7 +6,6 @@
 #include "engines/redis/redis.h"
 
 /* Is the answer "no such script"? */
-bool hf__redis_errors_is_noscript(const struct hf__resp_value *value);
 /* Fill @err from an error of the server. True if it is
  * certain that nothing was done. */
 bool hf__redis_errors_explain(struct hf__redis *redis,

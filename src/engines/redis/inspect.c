@@ -61,11 +61,28 @@ void hf__redis_inspect_text(struct hf__redis *redis, struct hf__query *query,
     hf__up_answer(&redis->base, query, code, &err);
 }
 
+bool hf__redis_inspect_answered(struct hf__redis *redis,
+                                struct hf__query *query, struct hf__resp *reply,
+                                bool list, struct hf__resp_value *ret_value)
+{
+    *ret_value = hf__resp_first(reply);
+    if (!reply)
+        hf__redis_inspect_lost(redis, query);
+    else if (list ? ret_value->type != HF__RESP_LIST
+                  : ret_value->type == HF__RESP_ERROR)
+        hf__redis_inspect_refused(redis, query, ret_value);
+    else
+        return true;
+    return false;
+}
+
 int hf__redis_inspect_key(struct hf__redis *redis,
                           const struct hf__query *query,
                           const struct hf__redis_dialect *dialect,
                           hf_error *err)
 {
+    if (!redis->up)
+        return hf__redis_not_up(redis, err);
     dialect->key(redis, query->name, strlen(query->name));
     if (!hf__buf_failed(&redis->scratch))
         return 0;
@@ -257,15 +274,9 @@ static void on_look(struct hf__redis *redis, const struct hf__redis_call *call,
     struct hf__resp_value head;
     int rc;
 
-    if (!reply) {
-        hf__redis_inspect_lost(redis, query);
+    if (!hf__redis_inspect_answered(redis, query, reply, /* list= */ true,
+                                    &head))
         return;
-    }
-    head = hf__resp_next(reply);
-    if (head.type != HF__RESP_LIST) {
-        hf__redis_inspect_refused(redis, query, &head);
-        return;
-    }
     rc = add_locks(redis, query, reply, head.count);
     if (rc == 0 && !query->waiter)
         rc = HF_EUNAVAILABLE;
@@ -306,11 +317,9 @@ static void on_look_part(struct hf__redis *redis,
                          const struct hf__redis_call *call,
                          struct hf__resp *reply)
 {
-    struct hf__resp_value head = {0};
+    struct hf__resp_value head = hf__resp_first(reply);
     int rc = 0;
 
-    if (reply)
-        head = hf__resp_next(reply);
     if (head.type == HF__RESP_LIST)
         rc = add_locks(redis, call->query, reply, head.count);
     if (rc != 0)
@@ -392,15 +401,9 @@ static void on_scan(struct hf__redis *redis, const struct hf__redis_call *call,
     uint32_t n = 0;
     int rc = 0;
 
-    if (!reply) {
-        hf__redis_inspect_lost(redis, query);
+    if (!hf__redis_inspect_answered(redis, query, reply, /* list= */ true,
+                                    &head))
         return;
-    }
-    head = hf__resp_next(reply);
-    if (head.type != HF__RESP_LIST) {
-        hf__redis_inspect_refused(redis, query, &head);
-        return;
-    }
     head = hf__resp_next(reply);
     cursor = head.type == HF__RESP_TEXT
                  ? hf__redis_tickets_digits(head.text, head.len)
@@ -472,15 +475,9 @@ static void on_plain(struct hf__redis *redis, const struct hf__redis_call *call,
     size_t head = HF__RECORD_TICKET_WIDTH + 1;
     int rc = 0;
 
-    if (!reply) {
-        hf__redis_inspect_lost(redis, query);
+    if (!hf__redis_inspect_answered(redis, query, reply, /* list= */ true,
+                                    &value))
         return;
-    }
-    value = hf__resp_next(reply);
-    if (value.type != HF__RESP_LIST) {
-        hf__redis_inspect_refused(redis, query, &value);
-        return;
-    }
     value = hf__resp_next(reply);
     left = hf__resp_next(reply);
     row.lease_ms = hf__resp_number(&left, -1);
@@ -582,11 +579,9 @@ static void on_checked(struct hf__redis *redis,
     struct hf__query *query = call->query;
     struct hf__resp_value value;
 
-    if (!reply) {
-        hf__redis_inspect_lost(redis, query);
+    if (!hf__redis_inspect_answered(redis, query, reply, /* list= */ false,
+                                    &value))
         return;
-    }
-    value = hf__resp_next(reply);
     if (hf__resp_is(&value, "y"))
         hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
     else if (hf__resp_is(&value, "n"))
@@ -615,8 +610,6 @@ int hf__redis_inspect_check_token(struct hf__engine *engine,
                         "redisson with mode=fenced",
                         redis->dialect->name, redis->kind ? "&mode=" : "",
                         redis->kind ? redis->kind->mode : "");
-    if (!redis->up)
-        return hf__redis_not_up(redis, err);
     rc = hf__redis_inspect_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
@@ -633,10 +626,8 @@ static void on_broken(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
     struct hf__query *query = call->query;
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
 
-    if (reply)
-        value = hf__resp_next(reply);
     if (value.type == HF__RESP_ERROR)
         hf__redis_inspect_refused(redis, query, &value);
     else if (value.type != HF__RESP_NUMBER)

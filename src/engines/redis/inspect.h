@@ -8,7 +8,12 @@
 void hf__redis_inspect_lost(struct hf__redis *redis, struct hf__query *query);
 void hf__redis_inspect_refused(struct hf__redis *redis, struct hf__query *query,
                                const struct hf__resp_value *value);
-/* The key of query->name in redis->scratch, by @dialect. */
+/* The first value of the answer, *ret_value. False: there is no answer, or an
+ * error, or, where @list, not a list; that is reported. */
+bool hf__redis_inspect_answered(struct hf__redis *redis,
+                                struct hf__query *query, struct hf__resp *reply,
+                                bool list, struct hf__resp_value *ret_value);
+/* The key of query->name in redis->scratch, by @dialect; or not connected. */
 int hf__redis_inspect_key(struct hf__redis *redis,
                           const struct hf__query *query,
                           const struct hf__redis_dialect *dialect,

@@ -132,7 +132,7 @@ static int know(struct hf__redis *redis, struct hf__ticket *ticket,
 
     if (mine->record)
         return 0;
-    rc = hf__redis_tickets_know(redis, ticket, err);
+    rc = hf__redis_tickets_know(redis, ticket, /* token= */ 0, err);
     if (rc != 0 || !mine->record)
         return rc;
     if (redis->shape) {
@@ -188,18 +188,14 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
 static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                    struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
-    struct hf__redis_ticket *mine =
-        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
+    const struct hf__redis_ticket *mine;
     struct hf__resp_value value;
     hf_error err;
 
-    if (!mine || !hf__redis_ticket_asks(mine))
+    if (!ticket)
         return;
-    if (!reply) {
-        hf__redis_release_unknown(redis, ticket);
-        return;
-    }
+    mine = hf__redis_ticket(redis, ticket);
     value = hf__resp_next(reply);
     if (value.type == HF__RESP_NULL) {
         granted(redis, ticket, call->sent_ns);
@@ -254,36 +250,22 @@ static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 
 /* ---- leaving ----------------------------------------------------------- */
 
-static int release_script(const struct hf__redis *redis)
-{
-    (void)redis;
-    return HF__SCRIPT_PLAIN_RELEASE;
-}
-
 static int send_release(struct hf__redis *redis, struct hf__ticket *ticket,
                         hf__redis_reply_fn *done, void *data, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_call call = {
-        .done = done, .ticket = ticket->id, .data = data, .movable = true};
+        .done = done, .ticket = ticket->id, .data = data, .movable = !data};
     size_t mark;
 
-    hf__redis_connection_put_asking(redis, mine);
-    mark = hf__redis_connection_script_begin(redis, HF__SCRIPT_PLAIN_RELEASE, 1,
-                                             1);
-    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
+    mark = hf__redis_connection_ticket_begin(redis, ticket,
+                                             HF__SCRIPT_PLAIN_RELEASE, 1);
     hf__resp_arg(&redis->stream.out, value_of(redis, mine),
                  value_len(redis, mine));
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* ---- renewing ---------------------------------------------------------- */
-
-static int renew_script(const struct hf__redis *redis)
-{
-    (void)redis;
-    return HF__SCRIPT_PLAIN_RENEW;
-}
 
 static void put_renewal(struct hf__redis *redis, struct hf__ticket *ticket)
 {
@@ -312,8 +294,7 @@ static void renewed(struct hf__redis *redis, struct hf__ticket *ticket,
     } else if (ours) {
         hf__redis_sync_renewed(redis, ticket, &grant);
     } else {
-        hf__redis_tickets_forget(redis, ticket);
-        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+        hf__redis_release_lost(redis, ticket, HF__LOST_TAKEN);
     }
 }
 
@@ -330,10 +311,10 @@ const struct hf__redis_dialect hf__redis_plain = {
             HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
     .open = open_shape,
     .acquire = acquire,
-    .release_script = release_script,
+    .release_script = HF__SCRIPT_PLAIN_RELEASE,
     .send_release = send_release,
     .renew = hf__redis_renew,
-    .renew_script = renew_script,
+    .renew_script = HF__SCRIPT_PLAIN_RENEW,
     .renew_arguments = 2,
     .put_renewal = put_renewal,
     .renewed = renewed,

@@ -30,15 +30,6 @@ static struct hf__redis *redis_of(struct hf__engine *engine)
 
 /* ---- the timer --------------------------------------------------------- */
 
-void hf__redis_wake(struct hf__redis *redis, int64_t due_ns)
-{
-    const struct hf__engine_host *host = redis->base.host;
-
-    if (hf__timer_running(&redis->timer) && redis->timer.due_ns <= due_ns)
-        return;
-    host->timer(host, &redis->timer, due_ns);
-}
-
 void hf__redis_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
                      int64_t ms)
 {
@@ -46,16 +37,7 @@ void hf__redis_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
     if (ms < 0 || ms > HF_DURATION_MAX)
         return;
     mine->watch_ns = hf__now() + (ms + 1) * HF_MS;
-    hf__redis_wake(redis, mine->watch_ns);
-}
-
-static void overdue(struct hf__redis *redis, const char *what, int64_t ms)
-{
-    hf_error err;
-
-    (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: %s within %lld ms", redis->peer,
-                   what, (long long)ms);
-    hf__redis_connection_fail(redis, &err);
+    hf__link_wake(&redis->link, mine->watch_ns);
 }
 
 /* Is an answer overdue? If not, when would it be; HF_NEVER for none. */
@@ -78,7 +60,8 @@ static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
         due_ns = redis->connect_ns + hf__ms_to_ns(settings->connect_timeout_ms);
         if (now_ns < due_ns)
             return due_ns;
-        overdue(redis, "no connection", settings->connect_timeout_ms);
+        hf__link_overdue(&redis->stream, redis->peer, "no connection",
+                         settings->connect_timeout_ms);
         return HF_NEVER;
     }
     if (redis->calls.n == 0)
@@ -87,7 +70,8 @@ static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
     due_ns = oldest->sent_ns + hf__ms_to_ns(settings->io_timeout_ms);
     if (now_ns < due_ns)
         return due_ns;
-    overdue(redis, "no answer", settings->io_timeout_ms);
+    hf__link_overdue(&redis->stream, redis->peer, "no answer",
+                     settings->io_timeout_ms);
     return HF_NEVER;
 }
 
@@ -147,7 +131,7 @@ static int64_t check_tickets(struct hf__redis *redis, int64_t now_ns)
 
 static void timer_fire(struct hf__timer *timer)
 {
-    struct hf__redis *redis = HF_CONTAINER_OF(timer, struct hf__redis, timer);
+    struct hf__redis *redis = redis_of(hf__link_of(timer)->engine);
     int64_t now_ns = hf__now();
     int64_t due_ns = check_calls(redis, now_ns);
     int64_t watch_ns = check_watches(redis, now_ns);
@@ -157,8 +141,7 @@ static void timer_fire(struct hf__timer *timer)
     watch_ns = check_tickets(redis, now_ns);
     if (watch_ns < due_ns)
         due_ns = watch_ns;
-    if (due_ns != HF_NEVER)
-        hf__redis_wake(redis, due_ns);
+    hf__link_wake(&redis->link, due_ns);
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -181,6 +164,8 @@ static int choose_dialect(struct hf__redis *redis, hf_error *err)
                         "dialect=%s: redis has native, plain and redisson",
                         wanted);
     redis->base.caps = redis->dialect->caps;
+    redis->release_script = redis->dialect->release_script;
+    redis->renew_script = redis->dialect->renew_script;
     if (redis->dialect->open)
         return redis->dialect->open(redis, err);
     if (mode[0] != '\0')
@@ -250,14 +235,6 @@ static int read_sentinels(struct hf__redis *redis, hf_error *err)
 static int read_url(struct hf__redis *redis, hf_error *err)
 {
     const struct hf__url *url = redis->base.host->url;
-    const struct hf__settings *settings = redis->base.host->settings;
-    struct hf__tls_options options = {
-        .ca = settings->tls_ca,
-        .cert = settings->tls_cert,
-        .key = settings->tls_key,
-        .key_password = settings->tls_key_password,
-        .verify = settings->tls_verify != 0,
-    };
     int rc;
 
     if (is_scheme(redis, "+unix")) {
@@ -271,7 +248,7 @@ static int read_url(struct hf__redis *redis, hf_error *err)
         return 0;
     }
     if (strncmp(url->scheme, "rediss", 6) == 0) {
-        rc = hf__tls_context_new(&options, &redis->tls, err);
+        rc = hf__link_tls(&redis->base, /* protocol= */ NULL, &redis->tls, err);
         if (rc != 0)
             return rc;
         redis->stream.peer.tls = redis->tls;
@@ -287,7 +264,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
 
     hf__calls_init(&redis->calls, sizeof(struct hf__redis_call));
     hf__ticket_table_init(&redis->tickets);
-    redis->timer.fire = timer_fire;
+    hf__link_init(&redis->link, engine, timer_fire, /* listen_after_ns= */ 0);
     redis->stream.loop = engine->host->loop;
     redis->stream.io.fd = -1;
     redis->stream.peer.patience_ms = engine->host->settings->io_timeout_ms;
@@ -328,7 +305,7 @@ static void redis_close(struct hf__engine *engine, bool forked)
     if (forked)
         return;
     redis->sentinels = NULL;
-    hf__timer_stop(engine->host->loop, &redis->timer);
+    hf__link_stop(&redis->link);
     drop_calls(redis);
     hf__redis_tickets_forget_all(redis);
     hf__tls_context_free(redis->tls);
@@ -349,8 +326,10 @@ static int redis_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 {
     struct hf__redis *redis = redis_of(engine);
 
-    return redis->up ? redis->dialect->acquire(redis, ticket, err)
-                     : hf__redis_not_up(redis, err);
+    if (!redis->up)
+        return hf__redis_not_up(redis, err);
+    hf__redis_sync_forget(redis, ticket);
+    return redis->dialect->acquire(redis, ticket, err);
 }
 
 /* A ticket that is not known here was never asked for, or its end has been
@@ -417,10 +396,7 @@ const struct hf__engine_ops hf__engine_redis = {
     .name = "redis",
     .schemes = "redis rediss redis+unix redis-sentinel rediss-sentinel",
     .dialects = "native plain redisson",
-    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
-            HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
-            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__REDIS_CAPS,
     .flags = HF__BEATS_WAITERS | HF__RESERVES_TOKENS,
     .size = sizeof(struct hf__redis),
     .ticket_size = sizeof(struct hf__redis_ticket),

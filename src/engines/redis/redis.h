@@ -11,19 +11,20 @@
  *   renew.c       renewals, many in one trip
  *   wait.c        the channels on which waiters hear of their grant
  *   sync.c        report a grant when enough replicas have it
- *   native.c  plain.c  redisson.c     acquire in the three dialects (dialect.h)
+ *   native*.c  plain.c  redisson*.c     the three dialects (dialect.h)
  *   inspect.c     list, check, break     versions.c     doctor.c
  *   lua/          what runs inside the server (scripts.h)
  *   cluster*.c    an engine made of engines for the nodes of a cluster
  *   redlock*.c    an engine made of engines for independent servers
  *
- * The functions are in connection.h, errors.h, tickets.h, verbs.h, inspect.h
- * and redisson.h.
+ * The functions are in connection.h, errors.h, tickets.h, verbs.h, inspect.h,
+ * native.h and redisson.h.
  */
 #ifndef HF_REDIS_REDIS_H
 #define HF_REDIS_REDIS_H
 
 #include "engines/common/calls.h"
+#include "engines/common/link.h"
 #include "engines/common/ticket_table.h"
 #include "engines/engine.h"
 #include "engines/redis/dialect.h"
@@ -53,12 +54,13 @@ struct hf__redis_call {
  *   ASKING      -> WITHDRAWING RELEASING
  *   TRIED       -> IDLE ASKING TRIED SYNCING WAITING HELD UNKNOWN
  *   TRIED       -> WITHDRAWING RELEASING
- *   SYNCING     -> IDLE ASKING SYNCING HELD UNKNOWN WITHDRAWING RELEASING
+ *   SYNCING     -> IDLE ASKING SYNCING WAITING HELD UNKNOWN
+ *   SYNCING     -> WITHDRAWING RELEASING
  *   WAITING     -> IDLE ASKING LOOKING SYNCING HELD WITHDRAWING
  *   LOOKING     -> IDLE ASKING LOOKING WAITING SYNCING HELD WITHDRAWING
  *   HELD        -> IDLE ASKING WITHDRAWING RELEASING
  *   UNKNOWN     -> IDLE ASKING WITHDRAWING RELEASING
- *   WITHDRAWING -> IDLE UNKNOWN WITHDRAWING RELEASING
+ *   WITHDRAWING -> IDLE WAITING UNKNOWN WITHDRAWING RELEASING
  *   RELEASING   -> IDLE WITHDRAWING RELEASING
  */
 enum hf__redis_state {
@@ -81,11 +83,13 @@ struct hf__redis_ticket {
     char *record; /* and the key behind it; NULL: not known here */
     uint32_t record_len;
     uint32_t key_len;
+    uint64_t name_hash;   /* under redis->hash_key; 0: not computed */
     int64_t confirmed_ns; /* when the last answered request was sent */
     int64_t watch_ns;     /* in line, and first: look again then */
     struct hf__redis_channel *channel; /* where a wake-up would come, or NULL */
     struct hf__list hearing;           /* in channel->waiters */
     uint8_t state;                     /* enum hf__redis_state */
+    bool in_line;           /* it was reported as queued, and not yet as held */
     bool again;             /* an earlier acquire may have left something */
     bool importing;         /* the slot is on its way to this node */
     uint64_t sync;          /* awaits the WAIT with this mark; 0: none */
@@ -99,7 +103,7 @@ enum {
     HF__REDIS_CHANNELS = 256
 };
 
-/* What this connection knows about a name: native.c. */
+/* What this connection knows about a name: native_acquire.c. */
 struct hf__redis_name {
     uint64_t hash;
     int64_t based_ns;   /* a script has based its token then … */
@@ -112,18 +116,19 @@ struct hf__redis {
     struct hf__engine base;
     const struct hf__redis_dialect *dialect;
     const struct hf__redis_script *scripts; /* by HF__SCRIPT_… */
+    int release_script;                     /* of the dialect, or of kind */
+    int renew_script;
 
     /* connection.c */
     struct hf__stream stream;
     struct hf__resp_scan scan;
     bool loading[HF__SCRIPTS]; /* SCRIPT LOAD is under way */
+    bool load_refused;         /* this user may not do it */
+    bool release_loaded;       /* … or done, on this connection */
     struct hf__calls calls;    /* of struct hf__redis_call */
     bool up;
     bool greeting;
     bool subscribed;
-    bool in_received;      /* the stream is being read */
-    bool may_close;        /* … and a failure waits for the end of it */
-    hf_error fatal;        /* what that failure is */
     int64_t connect_ns;    /* when connecting began */
     int64_t connection_id; /* the server's number for this connection */
     int64_t old_id;        /* of the one before, to be ended */
@@ -147,9 +152,9 @@ struct hf__redis {
     int64_t tickets_since_ns;
     char peer[280]; /* for people: "redis db1:6379" */
 
-    uint64_t sync_last;     /* the last mark that was given */
-    uint64_t sync_sent;     /* of the WAIT under way; 0: none */
-    struct hf__timer timer; /* answers overdue, and watches */
+    uint64_t sync_last;   /* the last mark that was given */
+    uint64_t sync_sent;   /* of the WAIT under way; 0: none */
+    struct hf__link link; /* its timer: answers overdue, and watches */
 
     /* tickets.c */
     struct hf__ticket_table tickets; /* those that have a record */
@@ -163,7 +168,8 @@ struct hf__redis {
     struct hf__buf scratch;
     size_t prefix_len; /* of the setting */
     char identity[33];
-    char whoami[96]; /* host LF process LF */
+    char head[HF__RECORD_TEXTS]; /* of every record of ours */
+    char whoami[96];             /* host LF process LF */
     size_t whoami_len;
 
     /* wait.c */
@@ -177,8 +183,6 @@ struct hf__redis {
     char uuid[37]; /* the identity, as Redisson writes it */
 };
 
-/* Be woken no later than @due_ns. */
-void hf__redis_wake(struct hf__redis *redis, int64_t due_ns);
 /* Look at a waiter again in @ms; negative or too long: never. */
 void hf__redis_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
                      int64_t ms);

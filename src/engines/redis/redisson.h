@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* redisson.h - the locks of Redisson: redisson.c, redisson_inspect.c. */
+/* redisson.h - the parts of dialect=redisson to each other. */
 #ifndef HF_REDIS_REDISSON_H
 #define HF_REDIS_REDISSON_H
 
@@ -22,6 +22,39 @@ enum { HF__REDISSON_OWNER = 64 };
 /* Who a ticket is to Redisson, into @to: its length. */
 size_t hf__redisson_owner(const struct hf__redis *redis, uint64_t id,
                           char to[HF__REDISSON_OWNER]);
+/* Arguments of scripts. */
+void hf__redisson_put_owner(struct hf__redis *redis,
+                            const struct hf__ticket *ticket);
+void hf__redisson_put_lease(struct hf__redis *redis,
+                            const struct hf__ticket *ticket);
+void hf__redisson_put_mode(struct hf__redis *redis,
+                           const struct hf__ticket *ticket);
+
+/* ---- redisson_acquire.c ------------------------------------------------ */
+
+int hf__redisson_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
+                         hf_error *err);
+/* Try to take it, from in line as well. */
+int hf__redisson_acquire_try(struct hf__redis *redis, struct hf__ticket *ticket,
+                             hf_error *err);
+/* A lock was released: all waiters of this client look again. */
+void hf__redisson_acquire_heard(struct hf__redis *redis,
+                                const struct hf__resp_value *channel,
+                                const struct hf__resp_value *text);
+
+/* ---- redisson_renew.c -------------------------------------------------- */
+
+int hf__redisson_renew(struct hf__redis *redis, struct hf__ticket **tickets,
+                       size_t n, hf_error *err);
+/* Owner, lease, mode. */
+void hf__redisson_renew_put(struct hf__redis *redis, struct hf__ticket *ticket);
+void hf__redisson_renew_answered(struct hf__redis *redis,
+                                 struct hf__ticket *ticket,
+                                 const struct hf__resp_value *said,
+                                 int64_t sent_ns);
+
+/* ---- redisson_inspect.c ------------------------------------------------ */
+
 /* Which keys a list looks at: a pattern for them, in redis->scratch, and their
  * type. */
 const char *hf__redisson_inspect_pattern(struct hf__redis *redis,

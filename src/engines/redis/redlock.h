@@ -68,6 +68,28 @@ struct hf__redlock {
     struct hf__timer late; /* while it runs, all are waited for */
 };
 
+/*
+ * What a node has of a request. redlock_ballot.c asserts the moves:
+ *
+ *   NONE    -> NONE ASKED
+ *   ASKED   -> NONE ASKED YES NO DOUBT LEAVING
+ *   YES     -> NONE ASKED YES DOUBT LEAVING
+ *   NO      -> ASKED
+ *   DOUBT   -> NONE ASKED YES NO DOUBT LEAVING
+ *   LEAVING -> NONE OWED WAS
+ *   OWED    -> NONE LEAVING
+ */
+enum hf__redlock_vote {
+    HF__VOTE_NONE,    /* nothing */
+    HF__VOTE_ASKED,   /* asked, no answer yet */
+    HF__VOTE_YES,     /* ours */
+    HF__VOTE_NO,      /* nothing: another holds it */
+    HF__VOTE_DOUBT,   /* perhaps; it does not count */
+    HF__VOTE_LEAVING, /* it is being taken back */
+    HF__VOTE_OWED,    /* to be taken back when the node is there */
+    HF__VOTE_WAS      /* nothing any more; it was ours until then */
+};
+
 /* Our bytes of every ticket. */
 struct hf__redlock_ticket {
     struct hf__redlock_ballot *ballot; /* NULL: nothing is under way */

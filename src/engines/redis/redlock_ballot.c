@@ -29,18 +29,6 @@
 #include "engines/redis/redlock.h"
 #include "engines/redis/tickets.h"
 
-/* What a node has of a paper. */
-enum vote {
-    VOTE_NONE,    /* nothing */
-    VOTE_ASKED,   /* asked, no answer yet */
-    VOTE_YES,     /* ours */
-    VOTE_NO,      /* nothing: another holds it */
-    VOTE_DOUBT,   /* perhaps; it does not count */
-    VOTE_LEAVING, /* it is being taken back */
-    VOTE_OWED,    /* to be taken back when the node is there */
-    VOTE_WAS      /* nothing any more; it was ours until then */
-};
-
 enum stage { ASKING, HELD, LEAVING };
 
 struct hf__redlock_ballot {
@@ -77,6 +65,31 @@ static struct hf__engine *engine_at(struct hf__redlock *redlock, uint32_t i)
     return &redlock->nodes[i].redis->base;
 }
 
+/* ---- votes --------------------------------------------------------------- */
+
+#define MAY(vote) (1u << HF__VOTE_##vote)
+
+static const uint8_t moves[] = {
+    [HF__VOTE_NONE] = MAY(NONE) | MAY(ASKED),
+    [HF__VOTE_ASKED] =
+        MAY(NONE) | MAY(ASKED) | MAY(YES) | MAY(NO) | MAY(DOUBT) | MAY(LEAVING),
+    [HF__VOTE_YES] =
+        MAY(NONE) | MAY(ASKED) | MAY(YES) | MAY(DOUBT) | MAY(LEAVING),
+    [HF__VOTE_NO] = MAY(ASKED),
+    [HF__VOTE_DOUBT] =
+        MAY(NONE) | MAY(ASKED) | MAY(YES) | MAY(NO) | MAY(DOUBT) | MAY(LEAVING),
+    [HF__VOTE_LEAVING] = MAY(NONE) | MAY(OWED) | MAY(WAS),
+    [HF__VOTE_OWED] = MAY(NONE) | MAY(LEAVING),
+    [HF__VOTE_WAS] = 0,
+};
+
+static void vote_to(struct hf__redlock_ballot *ballot, size_t i,
+                    enum hf__redlock_vote vote)
+{
+    assert(moves[ballot->votes[i]] & (1u << vote));
+    ballot->votes[i] = (uint8_t)vote;
+}
+
 static uint32_t count(const struct hf__redlock_ballot *ballot, int vote)
 {
     uint32_t n = 0;
@@ -95,13 +108,13 @@ static void add_vote(const struct hf__redlock_ballot *ballot, uint32_t i,
     char excuse[80];
 
     switch (ballot->votes[i]) {
-    case VOTE_YES:
+    case HF__VOTE_YES:
         (void)snprintf(to, size, "%s yes", node->name);
         break;
-    case VOTE_NO:
+    case HF__VOTE_NO:
         (void)snprintf(to, size, "%s no", node->name);
         break;
-    case VOTE_ASKED:
+    case HF__VOTE_ASKED:
         (void)snprintf(to, size, "%s silent", node->name);
         break;
     default:
@@ -204,7 +217,7 @@ static void ballot_free(struct hf__redlock_ballot *ballot)
 static void tidy(struct hf__redlock_ballot *ballot)
 {
     if (!ballot->ticket &&
-        count(ballot, VOTE_LEAVING) + count(ballot, VOTE_OWED) == 0)
+        count(ballot, HF__VOTE_LEAVING) + count(ballot, HF__VOTE_OWED) == 0)
         ballot_free(ballot);
 }
 
@@ -215,12 +228,12 @@ static void take_back_at(struct hf__redlock_ballot *ballot, uint32_t i)
     struct hf__engine *engine = engine_at(ballot->redlock, i);
     int rc;
 
-    ballot->votes[i] = VOTE_LEAVING;
+    vote_to(ballot, i, HF__VOTE_LEAVING);
     rc = ballot->releasing
              ? engine->ops->release(engine, &ballot->paper, /* err= */ NULL)
              : engine->ops->withdraw(engine, &ballot->paper, /* err= */ NULL);
     if (rc != 0)
-        ballot->votes[i] = VOTE_OWED;
+        vote_to(ballot, i, HF__VOTE_OWED);
 }
 
 /* From every node that may have something of it. */
@@ -231,10 +244,10 @@ static void take_back(struct hf__redlock_ballot *ballot, bool releasing)
     ballot->calling = true;
     for (uint32_t i = 0; i < ballot->redlock->n; i++) {
         switch (ballot->votes[i]) {
-        case VOTE_ASKED:
-        case VOTE_YES:
-        case VOTE_DOUBT:
-        case VOTE_OWED:
+        case HF__VOTE_ASKED:
+        case HF__VOTE_YES:
+        case HF__VOTE_DOUBT:
+        case HF__VOTE_OWED:
             take_back_at(ballot, i);
             break;
         default:
@@ -250,9 +263,9 @@ static void judge_asking(struct hf__redlock_ballot *ballot)
 {
     struct hf__redlock *redlock = ballot->redlock;
     struct hf__redlock_tally tally = {
-        .yes = count(ballot, VOTE_YES),
-        .no = count(ballot, VOTE_NO),
-        .open = count(ballot, VOTE_ASKED),
+        .yes = count(ballot, HF__VOTE_YES),
+        .no = count(ballot, HF__VOTE_NO),
+        .open = count(ballot, HF__VOTE_ASKED),
     };
     enum hf__redlock_verdict verdict;
     struct hf__grant grant = {.tokens = 1,
@@ -293,7 +306,7 @@ static void judge_held(struct hf__redlock_ballot *ballot)
     struct hf__ticket *ticket;
     char votes[HF__REDLOCK_VOTES];
 
-    if (count(ballot, VOTE_YES) < redlock->quorum) {
+    if (count(ballot, HF__VOTE_YES) < redlock->quorum) {
         ticket = detach(ballot);
         take_back(ballot, /* releasing= */ false);
         tidy(ballot);
@@ -310,11 +323,11 @@ static void judge_held(struct hf__redlock_ballot *ballot)
 static void judge_leaving(struct hf__redlock_ballot *ballot)
 {
     struct hf__redlock *redlock = ballot->redlock;
-    uint32_t leaving = count(ballot, VOTE_LEAVING);
+    uint32_t leaving = count(ballot, HF__VOTE_LEAVING);
     struct hf__redlock_tally tally = {
-        .yes = count(ballot, VOTE_WAS),
+        .yes = count(ballot, HF__VOTE_WAS),
         .open = ballot->overdue ? 0 : leaving,
-        .out = count(ballot, VOTE_OWED) + (ballot->overdue ? leaving : 0),
+        .out = count(ballot, HF__VOTE_OWED) + (ballot->overdue ? leaving : 0),
     };
     enum hf__redlock_verdict verdict;
     struct hf__ticket *ticket;
@@ -360,12 +373,12 @@ static void write_off(struct hf__redlock_ballot *ballot)
 
     ballot->overdue = true;
     for (uint32_t i = 0; i < redlock->n; i++) {
-        bool silent =
-            ballot->votes[i] == VOTE_ASKED || ballot->votes[i] == VOTE_LEAVING;
+        bool silent = ballot->votes[i] == HF__VOTE_ASKED ||
+                      ballot->votes[i] == HF__VOTE_LEAVING;
 
         redlock->nodes[i].late |= silent;
-        if (ballot->votes[i] == VOTE_ASKED)
-            ballot->votes[i] = VOTE_DOUBT;
+        if (ballot->votes[i] == HF__VOTE_ASKED)
+            vote_to(ballot, i, HF__VOTE_DOUBT);
     }
     judge(ballot);
 }
@@ -395,14 +408,14 @@ static void patience_fire(struct hf__timer *timer)
 static int ask_at(struct hf__redlock_ballot *ballot, uint32_t i)
 {
     struct hf__engine *engine = engine_at(ballot->redlock, i);
-    int before = ballot->votes[i];
+    uint8_t before = ballot->votes[i];
 
     if (hf__redlock_node_look(&ballot->redlock->nodes[i]) != 0)
         return HF_ENOMEM;
-    ballot->votes[i] = VOTE_ASKED;
+    vote_to(ballot, i, HF__VOTE_ASKED);
     if (engine->ops->acquire(engine, &ballot->paper, /* err= */ NULL) == 0)
         return 0;
-    ballot->votes[i] = (uint8_t)before;
+    ballot->votes[i] = before; /* nothing was asked */
     return HF_ENOMEM;
 }
 
@@ -492,9 +505,9 @@ static void canvass(struct hf__redlock_ballot *ballot)
     struct hf__redlock *redlock = ballot->redlock;
 
     for (uint32_t i = 0; i < redlock->n; i++) {
-        bool missing = ballot->votes[i] == VOTE_NONE ||
-                       ballot->votes[i] == VOTE_NO ||
-                       ballot->votes[i] == VOTE_DOUBT;
+        bool missing = ballot->votes[i] == HF__VOTE_NONE ||
+                       ballot->votes[i] == HF__VOTE_NO ||
+                       ballot->votes[i] == HF__VOTE_DOUBT;
 
         if (missing && hf__redlock_node_votes(&redlock->nodes[i]))
             (void)ask_at(ballot, i);
@@ -511,7 +524,7 @@ static void renew_at(struct hf__redlock *redlock, uint32_t i,
     for (size_t t = 0; t < n; t++) {
         struct hf__redlock_ballot *ballot = mine(redlock, tickets[t])->ballot;
 
-        if (ballot && ballot->stage == HELD && ballot->votes[i] == VOTE_YES)
+        if (ballot && ballot->stage == HELD && ballot->votes[i] == HF__VOTE_YES)
             papers[used++] = &ballot->paper;
         if (used == HF_COUNT_OF(papers) || (used > 0 && t + 1 == n)) {
             (void)engine->ops->renew(engine, papers, used, /* err= */ NULL);
@@ -548,11 +561,11 @@ int hf__redlock_ballot_renew(struct hf__engine *engine,
 /* ---- reports of the nodes ----------------------------------------------- */
 
 static void set_vote(struct hf__redlock_node *node, struct hf__ticket *paper,
-                     enum vote vote)
+                     enum hf__redlock_vote vote)
 {
     struct hf__redlock_ballot *ballot = ballot_of(paper);
 
-    ballot->votes[node->index] = (uint8_t)vote;
+    vote_to(ballot, node->index, vote);
     judge(ballot);
 }
 
@@ -565,7 +578,8 @@ static void on_granted(void *owner, struct hf__ticket *paper,
     hf__redlock_node_heard(node);
     if (ballot_of(paper)->stage != LEAVING)
         set_vote(node, paper,
-                 hf__redlock_node_quarantined(node) ? VOTE_DOUBT : VOTE_YES);
+                 hf__redlock_node_quarantined(node) ? HF__VOTE_DOUBT
+                                                    : HF__VOTE_YES);
 }
 
 static void on_busy(void *owner, struct hf__ticket *paper, int64_t again_ns,
@@ -574,7 +588,7 @@ static void on_busy(void *owner, struct hf__ticket *paper, int64_t again_ns,
     (void)again_ns;
     (void)holder;
     hf__redlock_node_heard(owner);
-    set_vote(owner, paper, VOTE_NO);
+    set_vote(owner, paper, HF__VOTE_NO);
 }
 
 static void on_failed(void *owner, struct hf__ticket *paper,
@@ -584,7 +598,7 @@ static void on_failed(void *owner, struct hf__ticket *paper,
 
     hf__redlock_node_heard(node);
     node->err = *err;
-    set_vote(node, paper, VOTE_NONE);
+    set_vote(node, paper, HF__VOTE_NONE);
 }
 
 static void on_unknown(void *owner, struct hf__ticket *paper,
@@ -593,7 +607,8 @@ static void on_unknown(void *owner, struct hf__ticket *paper,
     struct hf__redlock_ballot *ballot = ballot_of(paper);
 
     (void)err;
-    set_vote(owner, paper, ballot->stage == LEAVING ? VOTE_OWED : VOTE_DOUBT);
+    set_vote(owner, paper,
+             ballot->stage == LEAVING ? HF__VOTE_OWED : HF__VOTE_DOUBT);
 }
 
 static void on_renewed(void *owner, struct hf__ticket *paper,
@@ -614,13 +629,13 @@ static void on_lost(void *owner, struct hf__ticket *paper, int reason)
 {
     (void)reason;
     hf__redlock_node_heard(owner);
-    set_vote(owner, paper, VOTE_NONE);
+    set_vote(owner, paper, HF__VOTE_NONE);
 }
 
 static void on_left(void *owner, struct hf__ticket *paper, int rc)
 {
     hf__redlock_node_heard(owner);
-    set_vote(owner, paper, rc == 0 ? VOTE_WAS : VOTE_NONE);
+    set_vote(owner, paper, rc == 0 ? HF__VOTE_WAS : HF__VOTE_NONE);
 }
 
 static void on_answer(void *owner, struct hf__query *query, int rc,
@@ -672,7 +687,7 @@ void hf__redlock_ballot_settle(struct hf__redlock_node *node)
             HF_CONTAINER_OF(link, struct hf__redlock_ballot, link);
 
         if (ballot->stage == LEAVING &&
-            ballot->votes[node->index] == VOTE_OWED) {
+            ballot->votes[node->index] == HF__VOTE_OWED) {
             ballot->calling = true;
             take_back_at(ballot, (uint32_t)node->index);
             ballot->calling = false;
@@ -691,11 +706,11 @@ void hf__redlock_ballot_sweep(struct hf__redlock_node *node)
         int64_t lease_ms =
             ballot->paper.ttl_ms + node->redlock->settings.lock_delay_ms;
 
-        if (ballot->ticket || ballot->votes[node->index] != VOTE_OWED ||
+        if (ballot->ticket || ballot->votes[node->index] != HF__VOTE_OWED ||
             now_ns < hf__instant_add(ballot->sent_ns, hf__ms_to_ns(lease_ms)))
             continue;
         hf__redis_tickets_forget(node->redis, &ballot->paper);
-        ballot->votes[node->index] = VOTE_NONE;
+        vote_to(ballot, node->index, HF__VOTE_NONE);
         tidy(ballot);
     }
 }

@@ -30,7 +30,7 @@ enum hf__redlock_verdict hf__redlock_quorum_ask(
     uint32_t nodes = nodes_in(tally);
     uint32_t quorum = hf__redlock_quorum(nodes);
 
-    if (tally->yes >= quorum)
+    if (tally->yes + HF__PLANTED("less_than_a_majority") >= quorum)
         return HF__REDLOCK_WON;
     if (tally->yes + tally->open >= quorum)
         return HF__REDLOCK_OPEN;

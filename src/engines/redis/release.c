@@ -3,8 +3,9 @@
  * release.c - the ends of a ticket, whatever the dialect: release, withdrawal,
  * downgrade, and not knowing.
  *
- * A dialect sends; the answers mean the same in all of them. A script that the
- * server has forgotten is loaded, and asked for again.
+ * A dialect sends; the answers mean the same in all of them. The script is
+ * loaded with the first release; one that the server has forgotten since is
+ * loaded again, and asked for again.
  *
  * Failure: an answer that is lost, or is an error, is reported unknown: the core
  * asks again until it is certain. A refused acquire is certain if the error says
@@ -20,12 +21,36 @@
 void hf__redis_release_unknown(struct hf__redis *redis,
                                struct hf__ticket *ticket)
 {
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     hf_error err;
 
-    hf__redis_errors_explain_lost(redis, &err);
     hf__redis_sync_forget(redis, ticket);
-    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
+    if (hf__redis_ticket_waits(mine))
+        return; /* in line as before: the next renewal finds out */
+    hf__redis_ticket_doubt(mine);
+    hf__redis_errors_explain_lost(redis, &err);
     hf__up_unknown(&redis->base, ticket, &err);
+}
+
+void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
+                            int reason)
+{
+    hf__redis_tickets_forget(redis, ticket);
+    hf__up_lost(&redis->base, ticket, reason);
+}
+
+struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,
+                                            const struct hf__redis_call *call,
+                                            const struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
+
+    if (!ticket || !hf__redis_ticket_asks(hf__redis_ticket(redis, ticket)))
+        return NULL; /* withdrawn meanwhile */
+    if (reply)
+        return ticket;
+    hf__redis_release_unknown(redis, ticket);
+    return NULL;
 }
 
 /* ---- an acquire that was refused --------------------------------------- */
@@ -57,9 +82,8 @@ static void cleared(struct hf__redis *redis, struct hf__ticket *ticket,
     } else if (hf__redis_ticket_asks(mine)) {
         doubtful(redis, ticket, why);
     } else if (hf__redis_ticket_waits(mine) && certain) {
-        /* Whoever asks anew hears the error. */
-        hf__redis_tickets_forget(redis, ticket);
-        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+        /* The core asks anew, and is told the error. */
+        hf__redis_release_lost(redis, ticket, HF__LOST_TAKEN);
     }
 }
 
@@ -69,13 +93,11 @@ static void on_cleared(struct hf__redis *redis,
                        struct hf__resp *reply)
 {
     struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
 
-    if (reply)
-        value = hf__resp_next(reply);
-    if (ticket && hf__redis_errors_is_noscript(&value) &&
-        hf__redis_connection_script_load(
-            redis, redis->dialect->release_script(redis)) == 0 &&
+    if (ticket &&
+        hf__redis_connection_script_lost(redis, &value,
+                                         redis->release_script) &&
         redis->dialect->send_release(redis, ticket, on_cleared, call->data,
                                      /* err= */ NULL) == 0)
         return;
@@ -118,16 +140,13 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
                     struct hf__resp *reply)
 {
     struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
     bool releasing;
 
-    if (!ticket)
-        return;
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_errors_is_noscript(&value) &&
-        hf__redis_connection_script_load(
-            redis, redis->dialect->release_script(redis)) == 0 &&
+    if (!ticket || !hf__redis_ticket_leaves(hf__redis_ticket(redis, ticket)))
+        return; /* it was given back, and is asked for again */
+    if (hf__redis_connection_script_lost(redis, &value,
+                                         redis->release_script) &&
         redis->dialect->send_release(redis, ticket, on_left, NULL, NULL) == 0)
         return;
     if (value.type != HF__RESP_NUMBER) {
@@ -139,6 +158,16 @@ static void on_left(struct hf__redis *redis, const struct hf__redis_call *call,
                             releasing && value.number != 1 ? HF_ELOST : 0);
 }
 
+/* With the first release of a connection: a server that answers NOSCRIPT gets
+ * the release again behind what we have asked meanwhile, and would refuse an
+ * acquire because of a lock that we have released. */
+static void load_once(struct hf__redis *redis)
+{
+    if (!redis->release_loaded)
+        redis->release_loaded =
+            hf__redis_connection_script_load(redis, redis->release_script) == 0;
+}
+
 int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
                       bool releasing, hf_error *err)
 {
@@ -148,6 +177,7 @@ int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__redis_wait_part(redis, mine);
     hf__redis_ticket_to(mine, releasing ? HF__REDIS_RELEASING
                                         : HF__REDIS_WITHDRAWING);
+    load_once(redis);
     return redis->dialect->send_release(redis, ticket, on_left, NULL, err);
 }
 
@@ -156,16 +186,13 @@ void hf__redis_release_downgraded(struct hf__redis *redis,
                                   struct hf__resp *reply)
 {
     struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
     struct hf__grant grant = {.tokens = 1, .sent_ns = call->sent_ns};
 
     if (!ticket || hf__redis_ticket_leaves(hf__redis_ticket(redis, ticket)))
         return;
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_errors_is_noscript(&value) &&
-        hf__redis_connection_script_load(
-            redis, redis->dialect->downgrade_script) == 0 &&
+    if (hf__redis_connection_script_lost(redis, &value,
+                                         redis->dialect->downgrade_script) &&
         redis->dialect->downgrade(redis, ticket, /* err= */ NULL) == 0)
         return;
     if (value.type != HF__RESP_NUMBER) {
@@ -175,7 +202,6 @@ void hf__redis_release_downgraded(struct hf__redis *redis,
         grant.lease_ms = ticket->ttl_ms;
         hf__up_renewed(&redis->base, ticket, &grant);
     } else {
-        hf__redis_tickets_forget(redis, ticket);
-        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+        hf__redis_release_lost(redis, ticket, HF__LOST_TAKEN);
     }
 }

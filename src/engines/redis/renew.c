@@ -40,8 +40,8 @@ static int send_batch(struct hf__redis *redis, struct batch *batch,
     size_t mark;
 
     hf__redis_connection_put_asking(redis, hf__redis_ticket(redis, first));
-    mark = hf__redis_connection_script_begin(
-        redis, dialect->renew_script(redis), n, n * dialect->renew_arguments);
+    mark = hf__redis_connection_script_begin(redis, redis->renew_script, n,
+                                             n * dialect->renew_arguments);
 
     for (uint32_t i = 0; i < n; i++) {
         const struct hf__redis_ticket *mine = hf__redis_ticket(
@@ -73,12 +73,15 @@ static void renew_again(struct hf__redis *redis, struct batch *batch)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < batch->n; i++) {
-        if (hf__redis_tickets_find(redis, batch->tickets[i]))
-            batch->tickets[n++] = batch->tickets[i];
+        struct hf__ticket *ticket =
+            hf__redis_tickets_find(redis, batch->tickets[i]);
+
+        if (!ticket)
+            continue;
+        hf__redis_sync_again(redis, ticket);
+        batch->tickets[n++] = batch->tickets[i];
     }
     batch->n = n;
-    (void)hf__redis_connection_script_load(redis,
-                                           redis->dialect->renew_script(redis));
     if (n > 0 && send_batch(redis, batch, /* err= */ NULL) == 0)
         return;
     tell_silence(redis, batch);
@@ -90,11 +93,9 @@ static void on_renewed(struct hf__redis *redis,
                        struct hf__resp *reply)
 {
     struct batch *batch = call->data;
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
 
-    if (reply)
-        value = hf__resp_next(reply);
-    if (hf__redis_errors_is_noscript(&value)) {
+    if (hf__redis_connection_script_lost(redis, &value, redis->renew_script)) {
         renew_again(redis, batch);
         return;
     }

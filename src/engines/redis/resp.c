@@ -42,26 +42,22 @@ static int find_line(const char *bytes, size_t len, struct line *line)
 static bool parse_number(const char *text, size_t len, int64_t *ret_number)
 {
     bool negative = len > 0 && text[0] == '-';
-    int64_t number = 0;
-    size_t i = negative || (len > 0 && text[0] == '+') ? 1 : 0;
+    const char *end = text + len;
+    uint64_t number = 0;
 
-    if (i == len)
+    text += negative || (len > 0 && text[0] == '+');
+    if (text == end || end - text > 19) /* as many digits cannot overflow */
         return false;
-    for (; i < len; i++) {
-        unsigned digit = (unsigned char)text[i] - (unsigned)'0';
+    for (; text < end; text++) {
+        unsigned digit = (unsigned char)*text - (unsigned)'0';
 
-        /* Counted downwards: INT64_MIN has no positive. */
         if (digit > 9)
             return false;
-        if (HF_LIKELY(i < 18))
-            number = 10 * number - (int64_t)digit;
-        else if (__builtin_mul_overflow(number, 10, &number) ||
-                 __builtin_sub_overflow(number, (int64_t)digit, &number))
-            return false;
+        number = 10 * number + digit;
     }
-    if (!negative && number == INT64_MIN)
+    if (number > (uint64_t)INT64_MAX + negative)
         return false;
-    *ret_number = negative ? number : -number;
+    *ret_number = (int64_t)(negative ? 0 - number : number);
     return true;
 }
 
@@ -376,15 +372,11 @@ void hf__resp_arg_text(struct hf__buf *buf, const char *text)
 
 void hf__resp_arg_number(struct hf__buf *buf, int64_t number)
 {
-    char text[24];
-    char *at = text + sizeof(text);
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char room[1 + HF_DIGITS];
+    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char *at = hf__text_number(size, room + 1);
 
-    do {
-        *--at = (char)('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
     if (number < 0)
         *--at = '-';
-    hf__resp_arg(buf, at, (size_t)(text + sizeof(text) - at));
+    hf__resp_arg(buf, at, (size_t)(room + HF_DIGITS - at));
 }

@@ -63,6 +63,11 @@ struct hf__resp_value {
 
 /* The next value; attributes are skipped. A list's values follow it. */
 struct hf__resp_value hf__resp_next(struct hf__resp *resp);
+/* The first value of an answer; of type 0 where there is no answer (NULL). */
+static inline struct hf__resp_value hf__resp_first(struct hf__resp *reply)
+{
+    return reply ? hf__resp_next(reply) : (struct hf__resp_value){0};
+}
 /* Pass over the values that follow @value. */
 void hf__resp_skip(struct hf__resp *resp, const struct hf__resp_value *value);
 /* A TEXT or NUMBER as a number; @wrong if it is none. */

@@ -11,8 +11,9 @@
  * before the WAIT.
  *
  * Failure: too few replicas within half of io_timeout. A grant is given back,
- * and when that is confirmed the caller hears why; a renewal counts as not
- * answered, and the core as ever tells the owner in time.
+ * and when that is confirmed the caller hears why; a ticket that was in line has
+ * lost its place then, and the core asks anew. A renewal counts as not answered,
+ * and the core tells the owner in time.
  *
  * This is no consensus. A replica that has the lock may still not be the one
  * that is promoted.
@@ -50,10 +51,17 @@ static int send_wait(struct hf__redis *redis, hf_error *err)
 
 /* ---- outcomes ---------------------------------------------------------- */
 
+/* The core waits for a ticket in line: the next renewal finds out. */
 static void unknown(struct hf__redis *redis, struct hf__ticket *ticket,
                     const hf_error *err)
 {
-    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    if (mine->state == HF__REDIS_SYNCING && mine->in_line)
+        hf__redis_ticket_to(mine, HF__REDIS_WAITING);
+    if (hf__redis_ticket_waits(mine))
+        return;
+    hf__redis_ticket_doubt(mine);
     hf__up_unknown(&redis->base, ticket, err);
 }
 
@@ -81,18 +89,22 @@ void hf__redis_sync_forget(struct hf__redis *redis, struct hf__ticket *ticket)
     hf__free(mine->why);
     mine->why = NULL;
     if (hf__redis_ticket_leaves(mine))
-        hf__redis_ticket_to(mine, HF__REDIS_UNKNOWN);
+        hf__redis_ticket_to(mine, mine->in_line ? HF__REDIS_WAITING
+                                                : HF__REDIS_UNKNOWN);
 }
 
 void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,
                              int rc)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool in_line = mine->in_line;
     hf_error *why = mine->why;
 
     mine->why = NULL;
     hf__redis_tickets_forget(redis, ticket);
-    if (why)
+    if (why && in_line)
+        hf__up_lost(&redis->base, ticket, HF__LOST_TAKEN);
+    else if (why)
         hf__up_failed(&redis->base, ticket, why);
     else
         hf__up_left(&redis->base, ticket, rc);
@@ -134,15 +146,13 @@ static void on_waited(struct hf__redis *redis,
 {
     /* With the connection ends also what waits for the next WAIT. */
     uint64_t mark = reply ? redis->sync_sent : redis->sync_last;
-    struct hf__resp_value value = {0};
+    struct hf__resp_value value = hf__resp_first(reply);
     struct hf__ticket *ticket;
     hf_error err = {0};
     size_t bucket = 0;
 
     (void)call;
     redis->sync_sent = 0;
-    if (reply)
-        value = hf__resp_next(reply);
     if (!reply)
         hf__redis_errors_explain_lost(redis, &err);
     else if (value.type != HF__RESP_NUMBER)
@@ -185,6 +195,14 @@ void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
         mine->sync = 0;
         unknown(redis, ticket, &err);
     }
+}
+
+void hf__redis_sync_again(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    if (mine->sync != 0)
+        mine->sync = ++redis->sync_last;
 }
 
 void hf__redis_sync_renewed(struct hf__redis *redis, struct hf__ticket *ticket,

@@ -23,13 +23,20 @@
 #include "engines/redis/tickets.h"
 #include "engines/redis/verbs.h"
 
+/* Two digits in one step: every record has three long numbers. */
 void hf__redis_tickets_put_digits(char *to, uint64_t number, size_t width)
 {
-    while (width > 0 && number > 0) {
-        to[--width] = (char)('0' + number % 10);
-        number /= 10;
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233"
+        "34353637383940414243444546474849505152535455565758596061626364656667"
+        "6869707172737475767778798081828384858687888990919293949596979899";
+
+    for (; number > 9 && width > 1; number /= 100) {
+        width -= 2;
+        memcpy(to + width, pairs + 2 * (number % 100), 2);
     }
-    memset(to, '0', width);
+    if (number > 0 && width > 0)
+        to[width - 1] = (char)('0' + number % 10);
 }
 
 uint64_t hf__redis_tickets_digits(const char *text, size_t len)
@@ -54,17 +61,14 @@ void hf__redis_tickets_put_uuid(const char *hex, char to[37])
 
 static void put_hex(char *to, uint64_t number, size_t width)
 {
-    static const char digits[] = "0123456789abcdef";
-
-    while (width-- > 0) {
-        to[width] = digits[number & 15];
-        number >>= 4;
-    }
+    for (; number > 0 && width > 0; number >>= 4)
+        to[--width] = "0123456789abcdef"[number & 15];
 }
 
 /* What only the server's keys and we know of a ticket, so that nobody else can
  * push to it. */
-static int put_nonce(struct hf__redis *redis, char *to, hf_error *err)
+static int take_nonce(struct hf__redis *redis, uint64_t *ret_nonce,
+                      hf_error *err)
 {
     if (redis->nonces_n == 0) {
         if (hf__world->random(redis->nonces, sizeof(redis->nonces)) != 0)
@@ -72,33 +76,48 @@ static int put_nonce(struct hf__redis *redis, char *to, hf_error *err)
                             "the kernel gives no random numbers");
         redis->nonces_n = HF_COUNT_OF(redis->nonces);
     }
-    put_hex(to, redis->nonces[--redis->nonces_n], 16);
+    *ret_nonce = redis->nonces[--redis->nonces_n];
     return 0;
 }
 
+/* A field of a record, and its width. */
+#define AT(field) HF__RECORD_##field
+#define WIDE(field) HF__RECORD_##field##_WIDTH
+
+/* What is the same in every record of this client; the rest is zeroes. */
+static void make_head(struct hf__redis *redis)
+{
+    const struct hf__engine_host *host = redis->base.host;
+
+    memset(redis->head, '0', sizeof(redis->head));
+    memcpy(redis->head, host->identity_hex, 32);
+    hf__redis_tickets_put_digits(redis->head + AT(DELAY),
+                                 (uint64_t)host->settings->lock_delay_ms,
+                                 WIDE(DELAY));
+    redis->head[AT(BOUND)] = '>';
+}
+
 static void put_head(const struct hf__redis *redis,
-                     const struct hf__ticket *ticket, char *to)
+                     const struct hf__ticket *ticket, uint64_t token,
+                     uint64_t nonce, char *to)
 {
     static const char modes[] = {
         [HF_EXCLUSIVE] = 'x', [HF_SHARED] = 's', [HF_SLOT] = 'n'};
-    const struct hf__settings *settings = redis->base.host->settings;
 
-    memcpy(to, redis->identity, 32);
-    put_hex(to + 32, ticket->id, 12);
-    to[HF__RECORD_MODE] = modes[ticket->mode];
-    hf__redis_tickets_put_digits(to + HF__RECORD_SLOTS, (uint64_t)ticket->slots,
-                                 5);
-    hf__redis_tickets_put_digits(to + HF__RECORD_TTL, (uint64_t)ticket->ttl_ms,
-                                 13);
-    hf__redis_tickets_put_digits(to + HF__RECORD_DELAY,
-                                 (uint64_t)settings->lock_delay_ms, 7);
-    hf__redis_tickets_put_digits(to + HF__RECORD_RESERVE,
+    memcpy(to, redis->head, sizeof(redis->head));
+    put_hex(to + AT(NUMBER), ticket->id, WIDE(NUMBER));
+    to[AT(MODE)] = modes[ticket->mode];
+    hf__redis_tickets_put_digits(to + AT(SLOTS), (uint64_t)ticket->slots,
+                                 WIDE(SLOTS));
+    hf__redis_tickets_put_digits(to + AT(TTL), (uint64_t)ticket->ttl_ms,
+                                 WIDE(TTL));
+    hf__redis_tickets_put_digits(to + AT(RESERVE),
                                  ticket->reserve < 999 ? ticket->reserve : 999,
-                                 3);
-    hf__redis_tickets_put_digits(to + HF__RECORD_ASKED,
-                                 (uint64_t)(hf__world->wall_us() / 1000), 13);
-    to[HF__RECORD_BOUND] = '>';
-    hf__redis_tickets_put_digits(to + HF__RECORD_TOKEN, 0, 16);
+                                 WIDE(RESERVE));
+    hf__redis_tickets_put_digits(
+        to + AT(ASKED), (uint64_t)(hf__world->wall_us() / 1000), WIDE(ASKED));
+    hf__redis_tickets_put_digits(to + AT(TOKEN), token, WIDE(TOKEN));
+    put_hex(to + AT(NONCE), nonce, WIDE(NONCE));
 }
 
 /* Host and process are the same in every record. */
@@ -114,6 +133,7 @@ int hf__redis_tickets_init(struct hf__redis *redis)
     redis->names_size = 1;
     hf__text_copy(redis->identity, sizeof(redis->identity), host->identity_hex);
     redis->prefix_len = strlen(host->settings->prefix);
+    make_head(redis);
     return hf__world->random(redis->hash_key, sizeof(redis->hash_key));
 }
 
@@ -129,7 +149,7 @@ static void put_in(struct hf__redis *redis, struct hf__ticket *ticket)
                          &hf__redis_ticket(redis, ticket)->entry, ticket);
     if (redis->tickets.n == 1 && (redis->sentinels || redis->in_cluster)) {
         redis->tickets_since_ns = ticket->sent_ns;
-        hf__redis_wake(redis, ticket->sent_ns + HF__REDIS_WATCH_NS);
+        hf__link_wake(&redis->link, ticket->sent_ns + HF__REDIS_WATCH_NS);
     }
     hf__redis_connection_count(redis);
 }
@@ -142,20 +162,20 @@ static void take_out(struct hf__redis *redis, struct hf__ticket *ticket)
 }
 
 int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
-                           hf_error *err)
+                           uint64_t token, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__buf *key = &redis->scratch;
     size_t owner_len = strlen(ticket->owner);
     size_t note_len = strlen(ticket->note);
     size_t texts_len = redis->whoami_len + owner_len + 1 + note_len;
-    char nonce[16];
+    uint64_t nonce = 0;
     char *to;
     int rc;
 
     if (mine->record)
         return 0;
-    rc = put_nonce(redis, nonce, err);
+    rc = take_nonce(redis, &nonce, err);
     if (rc != 0)
         return rc;
     redis->dialect->key(redis, ticket->name, ticket->name_len);
@@ -165,8 +185,7 @@ int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
         hf__buf_release(key);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    put_head(redis, ticket, mine->record);
-    memcpy(mine->record + HF__RECORD_NONCE, nonce, sizeof(nonce));
+    put_head(redis, ticket, token, nonce, mine->record);
     to = put(mine->record + HF__RECORD_TEXTS, redis->whoami, redis->whoami_len);
     to = put(to, ticket->owner, owner_len);
     *to++ = '\n';
@@ -194,6 +213,8 @@ void hf__redis_tickets_record_read(const char *record, size_t len,
     info->alive = 2;
     if (len < HF__RECORD_TEXTS)
         return;
+    info->ttl_ms =
+        (int64_t)hf__redis_tickets_digits(record + HF__RECORD_TTL, 13);
     info->mode = record[HF__RECORD_MODE] == 'x'   ? HF_EXCLUSIVE
                  : record[HF__RECORD_MODE] == 's' ? HF_SHARED
                                                   : HF_SLOT;
@@ -224,8 +245,9 @@ static const uint16_t moves[HF__REDIS_STATES] = {
     [HF__REDIS_TRIED] = MAY(IDLE) | MAY(ASKING) | MAY(TRIED) | MAY(SYNCING) |
                         MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
                         MAY(WITHDRAWING) | MAY(RELEASING),
-    [HF__REDIS_SYNCING] = MAY(IDLE) | MAY(ASKING) | MAY(SYNCING) | MAY(HELD) |
-                          MAY(UNKNOWN) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_SYNCING] = MAY(IDLE) | MAY(ASKING) | MAY(SYNCING) |
+                          MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                          MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_WAITING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
                           MAY(SYNCING) | MAY(HELD) | MAY(WITHDRAWING),
     [HF__REDIS_LOOKING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
@@ -235,8 +257,8 @@ static const uint16_t moves[HF__REDIS_STATES] = {
         MAY(IDLE) | MAY(ASKING) | MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_UNKNOWN] =
         MAY(IDLE) | MAY(ASKING) | MAY(WITHDRAWING) | MAY(RELEASING),
-    [HF__REDIS_WITHDRAWING] =
-        MAY(IDLE) | MAY(UNKNOWN) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_WITHDRAWING] = MAY(IDLE) | MAY(WAITING) | MAY(UNKNOWN) |
+                              MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_RELEASING] = MAY(IDLE) | MAY(WITHDRAWING) | MAY(RELEASING),
 };
 
@@ -245,6 +267,10 @@ void hf__redis_ticket_to(struct hf__redis_ticket *mine,
 {
     assert(moves[mine->state] & (1u << state));
     mine->state = (uint8_t)state;
+    if (state == HF__REDIS_WAITING)
+        mine->in_line = true;
+    else if (state == HF__REDIS_ASKING || state == HF__REDIS_HELD)
+        mine->in_line = false;
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -271,11 +297,18 @@ void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
 
     if (!mine->record)
         return;
+    /* What is under way at @from reports nothing any more. */
+    hf__redis_sync_forget(from, ticket);
+    if (mine->state == HF__REDIS_LOOKING ||
+        (mine->state == HF__REDIS_SYNCING && mine->in_line))
+        hf__redis_ticket_to(mine, HF__REDIS_WAITING);
     hf__redis_wait_part(from, mine);
     take_out(from, ticket);
     put_in(to, ticket);
     mine->importing = false;
     mine->watch_ns = 0;
+    mine->name_hash = 0;
+    mine->sync = 0;
 }
 
 int hf__redis_tickets_not_asked(struct hf__redis *redis,
@@ -302,6 +335,7 @@ static void forget(struct hf__ticket *ticket, void *redis)
 void hf__redis_tickets_forget_all(struct hf__redis *redis)
 {
     hf__ticket_table_each(&redis->tickets, forget, redis);
+    hf__ticket_table_release(&redis->tickets);
 }
 
 /* ---- what is known of names -------------------------------------------- */
@@ -339,11 +373,17 @@ static void grow_names(struct hf__redis *redis)
 }
 
 struct hf__redis_name *hf__redis_ticket_name(struct hf__redis *redis,
-                                             const char *name, size_t len)
+                                             struct hf__ticket *ticket)
 {
-    uint64_t hash = hf__name_hash(name, len, redis->hash_key);
-    struct hf__redis_name *place = &redis->names[hash % redis->names_size];
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_name *place;
+    uint64_t hash;
 
+    if (mine->name_hash == 0)
+        mine->name_hash =
+            hf__name_hash(ticket->name, ticket->name_len, redis->hash_key);
+    hash = mine->name_hash;
+    place = &redis->names[hash % redis->names_size];
     if (HF_LIKELY(place->hash == hash))
         return place;
     if (4 * ++redis->names_n > redis->names_size &&

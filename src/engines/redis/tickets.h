@@ -40,9 +40,10 @@ static inline void hf__redis_ticket_doubt(struct hf__redis_ticket *mine)
 }
 /* Once. 0, or HF_EINTERNAL without random numbers. */
 int hf__redis_tickets_init(struct hf__redis *redis);
-/* Know @ticket from now on, with record and key. */
+/* Know @ticket from now on, with record and key. The record never changes, since
+ * the line is searched for it. @token: the last one of its name; 0: none. */
 int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
-                           hf_error *err);
+                           uint64_t token, hf_error *err);
 /* An acquire could not be sent; what acquire() returns then. A ticket that the
  * server may know of an earlier attempt must not be given up silently. */
 int hf__redis_tickets_not_asked(struct hf__redis *redis,
@@ -76,13 +77,14 @@ void hf__redis_tickets_record_holder(const char *record, size_t len, char *to,
                                      size_t size);
 /* 16 digits at @text. */
 uint64_t hf__redis_tickets_digits(const char *text, size_t len);
+/* Write @number, or its last digits, over @width zeroes. */
 void hf__redis_tickets_put_digits(char *to, uint64_t number, size_t width);
 /* 32 random digits as a UUID, which costs six bits for version and variant. */
 void hf__redis_tickets_put_uuid(const char *hex, char to[37]);
 
 /* The one place for a name's memory, cleared if it was another name's. */
 struct hf__redis_name *hf__redis_ticket_name(struct hf__redis *redis,
-                                             const char *name, size_t len);
+                                             struct hf__ticket *ticket);
 void hf__redis_tickets_names_forget(struct hf__redis *redis);
 void hf__redis_tickets_names_release(struct hf__redis *redis);
 

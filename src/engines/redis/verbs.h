@@ -16,6 +16,14 @@ int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
 /* Report that it is not known what became of the ticket. */
 void hf__redis_release_unknown(struct hf__redis *redis,
                                struct hf__ticket *ticket);
+/* The ticket for which @reply answers an acquire. NULL: it does not ask any more,
+ * or there is no answer, which is reported. */
+struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,
+                                            const struct hf__redis_call *call,
+                                            const struct hf__resp *reply);
+/* Report that it is neither held nor in line. */
+void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
+                            int reason);
 /* Release, or withdraw. */
 int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
                       bool releasing, hf_error *err);
@@ -35,6 +43,9 @@ void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
                             const struct hf__grant *grant, bool pushed);
 void hf__redis_sync_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
                             const struct hf__grant *grant);
+/* The renewal before the WAIT was not carried out, and is sent again: only the
+ * next WAIT counts. */
+void hf__redis_sync_again(struct hf__redis *redis, struct hf__ticket *ticket);
 /* The ticket is gone from the server. Report that, or, for a grant that was
  * given back, why it was. */
 void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,

@@ -25,15 +25,9 @@ static void on_version(struct hf__redis *redis,
     struct hf__query *query = call->query;
     struct hf__resp_value value;
 
-    if (!reply) {
-        hf__redis_inspect_lost(redis, query);
+    if (!hf__redis_inspect_answered(redis, query, reply, /* list= */ false,
+                                    &value))
         return;
-    }
-    value = hf__resp_next(reply);
-    if (value.type == HF__RESP_ERROR) {
-        hf__redis_inspect_refused(redis, query, &value);
-        return;
-    }
     query->version = (uint64_t)hf__resp_number(&value, 0);
     hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
 }
@@ -43,12 +37,9 @@ int hf__redis_versions_read(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
     struct hf__redis_call call = {.done = on_version, .query = query};
+    int rc = version_key(redis, query, err);
     size_t mark;
-    int rc;
 
-    if (!redis->up)
-        return hf__redis_not_up(redis, err);
-    rc = version_key(redis, query, err);
     if (rc != 0)
         return rc;
     mark = hf__redis_connection_begin(redis, 2);
@@ -66,7 +57,7 @@ static void on_committed(struct hf__redis *redis,
     struct hf__resp_value done;
     struct hf__resp_value version;
 
-    head = reply ? hf__resp_next(reply) : (struct hf__resp_value){0};
+    head = hf__resp_first(reply);
     if (head.type == HF__RESP_ERROR) {
         hf__redis_inspect_refused(redis, query,
                                   &head); /* SET is its last act */
@@ -91,12 +82,9 @@ int hf__redis_versions_commit(struct hf__engine *engine,
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
     struct hf__redis_call call = {.done = on_committed, .query = query};
+    int rc = version_key(redis, query, err);
     size_t mark;
-    int rc;
 
-    if (!redis->up)
-        return hf__redis_not_up(redis, err);
-    rc = version_key(redis, query, err);
     if (rc != 0)
         return rc;
     mark =

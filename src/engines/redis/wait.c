@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - which channels this connection listens to, and for whom.
+ * wait.c - which channels this connection listens to, and for which tickets.
  *
- * Where locks have channels of their own (redisson.c; in a cluster all) one is
- * joined for each ticket that waits. The first one on a channel subscribes, the last one
- * that parts unsubscribes, all on the one connection there is: what is said on
- * a channel and the answers to our commands come in one order.
+ * Where locks have channels of their own (redisson_acquire.c; in a cluster all)
+ * one is joined for each ticket that waits. The first ticket on a channel
+ * subscribes, the last one that parts unsubscribes, all on the one connection
+ * there is: messages on a channel and the answers to our commands come in one
+ * order.
  *
  * Failure: a subscription ends with its connection, or in a cluster when its
- * slot goes elsewhere. A channel remembers the connection it is heard on, and
- * whoever looks again on a new one subscribes first. A message that was lost in
- * between is found by that look.
+ * slot goes elsewhere. A channel remembers the connection it is heard on, and a
+ * ticket that looks again on a new one subscribes first. That look finds what a
+ * message would have told that was lost in between.
  */
 #include "config/name.h"
 #include "engines/redis/connection.h"

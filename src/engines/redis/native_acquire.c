@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * native_acquire.c - asking for a lock in our own layout.
+ *
+ * A name that nobody contends for is taken without a script: SET NX and INCR of
+ * the token travel in one write. INCR alone could repeat a token after the
+ * server lost data, so it is used only on a name whose token a script has based
+ * on the server's clock on this same connection, at most five minutes ago:
+ * losing data breaks connections. Whatever goes wrong there (the lock is taken,
+ * the counter has gone) is sorted out by the script, which may be asked again
+ * and again for one ticket.
+ */
+#include "engines/redis/connection.h"
+#include "engines/redis/native.h"
+#include "engines/redis/tickets.h"
+#include "engines/redis/verbs.h"
+
+#define BASED_NS (300 * HF_SECOND)
+/* Nor by more than so many µs: the server's memory of the last token ends when
+ * its clock is ten minutes beyond what the script saw. */
+#define BASED_US UINT64_C(300000000)
+/* A node of a cluster keeps its connections when it loses a slot and gets it
+ * back; but not within a second. */
+#define BASED_IN_CLUSTER_NS HF_SECOND
+/* Smaller numbers were counted up from nothing. */
+#define TOKEN_MIN INT64_C(1000000000000000)
+
+/* After so many grants at once, nobody seems to contend any more. */
+enum { QUIET = 8 };
+
+/* ---- reports ----------------------------------------------------------- */
+
+static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
+                 struct hf__resp *reply)
+{
+    struct hf__resp_value record;
+    char holder[160];
+
+    (void)hf__resp_next(reply); /* how long its lease lasts */
+    record = hf__resp_next(reply);
+    holder[0] = '\0';
+    if (record.type == HF__RESP_TEXT && record.len > HF__RECORD_TEXTS)
+        hf__redis_tickets_record_holder(record.text, record.len, holder,
+                                        sizeof(holder));
+    hf__redis_tickets_forget(redis, ticket);
+    hf__up_busy(&redis->base, ticket, /* again_ns= */ 0,
+                holder[0] ? holder : NULL);
+}
+
+static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
+                   int64_t watch_ms, int64_t sent_ns)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    hf__redis_ticket_to(mine, HF__REDIS_WAITING);
+    mine->confirmed_ns = sent_ns;
+    hf__redis_watch(redis, mine, watch_ms);
+    hf__up_queued(&redis->base, ticket);
+}
+
+/* ---- by the script ----------------------------------------------------- */
+
+static void on_acquired(struct hf__redis *redis,
+                        const struct hf__redis_call *call,
+                        struct hf__resp *reply);
+
+/* In a cluster a channel is subscribed to and left again for each wait: a name
+ * that seems quiet is tried first. */
+static bool may_wait(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    return !ticket->nowait && (!redis->in_cluster ||
+                               hf__redis_ticket_name(redis, ticket)->contended);
+}
+
+static int send_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {
+        .done = on_acquired, .ticket = ticket->id, .movable = true};
+    struct hf__buf *out = &redis->stream.out;
+    bool wait = may_wait(redis, ticket);
+    size_t mark;
+    int rc;
+
+    if (wait) {
+        rc = hf__native_wait_hear(redis, mine, err);
+        if (rc != 0)
+            return rc;
+    }
+    mark = hf__redis_connection_ticket_begin(redis, ticket,
+                                             HF__SCRIPT_NATIVE_ACQUIRE, 3);
+    hf__resp_arg(out, mine->record, mine->record_len);
+    hf__resp_arg(out, wait ? "1" : "0", 1);
+    hf__resp_arg(out, mine->state == HF__REDIS_TRIED ? "1" : "0", 1);
+    return hf__redis_connection_end(redis, mark, &call, err);
+}
+
+/* Ask by the script, from inside an answer. */
+static void ask_on(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    if (send_acquire(redis, ticket, &err) != 0) {
+        hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
+        hf__up_unknown(&redis->base, ticket, &err);
+    }
+}
+
+static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
+                     const struct hf__redis_call *call, struct hf__resp *reply)
+{
+    struct hf__redis_name *name = hf__redis_ticket_name(redis, ticket);
+    struct hf__resp_value letter = hf__resp_next(reply);
+    struct hf__resp_value number;
+
+    if (hf__resp_is(&letter, "b") && !ticket->nowait && !name->contended) {
+        name->contended = QUIET;
+        ask_on(redis, ticket);
+        return;
+    }
+    if (hf__resp_is(&letter, "b")) {
+        busy(redis, ticket, reply);
+        return;
+    }
+    number = hf__resp_next(reply);
+    if (hf__resp_is(&letter, "q")) {
+        name->contended = QUIET;
+        queued(redis, ticket, hf__resp_number(&number, -1), call->sent_ns);
+        return;
+    }
+    if (name->contended > 0)
+        name->contended--;
+    name->based_ns = call->sent_ns;
+    name->based = (uint64_t)hf__resp_number(&number, 0);
+    hf__native_granted(redis, ticket, name->based, call->sent_ns,
+                       /* pushed= */ false);
+}
+
+static void on_acquired(struct hf__redis *redis,
+                        const struct hf__redis_call *call,
+                        struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
+    struct hf__resp_value value;
+
+    if (!ticket)
+        return;
+    value = hf__resp_next(reply);
+    if (hf__redis_connection_script_lost(redis, &value,
+                                         HF__SCRIPT_NATIVE_ACQUIRE)) {
+        ask_on(redis, ticket);
+    } else if (value.type != HF__RESP_LIST || value.count < 2) {
+        hf__redis_release_refused(redis, ticket, &value);
+    } else {
+        acquired(redis, ticket, call, reply);
+    }
+}
+
+/* ---- the way without a script ------------------------------------------ */
+
+static void on_counted(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
+    struct hf__redis_ticket *mine;
+    struct hf__resp_value value;
+
+    if (!ticket)
+        return;
+    mine = hf__redis_ticket(redis, ticket);
+    value = hf__resp_next(reply);
+    if (mine->state != HF__REDIS_TRIED && value.type == HF__RESP_NUMBER &&
+        value.number >= TOKEN_MIN) {
+        hf__native_granted(redis, ticket,
+                           (uint64_t)value.number - (ticket->reserve - 1),
+                           call->sent_ns, /* pushed= */ false);
+        return;
+    }
+    if (mine->state == HF__REDIS_TRIED)
+        hf__redis_ticket_name(redis, ticket)->contended = QUIET;
+    hf__redis_ticket_to(mine, HF__REDIS_TRIED);
+    ask_on(redis, ticket);
+}
+
+/* The answer to SET NX; that to INCR follows. */
+static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
+                   struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
+    struct hf__redis_ticket *mine =
+        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__resp_value value;
+
+    if (!mine || !reply || mine->state != HF__REDIS_ASKING)
+        return;
+    value = hf__resp_next(reply);
+    if (!hf__resp_is(&value, "OK"))
+        hf__redis_ticket_to(mine, HF__REDIS_TRIED);
+}
+
+static int send_fast(struct hf__redis *redis, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {.ticket = ticket->id, .sent_ns = hf__now()};
+    struct hf__buf *out = &redis->stream.out;
+    const char *lock = hf__redis_ticket_key(mine);
+    size_t mark = out->len;
+    int rc;
+
+    hf__resp_literal(out, "*6\r\n$3\r\nSET\r\n");
+    hf__resp_arg(out, lock, mine->key_len);
+    hf__resp_arg(out, mine->record, mine->record_len);
+    hf__resp_literal(out, "$2\r\nNX\r\n$2\r\nPX\r\n");
+    hf__resp_arg_number(out, ticket->ttl_ms +
+                                 redis->base.host->settings->lock_delay_ms);
+    call.done = on_set;
+    rc = hf__redis_connection_end(redis, mark, &call, err);
+    if (rc != 0)
+        return rc;
+
+    mark = out->len;
+    hf__resp_literal(out, "*3\r\n$6\r\nINCRBY\r\n");
+    hf__resp_arg_begin(out, mine->key_len + 2);
+    hf__buf_append(out, lock, mine->key_len);
+    hf__resp_literal(out, ":t\r\n");
+    hf__resp_arg_number(out, ticket->reserve);
+    call.done = on_counted;
+    if (hf__redis_connection_end(redis, mark, &call, err) != 0)
+        ask_on(redis, ticket); /* SET is on its way */
+    return 0;
+}
+
+int hf__native_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__redis_name *name = hf__redis_ticket_name(redis, ticket);
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool known = mine->record != NULL;
+    bool quick;
+    int rc;
+
+    rc = hf__redis_tickets_know(redis, ticket, name->token, err);
+    if (rc != 0)
+        return rc;
+    quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
+            name->contended == 0 && name->based_ns != 0 &&
+            ticket->reserve < 999 && name->token - name->based < BASED_US &&
+            ticket->sent_ns - name->based_ns <
+                (redis->in_cluster ? BASED_IN_CLUSTER_NS : BASED_NS);
+    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
+    mine->again = known;
+    rc = quick ? send_fast(redis, ticket, err)
+               : send_acquire(redis, ticket, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
+}
