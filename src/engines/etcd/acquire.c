@@ -160,7 +160,7 @@ static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__pb queue = hf__etcd_queue_range_of(root, 1);
 
     mine->revision = revision;
-    if (mine->revision == 0 || hf__etcd_queue_is_long(queue) ||
+    if (mine->revision == 0 || hf__etcd_wait_is_odd(ticket, queue) ||
         (!tries(ticket) && !has_revision(queue, mine->revision)))
         hf__etcd_acquire_odd(etcd, ticket);
     else if (tries(ticket))
@@ -176,7 +176,6 @@ static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__pb own;
     struct hf__pb holder;
-    hf_error err;
 
     if (hf__pb_number(root, HF__TXN_SUCCEEDED) != 0) {
         put_at(etcd, ticket, root, hf__etcd_queue_revision_of(root));
@@ -186,8 +185,7 @@ static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
     holder = hf__etcd_queue_first_of(hf__etcd_queue_range_of(root, 1));
     mine->revision = hf__etcd_queue_read(own).revision;
     if (mine->revision != 0) {
-        if (hf__etcd_wait_look(etcd, ticket, &err) != 0)
-            hf__etcd_acquire_refuse(etcd, ticket, &err);
+        hf__etcd_wait_look(etcd, ticket);
     } else if (tries(ticket) && hf__pb_there(holder)) {
         busy(etcd, ticket, holder);
     } else {

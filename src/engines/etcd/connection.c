@@ -58,7 +58,9 @@ static struct hf__etcd_reply read_reply(struct hf__etcd_call *call)
 
 static void on_wake(struct hf__grpc *grpc, int64_t due_ns)
 {
-    hf__etcd_wake(grpc->owner, due_ns);
+    struct hf__etcd *etcd = grpc->owner;
+
+    hf__link_wake(&etcd->link, due_ns);
 }
 
 static void on_lost(struct hf__grpc *grpc, const hf_error *err)

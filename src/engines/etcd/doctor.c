@@ -219,13 +219,13 @@ static void look_at_settings(struct hf__etcd *etcd, struct hf__query *query)
 
     (void)hf__query_add_finding(query, user ? OK : WARN, "user",
                                 user ? ""
-                                     : "whoever reaches the port may break "
-                                       "every lock: etcdctl auth enable",
+                                     : "every client that reaches the port "
+                                       "may break locks: etcdctl auth enable",
                                 user ? "a token is used" : "none is given");
     if (!tls && user)
         (void)hf__query_add_finding(query, WARN, "encryption", "use etcds://",
-                                    "the password crosses the network as it "
-                                    "is");
+                                    "the password crosses the network in "
+                                    "clear text");
 }
 
 int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,

@@ -18,27 +18,16 @@ static struct hf__etcd *etcd_of(struct hf__engine *engine)
 
 /* ---- the timer --------------------------------------------------------- */
 
-void hf__etcd_wake(struct hf__etcd *etcd, int64_t due_ns)
-{
-    const struct hf__engine_host *host = etcd->base.host;
-
-    if (hf__timer_running(&etcd->timer) && etcd->timer.due_ns <= due_ns)
-        return;
-    host->timer(host, &etcd->timer, due_ns);
-}
-
 static void timer_fire(struct hf__timer *timer)
 {
-    struct hf__etcd *etcd = HF_CONTAINER_OF(timer, struct hf__etcd, timer);
+    struct hf__etcd *etcd = etcd_of(hf__link_of(timer)->engine);
     int64_t now_ns = hf__now();
     int64_t due_ns[] = {hf__etcd_lease_due(etcd, now_ns),
                         hf__etcd_wait_due(etcd, now_ns),
                         hf__etcd_connection_due(etcd, now_ns)};
 
-    for (size_t i = 0; i < HF_COUNT_OF(due_ns); i++) {
-        if (due_ns[i] != HF_NEVER)
-            hf__etcd_wake(etcd, due_ns[i]);
-    }
+    for (size_t i = 0; i < HF_COUNT_OF(due_ns); i++)
+        hf__link_wake(&etcd->link, due_ns[i]);
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -78,19 +67,9 @@ static void choose_first(struct hf__etcd *etcd)
 
 static int read_tls(struct hf__etcd *etcd, hf_error *err)
 {
-    const struct hf__settings *settings = etcd->base.host->settings;
-    struct hf__tls_options options = {
-        .ca = settings->tls_ca,
-        .cert = settings->tls_cert,
-        .key = settings->tls_key,
-        .key_password = settings->tls_key_password,
-        .verify = settings->tls_verify != 0,
-        .protocol = "h2",
-    };
-
     if (strcmp(etcd->base.host->url->scheme, "etcds") != 0)
         return 0;
-    return hf__tls_context_new(&options, &etcd->tls, err);
+    return hf__link_tls(&etcd->base, "h2", &etcd->tls, err);
 }
 
 static int etcd_open(struct hf__engine *engine, hf_error *err)
@@ -98,7 +77,7 @@ static int etcd_open(struct hf__engine *engine, hf_error *err)
     struct hf__etcd *etcd = etcd_of(engine);
     int rc = read_hosts(etcd, err);
 
-    etcd->timer.fire = timer_fire;
+    hf__link_init(&etcd->link, engine, timer_fire, /* listen_after_ns= */ 0);
     hf__ticket_table_init(&etcd->tickets);
     if (rc == 0)
         rc = hf__grpc_load(err);
@@ -132,8 +111,8 @@ static void etcd_close(struct hf__engine *engine, bool forked)
     if (forked)
         return;
     engine->under_way = 0;
-    hf__timer_stop(engine->host->loop, &etcd->timer);
-    hf__ticket_table_init(&etcd->tickets);
+    hf__link_stop(&etcd->link);
+    hf__ticket_table_release(&etcd->tickets);
     hf__free(HF_STEAL(etcd->endpoints));
     hf__free(HF_STEAL(etcd->prefix));
     hf__buf_release(&etcd->key);

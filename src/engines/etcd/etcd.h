@@ -17,6 +17,7 @@
 #ifndef HF_ETCD_ETCD_H
 #define HF_ETCD_ETCD_H
 
+#include "engines/common/link.h"
 #include "engines/etcd/connection.h"
 #include "engines/etcd/lease.h"
 #include "engines/etcd/queue.h"
@@ -61,7 +62,7 @@ struct hf__etcd {
     struct hf__list parked; /* calls that wait for a new token */
     char version[24];       /* of the server */
 
-    struct hf__timer timer;
+    struct hf__link link;
 
     /* lease.c */
     struct hf__etcd_lease leases[HF__ETCD_LEASES];
@@ -101,9 +102,6 @@ void hf__etcd_errors_answer_unsure(struct hf__etcd *etcd,
                                    const struct hf__etcd_reply *reply);
 
 /* ---- etcd.c -------------------------------------------------------------- */
-
-/* Be woken no later than @due_ns. */
-void hf__etcd_wake(struct hf__etcd *etcd, int64_t due_ns);
 
 static inline struct hf__etcd_ticket *hf__etcd_ticket(
     const struct hf__etcd *etcd, struct hf__ticket *ticket)
@@ -170,9 +168,11 @@ void hf__etcd_wait_add_before(struct hf__etcd *etcd, struct hf__buf *to,
 /* @range has those before it, at @revision of the store: hold, or wait. */
 void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
                           struct hf__pb range, uint64_t revision);
-/* Ask who is before it. */
-int hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                       hf_error *err);
+/* Is @range more than that asks for? A whole queue may have any length. */
+bool hf__etcd_wait_is_odd(const struct hf__ticket *ticket, struct hf__pb range);
+/* Ask who is before it. If that cannot be sent, the ticket looks later, or its
+ * acquire fails. */
+void hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket);
 void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* The timer: look for those who have no stream; when is the next? */
 int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns);

@@ -87,7 +87,8 @@ static void confirmed(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     if (ttl_s > lease->asked_s)
         ttl_s = lease->asked_s; /* nobody asked for more */
     lease->claim_ms = ttl_s * 1000 - delay_ms;
-    lease->confirmed_ns = reply->sent_ns;
+    lease->confirmed_ns =
+        HF__PLANTED("lease_from_its_answer") ? hf__now() : reply->sent_ns;
     if (lease->claim_ms <= 0)
         lease->claim_ms = 1; /* what is claimed of it ends at once */
 }
@@ -208,7 +209,7 @@ static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
     etcd->base.under_way--;
     if (lease->held > 0 && etcd->up) {
         lease->watch_ns = hf__now() + 3 * WATCH_AFTER_NS;
-        hf__etcd_wake(etcd, lease->watch_ns);
+        hf__link_wake(&etcd->link, lease->watch_ns);
     }
 }
 
@@ -295,7 +296,7 @@ void hf__etcd_lease_hold(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     if (lease->held++ > 0 || lease->watch)
         return;
     lease->watch_ns = hf__now() + WATCH_AFTER_NS;
-    hf__etcd_wake(etcd, lease->watch_ns);
+    hf__link_wake(&etcd->link, lease->watch_ns);
 }
 
 int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns)

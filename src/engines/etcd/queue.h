@@ -65,7 +65,7 @@ void hf__etcd_queue_add_record(struct hf__etcd *etcd, struct hf__buf *to,
 struct hf__etcd_entry hf__etcd_queue_read(struct hf__pb kv);
 /* The @i-th answer of a transaction, to an HF__OP_RANGE. */
 struct hf__pb hf__etcd_queue_range_of(struct hf__pb root, int i);
-/* Are there more keys in it than we look at? No server was asked for that. */
+/* Are there more keys in it than any limit that we ask with? */
 bool hf__etcd_queue_is_long(struct hf__pb range);
 /* The first key of it. */
 struct hf__pb hf__etcd_queue_first_of(struct hf__pb range);

@@ -66,7 +66,7 @@ static void renew_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
     hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket, sent_ns,
                          &grant);
-    (void)hf__etcd_wait_look(etcd, ticket, /* err= */ NULL);
+    hf__etcd_wait_look(etcd, ticket);
     hf__up_renewed(&etcd->base, ticket, &grant);
 }
 

@@ -37,12 +37,18 @@ void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
 /* ---- looking ----------------------------------------------------------- */
 
+/* The one before it is enough; for the others, each key before it counts. */
+static bool is_limited(const struct hf__ticket *ticket)
+{
+    return ticket->mode == HF_EXCLUSIVE;
+}
+
 void hf__etcd_wait_add_before(struct hf__etcd *etcd, struct hf__buf *to,
                               const struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine =
         hf__etcd_ticket(etcd, (struct hf__ticket *)(uintptr_t)ticket);
-    bool alone = ticket->mode == HF_EXCLUSIVE;
+    bool alone = is_limited(ticket);
     size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
     size_t range = hf__pb_begin(to, HF__OP_RANGE);
 
@@ -59,12 +65,17 @@ void hf__etcd_wait_add_before(struct hf__etcd *etcd, struct hf__buf *to,
     hf__pb_end(to, part);
 }
 
+bool hf__etcd_wait_is_odd(const struct hf__ticket *ticket, struct hf__pb range)
+{
+    return is_limited(ticket) && hf__etcd_queue_is_long(range);
+}
+
 static void look_later(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
     mine->look_ns = hf__now() + LOOK_AGAIN_NS;
-    hf__etcd_wake(etcd, mine->look_ns);
+    hf__link_wake(&etcd->link, mine->look_ns);
 }
 
 static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
@@ -90,12 +101,12 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
         return;
     }
     if (stale) {
-        (void)hf__etcd_wait_look(etcd, ticket, /* err= */ NULL);
+        hf__etcd_wait_look(etcd, ticket);
         return;
     }
     own = hf__etcd_queue_first_of(hf__etcd_queue_range_of(reply->root, 0));
     before = hf__etcd_queue_range_of(reply->root, 1);
-    if (!hf__pb_there(before) || hf__etcd_queue_is_long(before)) {
+    if (!hf__pb_there(before) || hf__etcd_wait_is_odd(ticket, before)) {
         if (mine->state == HF__ETCD_WAITING)
             look_later(etcd, ticket);
         hf__etcd_acquire_odd(etcd, ticket);
@@ -107,18 +118,14 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
 }
 
-int hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                       hf_error *err)
+static int send_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                     hf_error *err)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__etcd_call *call;
+    struct hf__etcd_call *call =
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_look);
     int rc;
 
-    if (mine->look != HF__ETCD_NO_LOOK) {
-        mine->look = HF__ETCD_STALE;
-        return 0;
-    }
-    call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_look);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_tickets_about(call, ticket);
@@ -133,13 +140,27 @@ int hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
     return rc;
 }
 
+void hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    hf_error err;
+
+    if (mine->look != HF__ETCD_NO_LOOK)
+        mine->look = HF__ETCD_STALE;
+    else if (send_look(etcd, ticket, &err) == 0)
+        return;
+    else if (hf__etcd_tickets_asks(mine))
+        hf__etcd_acquire_refuse(etcd, ticket, &err);
+    else
+        look_later(etcd, ticket);
+}
+
 /* ---- watching ---------------------------------------------------------- */
 
 static void look_again(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     hf__etcd_wait_stop(etcd, ticket);
-    if (hf__etcd_wait_look(etcd, ticket, /* err= */ NULL) != 0)
-        look_later(etcd, ticket);
+    hf__etcd_wait_look(etcd, ticket);
 }
 
 static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
@@ -156,7 +177,7 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
         look_again(etcd, ticket);
     else if (hf__pb_number(message, HF__WATCH_CREATED) != 0 &&
              hf__etcd_queue_revision_of(message) > call->n)
-        (void)hf__etcd_wait_look(etcd, ticket, /* err= */ NULL);
+        hf__etcd_wait_look(etcd, ticket);
 }
 
 /* The stream has ended; the member may be on its way down. */

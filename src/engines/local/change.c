@@ -125,7 +125,7 @@ static struct hf__record *edit_ask(struct hf__store *store,
     hf__draft_purge(&store->table, draft, key, asker->now_ns, store->client,
                     asker->id);
     record = hf__draft_find(draft, key, store->client, asker->id);
-    if (!record) {
+    if (!record || HF__PLANTED("repeated_request_is_new")) {
         *ret_entered = true;
         record = enter(store, draft, key, asker);
         if (!record)
@@ -285,7 +285,8 @@ int hf__change_renew(struct hf__store *store, uint32_t bucket,
             if (!renewal)
                 continue;
             renewal->found = true;
-            record->expires_ns = lease_end(now_ns, renewal->lease_ms);
+            if (!HF__PLANTED("renewal_not_written"))
+                record->expires_ns = lease_end(now_ns, renewal->lease_ms);
             draft->changed = true;
         }
         ret->alone = records == 1;

@@ -233,9 +233,11 @@ static bool inside_admits(const struct inside *inside,
     if (record->mode == HF_SHARED)
         return inside->only_shared;
     if (record->mode == HF_SLOT)
-        return inside->only_slots && inside->n < inside->limit &&
-               inside->n < record->slots;
-    return false;
+        return inside->only_slots &&
+               (HF__PLANTED("one_slot_too_many")
+                    ? inside->n <= inside->limit
+                    : inside->n < inside->limit && inside->n < record->slots);
+    return HF__PLANTED("writer_beside_readers") && inside->only_shared;
 }
 
 static struct inside look_inside(const struct hf__draft *draft,

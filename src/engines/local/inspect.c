@@ -207,7 +207,27 @@ void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
 
 /* ---- check, break, versions -------------------------------------------- */
 
-static int check_token(struct hf__local *local, const struct hf__query *query,
+typedef int answer_fn(struct hf__local *local, struct hf__query *query,
+                      const struct hf__key *key, hf_error *err);
+
+/* A question about one name, answered at once. */
+static int answer(struct hf__engine *engine, struct hf__query *query,
+                  answer_fn *find_out, hf_error *err)
+{
+    struct hf__local *local = (struct hf__local *)engine;
+    struct hf__key key;
+    hf_error why;
+    int rc;
+
+    if (!local->connected)
+        return not_connected(err);
+    hf__local_key(local, query->name, strlen(query->name), &key);
+    rc = find_out(local, query, &key, &why);
+    hf__up_answer(engine, query, rc, &why);
+    return 0;
+}
+
+static int check_token(struct hf__local *local, struct hf__query *query,
                        const struct hf__key *key, hf_error *err)
 {
     int64_t now_ns = hf__table_now(&local->store.table);
@@ -233,72 +253,53 @@ static int check_token(struct hf__local *local, const struct hf__query *query,
 int hf__local_check_token(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    struct hf__key key;
-    hf_error why;
-    int rc;
+    return answer(engine, query, check_token, err);
+}
 
-    if (!local->connected)
-        return not_connected(err);
-    hf__local_key(local, query->name, strlen(query->name), &key);
-    rc = check_token(local, query, &key, &why);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+static int break_it(struct hf__local *local, struct hf__query *query,
+                    const struct hf__key *key, hf_error *err)
+{
+    return hf__change_break(&local->store, key, query->token, query->owner,
+                            err);
 }
 
 int hf__local_break(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    struct hf__key key;
-    hf_error why;
-    int rc;
+    return answer(engine, query, break_it, err);
+}
 
-    if (!local->connected)
-        return not_connected(err);
-    hf__local_key(local, query->name, strlen(query->name), &key);
-    rc =
-        hf__change_break(&local->store, &key, query->token, query->owner, &why);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+static int read_version(struct hf__local *local, struct hf__query *query,
+                        const struct hf__key *key, hf_error *err)
+{
+    struct hf__draft *draft = &local->store.draft;
+    int rc = hf__block_load(&local->store, key->bucket, draft, err);
+
+    if (rc == 0) {
+        const struct hf__record *record = hf__draft_version(draft, key);
+
+        query->version = record ? record->token : 0;
+    }
+    return rc;
 }
 
 int hf__local_version_read(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    const struct hf__record *record;
-    struct hf__key key;
-    hf_error why;
-    int rc;
+    return answer(engine, query, read_version, err);
+}
 
-    if (!local->connected)
-        return not_connected(err);
-    hf__local_key(local, query->name, strlen(query->name), &key);
-    rc = hf__block_load(&local->store, key.bucket, &local->store.draft, &why);
-    if (rc == 0) {
-        record = hf__draft_version(&local->store.draft, &key);
-        query->version = record ? record->token : 0;
-    }
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+static int commit_version(struct hf__local *local, struct hf__query *query,
+                          const struct hf__key *key, hf_error *err)
+{
+    return hf__change_commit(&local->store, key, query->token, &query->version,
+                             err);
 }
 
 int hf__local_version_commit(struct hf__engine *engine, struct hf__query *query,
                              hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    struct hf__key key;
-    hf_error why;
-    int rc;
-
-    if (!local->connected)
-        return not_connected(err);
-    hf__local_key(local, query->name, strlen(query->name), &key);
-    rc = hf__change_commit(&local->store, &key, query->token, &query->version,
-                           &why);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+    return answer(engine, query, commit_version, err);
 }
 
 /* ---- doctor ------------------------------------------------------------ */

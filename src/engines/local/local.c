@@ -158,13 +158,13 @@ void hf__local_lose_store(struct hf__local *local)
     leave_store(local);
     (void)close(local->store.table.fd);
     local->store.table.fd = -1;
-    if (local->graves_n == HF__LOCAL_GRAVES) {
-        hf__table_release(&local->graves[0], /* forked= */ false);
-        memmove(&local->graves[0], &local->graves[1],
-                sizeof(local->graves[0]) * (HF__LOCAL_GRAVES - 1));
-        local->graves_n--;
+    if (local->old_tables_n == HF__LOCAL_OLD_TABLES) {
+        hf__table_release(&local->old_tables[0], /* forked= */ false);
+        memmove(&local->old_tables[0], &local->old_tables[1],
+                sizeof(local->old_tables[0]) * (HF__LOCAL_OLD_TABLES - 1));
+        local->old_tables_n--;
     }
-    local->graves[local->graves_n++] = local->store.table;
+    local->old_tables[local->old_tables_n++] = local->store.table;
     memset(&local->store.table, 0, sizeof(local->store.table));
     local->store.table.fd = -1;
     hf__place_release(&local->place);
@@ -181,8 +181,8 @@ static void local_close(struct hf__engine *engine, bool forked)
         leave_store(local);
     if (local->connected && forked)
         close_mark(&local->store.mark);
-    for (uint32_t i = 0; i < local->graves_n; i++)
-        hf__table_release(&local->graves[i], forked);
+    for (uint32_t i = 0; i < local->old_tables_n; i++)
+        hf__table_release(&local->old_tables[i], forked);
     hf__table_release(&local->store.table, forked);
     hf__place_release(&local->place);
     hf__draft_release(&local->store.draft);

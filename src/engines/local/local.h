@@ -9,7 +9,7 @@
 #include "engines/local/life.h"
 #include "engines/local/waiting.h"
 
-enum { HF__LOCAL_GRAVES = 4, HF__LOCAL_LISTS = 256 };
+enum { HF__LOCAL_OLD_TABLES = 4, HF__LOCAL_LISTS = 256 };
 
 struct hf__local {
     struct hf__engine base;
@@ -33,8 +33,8 @@ struct hf__local {
     _Atomic bool kicked;
     /* Mappings of stores that were deleted. A thread may still sleep on one,
      * so they stay until the end; only a few are kept. */
-    struct hf__table graves[HF__LOCAL_GRAVES];
-    uint32_t graves_n;
+    struct hf__table old_tables[HF__LOCAL_OLD_TABLES];
+    uint32_t old_tables_n;
     size_t prefix_len;
     char name[HF__KEY_MAX]; /* of the key in use, if there is a prefix */
 };

@@ -43,7 +43,7 @@ int hf__memcached_connection_sent(struct hf__memcached *memcached, size_t mark,
     added->sent_ns = hf__now();
     memcached->base.under_way = memcached->calls.n;
     if (memcached->calls.n == 1)
-        hf__memcached_wake(memcached, added->sent_ns + hf__ms_to_ns(io_ms));
+        hf__link_wake(&memcached->link, added->sent_ns + hf__ms_to_ns(io_ms));
     return 0;
 }
 
@@ -79,8 +79,10 @@ void hf__memcached_connection_stop(struct hf__memcached *memcached, bool forked)
     memcached->up = false;
 }
 
-static void down(struct hf__memcached *memcached, const hf_error *err)
+static void stream_closed(struct hf__stream *stream, const hf_error *err)
 {
+    struct hf__memcached *memcached =
+        HF_CONTAINER_OF(stream, struct hf__memcached, stream);
     hf_error told = *err;
 
     hf__memcached_connection_stop(memcached, /* forked= */ false);
@@ -99,17 +101,7 @@ static void down(struct hf__memcached *memcached, const hf_error *err)
 void hf__memcached_connection_fail(struct hf__memcached *memcached,
                                    const hf_error *err)
 {
-    if (memcached->in_received) {
-        memcached->may_close = true; /* the stream is in use above us */
-        memcached->fatal = *err;
-        return;
-    }
-    down(memcached, err);
-}
-
-static void stream_closed(struct hf__stream *stream, const hf_error *err)
-{
-    down(HF_CONTAINER_OF(stream, struct hf__memcached, stream), err);
+    hf__stream_fail(&memcached->stream, err);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -153,7 +145,7 @@ static bool take_answer(struct hf__memcached *memcached)
     if (rc == HF__META_BAD ||
         (rc == HF__META_WHOLE && !is_answer(memcached, &meta)))
         not_memcached(memcached);
-    if (rc != HF__META_WHOLE || memcached->may_close)
+    if (rc != HF__META_WHOLE || memcached->stream.failed)
         return false;
     stream->in_at += used;
     if (meta.kind == HF__META_STAT) /* more lines of this answer follow */
@@ -161,7 +153,7 @@ static bool take_answer(struct hf__memcached *memcached)
     else
         take_call(memcached, &call);
     call.done(memcached, &call, &meta);
-    return !memcached->may_close && stream->in_at < stream->in.len;
+    return !memcached->stream.failed && stream->in_at < stream->in.len;
 }
 
 static void stream_received(struct hf__stream *stream)
@@ -169,14 +161,8 @@ static void stream_received(struct hf__stream *stream)
     struct hf__memcached *memcached =
         HF_CONTAINER_OF(stream, struct hf__memcached, stream);
 
-    memcached->in_received = true;
     while (take_answer(memcached))
         continue;
-    memcached->in_received = false;
-    if (memcached->may_close) {
-        memcached->may_close = false;
-        down(memcached, &memcached->fatal);
-    }
 }
 
 /* ---- greeting ----------------------------------------------------------- */
@@ -221,14 +207,14 @@ static void on_settings(struct hf__memcached *memcached,
     char value[8];
 
     (void)call;
-    if (!meta || memcached->may_close)
+    if (!meta || memcached->stream.failed)
         return;
     if (hf__memcached_wire_stat(meta, "cas_enabled", value, sizeof(value)) &&
         strcmp(value, "no") == 0)
         refuse(memcached, HF_EUNSUPPORTED,
                "it was started with -C: without item numbers nobody can "
                "delete only his own lock");
-    if (meta->kind == HF__META_STAT || memcached->may_close)
+    if (meta->kind == HF__META_STAT || memcached->stream.failed)
         return;
     if (meta->kind == HF__META_ERROR) {
         refuse(memcached, HF_EAUTH, "it wants a password; we know none");
@@ -260,7 +246,7 @@ static void stream_opened(struct hf__stream *stream)
             "stats settings\r\n") == 0)
         return;
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
-    down(memcached, &err);
+    hf__memcached_connection_fail(memcached, &err);
 }
 
 int hf__memcached_connection_start(struct hf__memcached *memcached,
@@ -276,7 +262,7 @@ int hf__memcached_connection_start(struct hf__memcached *memcached,
     rc = hf__stream_start(&memcached->stream, err);
     if (rc != 0)
         return hf__fail_in(err, rc, "%s", memcached->peer);
-    hf__memcached_wake(memcached,
-                       memcached->connect_ns + hf__ms_to_ns(most_ms));
+    hf__link_wake(&memcached->link,
+                  memcached->connect_ns + hf__ms_to_ns(most_ms));
     return 0;
 }

@@ -23,27 +23,15 @@ static struct hf__memcached *memcached_of(struct hf__engine *engine)
 
 /* ---- the timer ----------------------------------------------------------- */
 
-void hf__memcached_wake(struct hf__memcached *memcached, int64_t due_ns)
-{
-    const struct hf__engine_host *host = memcached->base.host;
-
-    if (hf__timer_running(&memcached->timer) &&
-        memcached->timer.due_ns <= due_ns)
-        return;
-    host->timer(host, &memcached->timer, due_ns);
-}
-
 static void timer_fire(struct hf__timer *timer)
 {
-    struct hf__memcached *memcached =
-        HF_CONTAINER_OF(timer, struct hf__memcached, timer);
+    struct hf__memcached *memcached = memcached_of(hf__link_of(timer)->engine);
     const struct hf__settings *settings = memcached->base.host->settings;
     bool up = memcached->up;
     int64_t most_ms =
         up ? settings->io_timeout_ms : settings->connect_timeout_ms;
     int64_t since_ns = memcached->connect_ns;
     int64_t due_ns;
-    hf_error err;
 
     if (memcached->stream.state == HF__STREAM_IDLE ||
         (up && memcached->calls.n == 0))
@@ -52,28 +40,19 @@ static void timer_fire(struct hf__timer *timer)
         since_ns = hf__memcached_connection_oldest(memcached)->sent_ns;
     due_ns = since_ns + hf__ms_to_ns(most_ms);
     if (hf__now() < due_ns) {
-        hf__memcached_wake(memcached, due_ns);
+        hf__link_wake(&memcached->link, due_ns);
         return;
     }
-    (void)hf__fail(&err, HF_EUNAVAILABLE, "%s: no %s within %lld ms",
-                   memcached->peer, up ? "answer" : "connection",
-                   (long long)most_ms);
-    hf__memcached_connection_fail(memcached, &err);
+    hf__link_overdue(&memcached->stream, memcached->peer,
+                     up ? "no answer" : "no connection", most_ms);
 }
 
 /* ---- opening ------------------------------------------------------------- */
 
 static int read_tls(struct hf__memcached *memcached, hf_error *err)
 {
-    const struct hf__settings *settings = memcached->base.host->settings;
-    struct hf__tls_options options = {
-        .ca = settings->tls_ca,
-        .cert = settings->tls_cert,
-        .key = settings->tls_key,
-        .key_password = settings->tls_key_password,
-        .verify = settings->tls_verify != 0,
-    };
-    int rc = hf__tls_context_new(&options, &memcached->tls, err);
+    int rc = hf__link_tls(&memcached->base, /* protocol= */ NULL,
+                          &memcached->tls, err);
 
     memcached->stream.peer.tls = memcached->tls;
     return rc;
@@ -108,7 +87,8 @@ static int memcached_open(struct hf__engine *engine, hf_error *err)
     struct hf__stream_peer *peer = &memcached->stream.peer;
     int rc = check(url, engine->host->settings, err);
 
-    memcached->timer.fire = timer_fire;
+    hf__link_init(&memcached->link, engine, timer_fire,
+                  /* listen_after_ns= */ 0);
     memcached->stream.loop = engine->host->loop;
     memcached->stream.io.fd = -1;
     memcached->epoch = 1;
@@ -141,7 +121,7 @@ static void memcached_close(struct hf__engine *engine, bool forked)
     hf__memcached_connection_stop(memcached, forked);
     if (forked)
         return;
-    hf__timer_stop(engine->host->loop, &memcached->timer);
+    hf__link_stop(&memcached->link);
     hf__calls_release(&memcached->calls);
     engine->under_way = 0;
     hf__tls_context_free(memcached->tls);

@@ -13,6 +13,7 @@
 #define HF_MEMCACHED_MEMCACHED_H
 
 #include "engines/common/calls.h"
+#include "engines/common/link.h"
 #include "engines/engine.h"
 #include "engines/memcached/items.h"
 #include "engines/memcached/tickets.h"
@@ -25,12 +26,9 @@ struct hf__memcached {
     struct hf__tls_context *tls;
     struct hf__calls calls; /* struct hf__memcached_call */
     bool up;
-    bool in_received; /* the stream is being read */
-    bool may_close;   /* … and a failure waits for the end of it */
-    hf_error fatal;
     uint32_t epoch; /* of connections, from 1 */
     int64_t connect_ns;
-    struct hf__timer timer; /* an answer is overdue */
+    struct hf__link link; /* its timer: an answer is overdue */
     char version[24];
     char origin[280]; /* of each value: host and process */
     char peer[280];   /* for people: "memcached db1:11211" */
@@ -41,10 +39,6 @@ static inline struct hf__memcached_ticket *hf__memcached_ticket(
 {
     return hf__engine_ticket(&memcached->base, ticket);
 }
-
-/* ---- memcached.c ------------------------------------------------------- */
-
-void hf__memcached_wake(struct hf__memcached *memcached, int64_t due_ns);
 
 /* ---- connection.c ------------------------------------------------------ */
 

@@ -17,8 +17,10 @@ int hf__memcached_release_delete(struct hf__memcached *memcached,
     (void)hf__memcached_items_key(memcached, ticket, key, /* err= */ NULL);
     hf__buf_add(out, "md ");
     hf__buf_add(out, key);
-    hf__buf_add(out, " C");
-    hf__buf_add_number(out, cas);
+    if (!HF__PLANTED("release_without_compare")) {
+        hf__buf_add(out, " C");
+        hf__buf_add_number(out, cas);
+    }
     hf__buf_add(out, "\r\n");
     return hf__memcached_tickets_send(memcached, mark, on_deleted,
                                       HF__MEMCACHED_DELETE, ticket, err);

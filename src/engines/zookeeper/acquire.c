@@ -30,8 +30,8 @@ enum { STEPS = 200 };
 
 static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err);
-static void granted(struct hf__zk *zk, struct hf__ticket *ticket);
-static hf__zk_reply_fn on_children;
+static int granted(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err);
+static hf__zk_step_fn on_children;
 
 struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
                                       const struct hf__ticket *ticket,
@@ -54,62 +54,50 @@ static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
 
 /* call->number is the length of the path that was to be made: the lock's node,
  * or, where that has no parent, a node above it. */
-static void on_parent(struct hf__zk *zk, const struct hf__zk_call *call,
-                      struct hf__zk_reply *reply)
+static int on_parent(struct hf__zk *zk, struct hf__ticket *ticket,
+                     const struct hf__zk_call *call, struct hf__zk_reply *reply,
+                     hf_error *err)
 {
-    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
-    struct hf__zk_ticket *mine;
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     size_t len = (size_t)call->number;
-    hf_error err;
     int rc;
 
-    if (!ticket)
-        return;
-    mine = hf__zk_ticket(zk, ticket);
-    mine->under_way = false;
-    if (!reply) {
-        hf__zk_tickets_answer_lost(zk, ticket);
-        return;
-    }
-    if (hf__zk_tickets_leaves(mine)) {
-        if (hf__zk_release_begin(zk, ticket, &err) != 0)
-            hf__zk_tickets_unknown(zk, ticket, &err);
-        return;
-    }
+    if (hf__zk_tickets_leaves(mine))
+        return hf__zk_release_begin(zk, ticket, err);
     if (reply->error == HF__ZK_NO_NODE) {
         while (len > 0 && mine->path[--len] != '/')
             continue;
-        rc = len > 0 ? make_parent(zk, ticket, len, &err)
-                     : hf__zk_errors_read(zk, reply->error, &err);
+        rc = len > 0 ? make_parent(zk, ticket, len, err)
+                     : hf__zk_errors_read(zk, reply->error, err);
     } else if (reply->error != HF__ZK_OK &&
                reply->error != HF__ZK_NODE_EXISTS) {
-        rc = hf__zk_errors_read(zk, reply->error, &err);
+        rc = hf__zk_errors_read(zk, reply->error, err);
     } else if (len == mine->dir_len) {
-        rc = begin_ask(zk, ticket, &err);
+        rc = begin_ask(zk, ticket, err);
     } else {
         len++;
         while (len < mine->dir_len && mine->path[len] != '/')
             len++;
-        rc = make_parent(zk, ticket, len, &err);
+        rc = make_parent(zk, ticket, len, err);
     }
     if (rc != 0)
-        hf__zk_release_failed(zk, ticket, &err);
+        hf__zk_release_failed(zk, ticket, err);
+    return 0;
 }
 
 static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
                        hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {.done = on_parent,
-                               .ticket = ticket->id,
-                               .number = (int32_t)len,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call =
+        hf__zk_tickets_step(ticket, on_parent, HF__ZK_WRITES);
     int rc;
 
     if (++mine->steps > STEPS)
         return hf__fail(err, HF_EUNAVAILABLE,
                         "%s: the lock's node vanishes again and again",
                         zk->peer);
+    call.number = (int32_t)len;
     rc = hf__zk_calls_create(zk, mine->path, len, /* data= */ NULL,
                              HF__ZK_CONTAINER, &call, err);
     mine->under_way = rc == 0;
@@ -126,7 +114,7 @@ static void on_marked(struct hf__zk *zk, const struct hf__zk_call *call,
     (void)reply; /* if the node is gone, the next renewal finds out */
 }
 
-/* Who waits behind us for a slot watches our node for this. */
+/* The next waiter for a slot watches our node for this. */
 static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
                       const struct hf__zk_ticket *mine)
 {
@@ -143,65 +131,52 @@ static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
     hf__buf_release(&data);
 }
 
-/* It has a slot: the mutex before the slots is for the next one. */
-static void on_passed(struct hf__zk *zk, const struct hf__zk_call *call,
-                      struct hf__zk_reply *reply)
+/* It has a slot: the mutex before the slots is for the next one. If the node
+ * that had the slot has gone meanwhile, it begins anew in the line for the
+ * mutex. */
+static int on_passed(struct hf__zk *zk, struct hf__ticket *ticket,
+                     const struct hf__zk_call *call, struct hf__zk_reply *reply,
+                     hf_error *err)
 {
-    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
-    struct hf__zk_ticket *mine;
-    hf_error err;
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (!ticket)
-        return;
-    mine = hf__zk_ticket(zk, ticket);
-    mine->under_way = false;
-    if (!reply) {
-        hf__zk_tickets_answer_lost(zk, ticket);
-        return;
-    }
+    (void)call;
+    (void)reply;
     hf__zk_curator_semaphore_passed(mine);
-    if (!hf__zk_tickets_leaves(mine))
-        granted(zk, ticket);
-    else if (hf__zk_release_begin(zk, ticket, &err) != 0)
-        hf__zk_tickets_unknown(zk, ticket, &err);
+    if (hf__zk_tickets_leaves(mine))
+        return hf__zk_release_begin(zk, ticket, err);
+    if (mine->node == HF__ZK_NODE_KNOWN)
+        return granted(zk, ticket, err);
+    hf__zk_curator_semaphore_line(mine, HF__ZK_LINE_MUTEX);
+    return begin_ask(zk, ticket, err);
 }
 
 /* Nobody is in the way in the line for the mutex. */
-static void enter(struct hf__zk *zk, struct hf__ticket *ticket)
+static int enter(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
 {
-    hf_error err;
     int rc = hf__zk_curator_semaphore_enter(hf__zk_ticket(zk, ticket));
 
-    if (rc != 0)
-        (void)hf__fail(&err, rc, "out of memory");
-    else
-        rc = begin_ask(zk, ticket, &err);
-    if (rc != 0)
-        hf__zk_tickets_unknown(zk, ticket, &err);
+    return rc != 0 ? hf__fail(err, rc, "out of memory")
+                   : begin_ask(zk, ticket, err);
 }
 
-static void granted(struct hf__zk *zk, struct hf__ticket *ticket)
+static int granted(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__grant grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
-    struct hf__zk_call call = {
-        .done = on_passed, .ticket = ticket->id, .flags = HF__ZK_WRITES};
-    hf_error err;
+    struct hf__zk_call call =
+        hf__zk_tickets_step(ticket, on_passed, HF__ZK_WRITES);
 
-    if (mine->line == HF__ZK_LINE_MUTEX) {
-        enter(zk, ticket);
-        return;
-    }
-    if (mine->mutex) {
-        if (hf__zk_curator_semaphore_pass(zk, ticket, &call, &err) != 0)
-            hf__zk_tickets_unknown(zk, ticket, &err);
-        return;
-    }
+    if (mine->line == HF__ZK_LINE_MUTEX)
+        return enter(zk, ticket, err);
+    if (mine->mutex)
+        return hf__zk_curator_semaphore_pass(zk, ticket, &call, err);
     if (mine->waited && ticket->mode == HF_SLOT && !zk->dialect->semaphore)
         mark_slot(zk, ticket, mine);
     mine->watched = 0;
     hf__zk_tickets_move(zk, mine, HF__ZK_HELD);
     hf__up_granted(&zk->base, ticket, &grant);
+    return 0;
 }
 
 /* ---- trying -------------------------------------------------------------- */
@@ -224,20 +199,18 @@ static void on_holder(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 /* Only tried: say who has it, and take the node back. */
-static void give_up(struct hf__zk *zk, struct hf__ticket *ticket,
-                    const struct hf__zk_contender *holder)
+static int give_up(struct hf__zk *zk, struct hf__ticket *ticket,
+                   const struct hf__zk_contender *holder, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {.done = on_holder, .ticket = ticket->id};
-    hf_error err;
 
     mine->refused.text[0] = '\0';
     if (hf__zk_nodes_neighbour(zk, mine, holder, /* err= */ NULL) == 0)
         (void)hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
                                zk->scratch.len,
                                /* watch= */ false, &call, /* err= */ NULL);
-    if (hf__zk_release_node(zk, ticket, &err) != 0)
-        hf__zk_tickets_unknown(zk, ticket, &err);
+    return hf__zk_release_node(zk, ticket, err);
 }
 
 /* ---- asking -------------------------------------------------------------- */
@@ -247,12 +220,10 @@ int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
                         bool watch, uint32_t flags, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {.done = on_children,
-                               .ticket = ticket->id,
-                               .number = watch,
-                               .flags = flags};
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_children, flags);
     int rc;
 
+    call.number = watch;
     if (watch)
         mine->watched = hf__zk_nodes_hash(zk, mine->path, mine->dir_len);
     rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->path, mine->dir_len,
@@ -273,7 +244,9 @@ static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     mine = hf__zk_ticket(zk, ticket);
     if (!reply) {
-        hf__zk_nodes_lose(mine, HF__ZK_NODE_UNSURE);
+        hf__zk_nodes_lose(mine, HF__PLANTED("unsure_node_not_sought")
+                                    ? HF__ZK_NODE_MISSING
+                                    : HF__ZK_NODE_UNSURE);
         return;
     }
     if (reply->error == HF__ZK_NO_NODE) {
@@ -296,34 +269,26 @@ static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 /* A node that was found again: its token. */
-static void on_stat(struct hf__zk *zk, const struct hf__zk_call *call,
-                    struct hf__zk_reply *reply)
+static int on_stat(struct hf__zk *zk, struct hf__ticket *ticket,
+                   const struct hf__zk_call *call, struct hf__zk_reply *reply,
+                   hf_error *err)
 {
-    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_wire_stat stat;
-    hf_error err;
 
-    if (!ticket)
-        return;
-    hf__zk_ticket(zk, ticket)->under_way = false;
-    if (!reply) {
-        hf__zk_tickets_answer_lost(zk, ticket);
-        return;
-    }
+    (void)call;
     if (reply->error == HF__ZK_OK) {
         hf__zk_wire_stat(&reply->in, &stat);
         hf__zk_ticket(zk, ticket)->czxid = (uint64_t)stat.czxid;
     }
-    if (hf__zk_acquire_look(zk, ticket, /* watch= */ false, /* flags= */ 0,
-                            &err) != 0)
-        hf__zk_tickets_unknown(zk, ticket, &err);
+    return hf__zk_acquire_look(zk, ticket, /* watch= */ false, /* flags= */ 0,
+                               err);
 }
 
 static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {.done = on_stat, .ticket = ticket->id};
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_stat, 0);
     int rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
                               /* watch= */ false, &call, err);
 
@@ -332,21 +297,29 @@ static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
 }
 
 /* Our node is not among the children. */
-void hf__zk_acquire_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
+static int not_there(struct hf__zk *zk, struct hf__ticket *ticket,
+                     hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    hf_error err;
 
     hf__zk_nodes_lose(mine, HF__ZK_NODE_MISSING);
     mine->czxid = 0;
-    if (hf__zk_tickets_leaves(mine)) {
-        if (hf__zk_release_begin(zk, ticket, &err) != 0)
-            hf__zk_tickets_unknown(zk, ticket, &err);
-    } else if (mine->state == HF__ZK_HELD)
+    if (hf__zk_tickets_leaves(mine))
+        return hf__zk_release_begin(zk, ticket, err);
+    if (mine->state != HF__ZK_HELD && mine->state != HF__ZK_WAITING)
+        return begin_ask(zk, ticket, err);
+    if (mine->state == HF__ZK_HELD)
         hf__zk_tickets_gone(zk, ticket, HF__LOST_BROKEN);
-    else if (mine->state == HF__ZK_WAITING)
+    else
         hf__zk_wait_lost_place(zk, ticket);
-    else if (begin_ask(zk, ticket, &err) != 0)
+    return 0;
+}
+
+void hf__zk_acquire_not_there(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    hf_error err;
+
+    if (not_there(zk, ticket, &err) != 0)
         hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
@@ -381,17 +354,14 @@ static bool is_leaving(const struct hf__zk *zk,
     return hf__ticket_table_next(&zk->tickets, &bucket, deletes, &node) != NULL;
 }
 
-/* List again, behind everything that is to be written now. */
-static void ask_behind(struct hf__zk *zk, struct hf__ticket *ticket)
+int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
+                               hf_error *err)
 {
-    hf_error err;
-    int rc = hf__zk_calls_sync(zk, &err);
+    int rc = hf__zk_calls_sync(zk, err);
 
-    if (rc == 0)
-        rc = hf__zk_acquire_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS,
-                                 &err);
-    if (rc != 0)
-        hf__zk_tickets_unknown(zk, ticket, &err);
+    return rc != 0 ? rc
+                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false,
+                                         HF__ZK_TRAILS, err);
 }
 
 /* One whose downgrade had no outcome was looked for: it is what its node is. */
@@ -407,63 +377,52 @@ static void found_again(struct hf__zk *zk, struct hf__ticket *ticket,
 }
 
 /* Our node is at @place in line. */
-static void is_there(struct hf__zk *zk, struct hf__ticket *ticket,
-                     const struct hf__zk_queue *line, uint32_t place,
-                     bool watched)
+static int is_there(struct hf__zk *zk, struct hf__ticket *ticket,
+                    const struct hf__zk_queue *line, uint32_t place,
+                    bool watched, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     const struct hf__zk_contender *own = &line->all[place];
     uint32_t blocker;
-    hf_error err;
     bool first;
-    int rc = 0;
 
-    if (!hf__zk_nodes_adopt(mine, own->name.text, own->name.len)) {
-        (void)hf__fail(&err, HF_EINTERNAL,
-                       "%s: a node of ours has a strange "
-                       "name",
-                       zk->peer);
-        hf__zk_tickets_unknown(zk, ticket, &err);
-        return;
-    }
-    if (hf__zk_tickets_leaves(mine) || mine->czxid == 0) {
-        rc = hf__zk_tickets_leaves(mine) ? hf__zk_release_node(zk, ticket, &err)
-                                         : ask_token(zk, ticket, &err);
-        if (rc != 0)
-            hf__zk_tickets_unknown(zk, ticket, &err);
-        return;
-    }
+    if (!hf__zk_nodes_adopt(mine, own->name.text, own->name.len))
+        return hf__fail(err, HF_EINTERNAL,
+                        "%s: a node of ours has a strange name", zk->peer);
+    if (hf__zk_tickets_leaves(mine))
+        return hf__zk_release_node(zk, ticket, err);
+    if (mine->czxid == 0)
+        return ask_token(zk, ticket, err);
     if (mine->state == HF__ZK_HELD) {
         found_again(zk, ticket, own->kind);
-        return;
+        return 0;
     }
     blocker = hf__zk_queue_blocker(line, place, ticket->slots, &first);
     if (blocker == line->n)
-        granted(zk, ticket);
-    else if (ticket->nowait && is_leaving(zk, mine, &line->all[blocker]))
-        ask_behind(zk, ticket);
-    else if (ticket->nowait)
-        give_up(zk, ticket, &line->all[0]);
-    else
-        hf__zk_wait_stand(zk, ticket, &line->all[blocker],
-                          first || mine->line == HF__ZK_LINE_LEASES, watched);
+        return granted(zk, ticket, err);
+    if (ticket->nowait)
+        return is_leaving(zk, mine, &line->all[blocker])
+                   ? hf__zk_acquire_look_behind(zk, ticket, err)
+                   : give_up(zk, ticket, &line->all[0], err);
+    hf__zk_wait_stand(zk, ticket, &line->all[blocker],
+                      first || mine->line == HF__ZK_LINE_LEASES, watched);
+    return 0;
 }
 
 /* We may not, or cannot, read the children. If we asked, our node goes first. */
-static void cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
-                        int32_t error)
+static int cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
+                       int32_t error, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    hf_error err;
 
-    (void)hf__zk_errors_read(zk, error, &err);
+    (void)hf__zk_errors_read(zk, error, err);
     if (mine->state == HF__ZK_ASKING && mine->node == HF__ZK_NODE_KNOWN) {
-        mine->refused = err;
-        if (hf__zk_release_node(zk, ticket, &err) == 0)
-            return;
+        mine->refused = *err;
+        if (hf__zk_release_node(zk, ticket, err) == 0)
+            return 0;
         mine->refused.code = 0;
     }
-    hf__zk_tickets_unknown(zk, ticket, &err);
+    return HF_EUNKNOWN;
 }
 
 /* Where our node stands; line->n: it is not there. */
@@ -491,52 +450,49 @@ static bool must_seek(const struct hf__zk *zk, const struct hf__zk_ticket *mine)
     return zk->dialect->bare && mine->node == HF__ZK_NODE_UNSURE;
 }
 
-/* The children of the lock's node: where are we, and what did we want? */
-static void on_children(struct hf__zk *zk, const struct hf__zk_call *call,
-                        struct hf__zk_reply *reply)
+/* What the create before the list said: it was refused, or had no parent. */
+static void not_created(struct hf__zk *zk, struct hf__ticket *ticket)
 {
-    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
-    struct hf__zk_ticket *mine;
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    hf_error err = mine->refused;
+
+    if (err.code == HF_ENOTFOUND) {
+        mine->refused.code = 0;
+        if (make_parent(zk, ticket, mine->dir_len, &err) == 0)
+            return;
+    }
+    hf__zk_release_failed(zk, ticket, &err);
+}
+
+/* The children of the lock's node: where are we, and what did we want? */
+static int on_children(struct hf__zk *zk, struct hf__ticket *ticket,
+                       const struct hf__zk_call *call,
+                       struct hf__zk_reply *reply, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_queue line = {0};
     uint32_t place;
-    hf_error err;
     int rc = 0;
 
-    if (!ticket)
-        return;
-    mine = hf__zk_ticket(zk, ticket);
-    mine->under_way = false;
-    if (!reply) {
-        hf__zk_tickets_answer_lost(zk, ticket);
-        return;
-    }
-    if (mine->refused.code != 0 && mine->refused.code != HF_ENOTFOUND) {
-        hf__zk_release_failed(zk, ticket, &mine->refused);
-        return;
-    }
-    if (mine->refused.code == HF_ENOTFOUND && !hf__zk_tickets_leaves(mine)) {
-        mine->refused.code = 0;
-        rc = make_parent(zk, ticket, mine->dir_len, &err);
-        if (rc != 0)
-            hf__zk_release_failed(zk, ticket, &err);
-        return;
+    if (mine->refused.code != 0 &&
+        (mine->refused.code != HF_ENOTFOUND || !hf__zk_tickets_leaves(mine))) {
+        not_created(zk, ticket);
+        return 0;
     }
     if (reply->error == HF__ZK_OK)
         rc = hf__zk_queue_read(&line, &reply->in);
     if (rc != 0 ||
-        (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE)) {
-        cannot_list(zk, ticket, reply->error);
-        return;
-    }
+        (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE))
+        return cannot_list(zk, ticket, reply->error, err);
     place = line.all ? find_own(zk, mine, &line) : line.n;
-    if (line.n > 0 && must_seek(zk, mine)) {
-        if (hf__zk_medallion_seek(zk, ticket, &line, &err) != 0)
-            hf__zk_tickets_unknown(zk, ticket, &err);
-    } else if (place == line.n)
-        hf__zk_acquire_not_there(zk, ticket);
+    if (line.n > 0 && must_seek(zk, mine))
+        rc = hf__zk_medallion_seek(zk, ticket, &line, err);
+    else if (place == line.n)
+        rc = not_there(zk, ticket, err);
     else
-        is_there(zk, ticket, &line, place, call->number != 0);
+        rc = is_there(zk, ticket, &line, place, call->number != 0, err);
     hf__zk_queue_release(&line);
+    return rc;
 }
 
 static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,

@@ -27,7 +27,7 @@ static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
     zk->sent_ns = call->sent_ns;
     if (zk->calls.n == 1)
         zk->nudge_ns = call->sent_ns + NUDGE_NS;
-    hf__zk_wake(zk, zk->nudge_ns);
+    hf__link_wake(&zk->link, zk->nudge_ns);
     return 0;
 }
 
@@ -201,8 +201,26 @@ int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
     struct hf__zk_call call = {.done = ignore, .flags = HF__ZK_WRITES};
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_SYNC);
 
-    hf__zk_wire_put_text(&zk->stream.out, zk->root, zk->root_len);
+    hf__zk_wire_put_text(&zk->stream.out, zk->top, strlen(zk->top));
     return hf__zk_calls_end(zk, mark, &call, err);
+}
+
+/* The leader answers its own clients' sync without waiting for what it has
+ * committed and not applied yet, while a follower may have answered for it. The
+ * session's reads behind a write wait until that is applied, also behind one that
+ * fails: no node has this name. */
+int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err)
+{
+    struct hf__zk_call call = {.done = ignore, .flags = HF__ZK_WRITES};
+
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
+    hf__buf_add(&zk->scratch, "/.barrier");
+    if (!hf__buf_failed(&zk->scratch))
+        return hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
+                                   err);
+    hf__buf_release(&zk->scratch);
+    return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
 int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,

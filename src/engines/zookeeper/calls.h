@@ -21,6 +21,12 @@ struct hf__zk_reply {
 typedef void hf__zk_reply_fn(struct hf__zk *zk, const struct hf__zk_call *call,
                              struct hf__zk_reply *reply);
 
+/* The answer to a step of @ticket; non-zero: it cannot go on, and its outcome is
+ * unknown. */
+typedef int hf__zk_step_fn(struct hf__zk *zk, struct hf__ticket *ticket,
+                           const struct hf__zk_call *call,
+                           struct hf__zk_reply *reply, hf_error *err);
+
 enum {
     /* Goes through the leader. Never two of one session at a time. */
     HF__ZK_WRITES = 1,
@@ -30,6 +36,7 @@ enum {
 
 struct hf__zk_call {
     hf__zk_reply_fn *done;
+    hf__zk_step_fn *step;    /* of hf__zk_tickets_step() */
     uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
     struct hf__query *query; /* lives until it is answered */
     int32_t number;          /* the callee's */
@@ -60,8 +67,12 @@ void hf__zk_calls_close_frame(struct hf__zk *zk, size_t mark);
 int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
                      size_t len, bool watch, const struct hf__zk_call *call,
                      hf_error *err);
-/* A round trip to the leader: later reads see what was written before it. */
+/* A round trip to the leader: later reads see what this session had written, and
+ * what others had, unless this server is the leader. */
 int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err);
+/* Later reads see everything that any server has answered for before. It costs
+ * the ensemble a write. */
+int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err);
 int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,
                         const struct hf__zk_call *call, hf_error *err);
 /* create2 or createContainer. */

@@ -19,8 +19,9 @@ void hf__zk_connection_stop(struct hf__zk *zk, bool forked)
     zk->greeted = false;
 }
 
-static void down(struct hf__zk *zk, const hf_error *err)
+static void stream_closed(struct hf__stream *stream, const hf_error *err)
 {
+    struct hf__zk *zk = HF_CONTAINER_OF(stream, struct hf__zk, stream);
     hf_error told = *err;
 
     /* A server that is behind what we have seen does not greet us. When none
@@ -38,18 +39,7 @@ static void down(struct hf__zk *zk, const hf_error *err)
 
 void hf__zk_connection_fail(struct hf__zk *zk, const hf_error *err)
 {
-    if (zk->in_received) {
-        if (!zk->may_close)
-            zk->fatal = *err;
-        zk->may_close = true; /* the stream is in use above us */
-        return;
-    }
-    down(zk, err);
-}
-
-static void stream_closed(struct hf__stream *stream, const hf_error *err)
-{
-    down(HF_CONTAINER_OF(stream, struct hf__zk, stream), err);
+    hf__stream_fail(&zk->stream, err);
 }
 
 void hf__zk_connection_garbled(struct hf__zk *zk, const char *what)
@@ -131,7 +121,7 @@ static void answer(struct hf__zk *zk, int32_t xid, struct hf__zk_reply *reply)
     }
     hf__zk_session_prove(zk, &call, reply->error);
     call.done(zk, &call, reply);
-    if (!zk->may_close && zk->writes == 0)
+    if (!zk->stream.failed && zk->writes == 0)
         hf__zk_calls_send_pending(zk);
 }
 
@@ -178,21 +168,15 @@ static bool take_frame(struct hf__zk *zk)
         return false;
     stream->in_at += 4 + (size_t)frame;
     on_frame(zk, in);
-    return !zk->may_close && stream->in_at < stream->in.len;
+    return !stream->failed && stream->in_at < stream->in.len;
 }
 
 static void stream_received(struct hf__stream *stream)
 {
     struct hf__zk *zk = HF_CONTAINER_OF(stream, struct hf__zk, stream);
 
-    zk->in_received = true;
     while (take_frame(zk))
         continue;
-    zk->in_received = false;
-    if (zk->may_close) {
-        zk->may_close = false;
-        down(zk, &zk->fatal);
-    }
 }
 
 /* ---- connecting ---------------------------------------------------------- */
@@ -206,7 +190,7 @@ static void stream_opened(struct hf__stream *stream)
     if (!hf__buf_failed(&stream->out))
         return;
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
-    down(zk, &err);
+    hf__zk_connection_fail(zk, &err);
 }
 
 void hf__zk_connection_peer(const struct hf__zk *zk, size_t server,
@@ -235,6 +219,6 @@ int hf__zk_connection_start(struct hf__zk *zk, hf_error *err)
         zk->server = (zk->server + 1) % zk->base.host->url->n_hosts;
         return hf__fail_in(err, rc, "%s", zk->peer);
     }
-    hf__zk_wake(zk, zk->connect_ns);
+    hf__link_wake(&zk->link, zk->connect_ns);
     return 0;
 }

@@ -94,7 +94,7 @@ static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
     if (reply->error == HF__ZK_OK) {
         hf__zk_wire_stat(&reply->in, &stat);
         (void)hf__query_add_finding(call->query, OK, "root", "",
-                                    "%s has %d nodes", zk->root,
+                                    "%s has %d nodes", zk->top,
                                     (int)stat.children);
     } else {
         (void)hf__query_add_finding(
@@ -103,7 +103,7 @@ static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
             reply->error == HF__ZK_NO_NODE
                 ? "%s is not there yet: the first lock makes it"
                 : "%s cannot be read: error %d",
-            zk->root, (int)reply->error);
+            zk->top, (int)reply->error);
     }
 }
 
@@ -163,7 +163,7 @@ static int ask_config(struct hf__zk *zk, const struct hf__zk_call *call,
 static int ask_root(struct hf__zk *zk, const struct hf__zk_call *call,
                     hf_error *err)
 {
-    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->root, zk->root_len,
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->top, strlen(zk->top),
                             /* watch= */ false, call, err);
 }
 
@@ -172,14 +172,14 @@ static int ask_trip(struct hf__zk *zk, const struct hf__zk_call *call,
 {
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_SYNC);
 
-    hf__zk_wire_put_text(&zk->stream.out, zk->root, zk->root_len);
+    hf__zk_wire_put_text(&zk->stream.out, zk->top, strlen(zk->top));
     return hf__zk_calls_end(zk, mark, call, err);
 }
 
 static int ask_container(struct hf__zk *zk, const struct hf__zk_call *call,
                          hf_error *err)
 {
-    return hf__zk_calls_create(zk, zk->root, zk->root_len, /* data= */ NULL,
+    return hf__zk_calls_create(zk, zk->top, strlen(zk->top), /* data= */ NULL,
                                HF__ZK_CONTAINER, call, err);
 }
 

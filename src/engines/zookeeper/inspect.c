@@ -3,9 +3,9 @@
  * inspect.c - questions about locks in general: list, check, break.
  *
  * All three look at a lock in the same way: its children, then the data of each
- * of them. A check or a break first makes sure by sync that the server is not
- * behind the leader. A list goes from lock to lock; the rows of one lock belong
- * to about one moment, the locks of one list do not.
+ * of them. A barrier comes first, so that nothing is told that had been released
+ * before. A list goes from lock to lock; the rows of one lock belong to about one
+ * moment, the locks of one list do not.
  *
  * The children and what they say are read one after the other, so a child may
  * be gone when it is asked: it is left out. A token that was checked is of a
@@ -96,6 +96,19 @@ static void finish_text(struct hf__zk *zk, struct hf__query *query, int code,
     finish(zk, query, code, &err);
 }
 
+/* Are there children, or none, in @reply? If not, the question ends. */
+static bool is_answered(struct hf__zk *zk, const struct hf__zk_call *call,
+                        const struct hf__zk_reply *reply)
+{
+    if (reply && (reply->error == HF__ZK_OK || reply->error == HF__ZK_NO_NODE))
+        return true;
+    if (reply)
+        finish_refused(zk, call->query, reply->error);
+    else
+        finish_lost(zk, call->query);
+    return false;
+}
+
 /* ---- one lock ---------------------------------------------------------- */
 
 static void next_lock(struct hf__zk *zk, struct hf__query *query);
@@ -169,6 +182,8 @@ static void add_row(struct hf__query *query, uint32_t place,
     bool first;
 
     (void)hf__zk_nodes_read(data, copy, &row);
+    if (stat->owner != 0)
+        row.alive = 1; /* its session is */
     if (row.owner[0] == '\0') {
         size_t len = it->name.len < 255 ? it->name.len : 255;
 
@@ -259,14 +274,8 @@ static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
     struct job *job = call->query->engine_data;
     size_t len;
 
-    if (!reply) {
-        finish_lost(zk, call->query);
+    if (!is_answered(zk, call, reply))
         return;
-    }
-    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
-        finish_refused(zk, call->query, reply->error);
-        return;
-    }
     len = (size_t)(reply->in.end - reply->in.at);
     hf__zk_queue_release(&job->line);
     hf__free(job->children);
@@ -363,14 +372,8 @@ static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
     char name[HF_NAME_MAX + 1];
     uint32_t count;
 
-    if (!reply) {
-        finish_lost(zk, call->query);
+    if (!is_answered(zk, call, reply))
         return;
-    }
-    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
-        finish_refused(zk, call->query, reply->error);
-        return;
-    }
     count = reply->error == HF__ZK_OK ? hf__zk_wire_count(&reply->in, 4) : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (name_of_child(zk, call->query, hf__zk_wire_text(&reply->in), name))
@@ -402,12 +405,12 @@ static int start(struct hf__engine *engine, struct hf__query *query,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     job->what = what;
     query->engine_data = job;
-    rc = hf__zk_calls_sync(zk, err);
+    rc = hf__zk_calls_barrier(zk, err);
     if (rc == 0 && query->name) {
         hf__text_copy(job->name, sizeof(job->name), query->name);
         rc = ask_lock(zk, query, err);
     } else if (rc == 0) {
-        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->root, zk->root_len,
+        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->top, strlen(zk->top),
                               /* watch= */ false, &call, err);
     }
     if (rc != 0) {

@@ -44,69 +44,55 @@ void hf__zk_release_failed(struct hf__zk *zk, struct hf__ticket *ticket,
 
 /* ---- deleting the nodes -------------------------------------------------- */
 
-/* One node of @ticket is gone, that of its mutex or the other one. True if there
- * is another, which goes now. */
-static bool deleted(struct hf__zk *zk, struct hf__ticket *ticket, bool mutex,
-                    int32_t error)
+/* The last node of @ticket has gone, and with it what it wanted. */
+static void all_deleted(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    hf_error err;
+    hf_error err = mine->refused;
 
-    if (mutex) {
-        hf__zk_curator_semaphore_passed(mine);
-        return false;
-    }
-    hf__zk_nodes_lose(mine, error == HF__ZK_NO_NODE ? HF__ZK_NODE_MISSING
-                                                    : HF__ZK_NODE_NONE);
-    if (!mine->mutex)
-        return false;
-    if (leave_mutex(zk, ticket, &err) != 0)
-        hf__zk_tickets_unknown(zk, ticket, &err);
-    return true;
-}
-
-static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
-                       struct hf__zk_reply *reply)
-{
-    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
-    struct hf__zk_ticket *mine;
-    hf_error err;
-
-    if (!ticket)
-        return;
-    mine = hf__zk_ticket(zk, ticket);
-    mine->under_way = false;
-    if (!reply) {
-        hf__zk_tickets_answer_lost(zk, ticket);
-    } else if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
-        (void)hf__zk_errors_read(zk, reply->error, &err);
-        hf__zk_tickets_unknown(zk, ticket, &err);
-    } else if (deleted(zk, ticket, call->number != 0, reply->error)) {
-        return;
-    } else if (hf__zk_tickets_leaves(mine)) {
+    if (hf__zk_tickets_leaves(mine)) {
         report_left(zk, ticket,
                     mine->state == HF__ZK_RELEASING &&
                             mine->node == HF__ZK_NODE_MISSING
                         ? HF_ELOST
                         : 0);
-    } else if (mine->refused.code != 0) {
-        hf__zk_release_failed(zk, ticket, &mine->refused);
+    } else if (err.code != 0) {
+        hf__zk_release_failed(zk, ticket, &err);
     } else {
-        err = mine->refused;
         hf__zk_tickets_forget(zk, ticket);
         hf__up_busy(&zk->base, ticket, /* again_ns= */ 0,
                     err.text[0] ? err.text : NULL);
     }
 }
 
+/* call->number: it was the node in the line for the mutex. */
+static int on_deleted(struct hf__zk *zk, struct hf__ticket *ticket,
+                      const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply, hf_error *err)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+
+    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE)
+        return hf__zk_errors_read(zk, reply->error, err);
+    if (call->number != 0)
+        hf__zk_curator_semaphore_passed(mine);
+    else
+        hf__zk_nodes_lose(mine, reply->error == HF__ZK_NO_NODE
+                                    ? HF__ZK_NODE_MISSING
+                                    : HF__ZK_NODE_NONE);
+    if (mine->mutex)
+        return leave_mutex(zk, ticket, err);
+    all_deleted(zk, ticket);
+    return 0;
+}
+
 static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
                        hf_error *err)
 {
-    struct hf__zk_call call = {.done = on_deleted,
-                               .ticket = ticket->id,
-                               .number = true,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call =
+        hf__zk_tickets_step(ticket, on_deleted, HF__ZK_WRITES);
 
+    call.number = true;
     return hf__zk_curator_semaphore_pass(zk, ticket, &call, err);
 }
 
@@ -114,8 +100,8 @@ int hf__zk_release_node(struct hf__zk *zk, struct hf__ticket *ticket,
                         hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {
-        .done = on_deleted, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call =
+        hf__zk_tickets_step(ticket, on_deleted, HF__ZK_WRITES);
     int rc = hf__zk_calls_delete(zk, mine->path, mine->path_len, &call, err);
 
     mine->under_way = rc == 0;
@@ -132,7 +118,6 @@ int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
                          hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    int rc;
 
     if (mine->node == HF__ZK_NODE_KNOWN)
         return hf__zk_release_node(zk, ticket, err);
@@ -142,10 +127,7 @@ int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
         report_left(zk, ticket, mine->state == HF__ZK_RELEASING ? HF_ELOST : 0);
         return 0;
     }
-    rc = hf__zk_calls_sync(zk, err);
-    return rc != 0 ? rc
-                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false,
-                                         HF__ZK_TRAILS, err);
+    return hf__zk_acquire_look_behind(zk, ticket, err);
 }
 
 int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,

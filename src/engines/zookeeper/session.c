@@ -144,7 +144,7 @@ static void connected(struct hf__zk *zk)
 {
     zk->greeted = true;
     zk->up = true;
-    hf__zk_wake(zk, hf__now() + hf__zk_session_silence_ns(zk));
+    hf__link_wake(&zk->link, hf__now() + hf__zk_session_silence_ns(zk));
     hf__up_connected(&zk->base);
 }
 

@@ -33,7 +33,7 @@ void hf__zk_tickets_move(struct hf__zk *zk, struct hf__zk_ticket *mine,
     assert(moves[mine->state] & (1u << state));
     mine->state = (uint8_t)state;
     if (held != (state == HF__ZK_HELD))
-        hf__zk_listen_hold(zk, !held);
+        hf__link_hold(&zk->link, !held);
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -72,6 +72,7 @@ static void forget(struct hf__ticket *ticket, void *zk)
 void hf__zk_tickets_forget_all(struct hf__zk *zk)
 {
     hf__ticket_table_each(&zk->tickets, forget, zk);
+    hf__ticket_table_release(&zk->tickets);
 }
 
 /* ---- outcomes ------------------------------------------------------------ */
@@ -85,6 +86,38 @@ void hf__zk_tickets_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
         return;
     hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
     hf__up_unknown(&zk->base, ticket, err);
+}
+
+/* One in line has no watch any more: it would wait for ever. */
+static void cannot_go_on(struct hf__zk *zk, struct hf__ticket *ticket,
+                         const hf_error *err)
+{
+    if (hf__zk_ticket(zk, ticket)->state == HF__ZK_WAITING)
+        hf__zk_wait_lost_place(zk, ticket);
+    else
+        hf__zk_tickets_unknown(zk, ticket, err);
+}
+
+static void on_step(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
+    hf_error err;
+
+    if (!ticket)
+        return;
+    hf__zk_ticket(zk, ticket)->under_way = false;
+    if (!reply)
+        hf__zk_tickets_answer_lost(zk, ticket);
+    else if (call->step(zk, ticket, call, reply, &err) != 0)
+        cannot_go_on(zk, ticket, &err);
+}
+
+struct hf__zk_call hf__zk_tickets_step(const struct hf__ticket *ticket,
+                                       hf__zk_step_fn *step, uint32_t flags)
+{
+    return (struct hf__zk_call){
+        .done = on_step, .step = step, .ticket = ticket->id, .flags = flags};
 }
 
 void hf__zk_tickets_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket)

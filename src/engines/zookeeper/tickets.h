@@ -7,6 +7,7 @@
 
 #include "engines/common/ticket_table.h"
 #include "engines/engine.h"
+#include "engines/zookeeper/calls.h"
 #include "engines/zookeeper/nodes.h"
 
 struct hf__zk;
@@ -82,6 +83,10 @@ int hf__zk_tickets_know(struct hf__zk *zk, struct hf__ticket *ticket,
                         hf_error *err);
 void hf__zk_tickets_forget(struct hf__zk *zk, struct hf__ticket *ticket);
 void hf__zk_tickets_forget_all(struct hf__zk *zk);
+/* A call whose answer @step gets: if the ticket is still there, when nothing of
+ * it is under way any more, and unless the answer was lost. */
+struct hf__zk_call hf__zk_tickets_step(const struct hf__ticket *ticket,
+                                       hf__zk_step_fn *step, uint32_t flags);
 /* The step under way has no outcome: report that, if one is to be reported. */
 void hf__zk_tickets_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
                             const hf_error *err);

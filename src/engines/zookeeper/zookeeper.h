@@ -6,7 +6,6 @@
  *   connection.c  one connection: frames in and out
  *   calls.c       the calls under way, one write at a time
  *   session.c     greeting, timeouts, the end of a session
- *   listen.c      listening while a lock is held
  *   wire.c        the protocol's encoding, jute (pure)
  *   tickets.c     tickets, their moves, outcomes of any step
  *   nodes.c       names and data of nodes, dialects
@@ -23,6 +22,7 @@
 #define HF_ZOOKEEPER_ZOOKEEPER_H
 
 #include "engines/common/calls.h"
+#include "engines/common/link.h"
 #include "engines/zookeeper/calls.h"
 #include "engines/zookeeper/connection.h"
 #include "engines/zookeeper/lease.h"
@@ -54,8 +54,9 @@ struct hf__zk_acl {
 struct hf__zk {
     struct hf__engine base;
     const struct hf__zk_dialect *dialect;
-    char *root; /* where the locks are: "/holdfast" */
+    char *root; /* a lock's path is this, a slash, and its name: "/holdfast" */
     size_t root_len;
+    const char *top; /* the node that this is: "/" for the root "" */
     struct hf__zk_acl acls[HF__ZK_ACLS];
     size_t n_acls;
     char *credentials; /* "user:password"; NULL: none */
@@ -69,10 +70,7 @@ struct hf__zk {
     struct hf__zk_pending *pending;
     struct hf__zk_pending **pending_last;
     bool up;
-    bool greeted;     /* the session is there, the credentials are checked */
-    bool in_received; /* the stream is being read */
-    bool may_close;   /* … and a failure waits for the end of it */
-    hf_error fatal;   /* what that failure is */
+    bool greeted; /* the session is there, the credentials are checked */
     int32_t xid;
     int32_t type;       /* of the request that was begun last */
     int64_t connect_ns; /* when connecting began */
@@ -87,13 +85,8 @@ struct hf__zk {
     int32_t session_ms; /* as granted by the server */
     char peer[280];     /* for people: "zookeeper db1:2181" */
 
-    struct hf__timer timer; /* answers overdue, and silence */
+    struct hf__link link; /* its timer: answers overdue, silence, listening */
     struct hf__zk_members members;
-
-    /* listen.c */
-    uint32_t held;     /* tickets */
-    bool listening;    /* counted in base.under_way */
-    int64_t listen_ns; /* … from then on */
 
     /* tickets.c, nodes.c */
     struct hf__ticket_table tickets;
@@ -120,9 +113,6 @@ static inline const struct hf__zk_call *hf__zk_calls_oldest(
     return hf__calls_at(&zk->calls, 0);
 }
 
-/* zookeeper.c: be woken no later than @due_ns. */
-void hf__zk_wake(struct hf__zk *zk, int64_t due_ns);
-
 /* errors.c: fill @err, return its code. @error is the server's. */
 int hf__zk_errors_read(const struct hf__zk *zk, int32_t error, hf_error *err);
 int hf__zk_errors_lost(const struct hf__zk *zk, hf_error *err);
@@ -134,6 +124,9 @@ int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err);
  * @watch: and tell us when they change. */
 int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
                         bool watch, uint32_t flags, hf_error *err);
+/* The same behind everything that is to be written now. */
+int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
+                               hf_error *err);
 /* There is no node of @ticket, whatever it wanted. */
 void hf__zk_acquire_not_there(struct hf__zk *zk, struct hf__ticket *ticket);
 struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
@@ -148,11 +141,6 @@ int hf__zk_renew_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
 /* Is its node there? Tell us, too, when it goes: somebody may break it. */
 int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
                      uint32_t flags, hf_error *err);
-
-/* listen.c: one ticket more is held, or one less. */
-void hf__zk_listen_hold(struct hf__zk *zk, bool held);
-/* The timer: listen if it is time; returns when it will be. */
-int64_t hf__zk_listen_due(struct hf__zk *zk, int64_t now_ns);
 
 /* curator_semaphore.c */
 /* The node that @mine stands with from now on is in the line for the mutex, or
