@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ancestor.c - the locks that our ancestors hold.
+ * ancestor.c - the locks that are held around this process.
  *
  * A command that runs under a lock and asks for the same lock again waits for
- * itself for ever. So each child is told, in HOLDFAST_HELD, what is held above
- * it: "engine:token:name", separated by spaces, the engine as a hash of its URL
- * and the name percent-encoded. Before we wait we look there.
+ * itself for ever. So each child is told, in HOLDFAST_HELD, what is held around
+ * it: "engine:token:mode:name:key", separated by spaces, the engine as a hash of
+ * its URL, the name percent-encoded, and the key of the keeper where holdfast
+ * acquire took the lock. Before we wait we look there.
  *
- * A daemon may have been started under a lock and outlive it; therefore the
- * engine is asked whether the token is still the current grant. Where it cannot
- * tell, the variable is believed.
+ * A daemon may have been started under a lock and outlive it, and a shell keeps
+ * the variable after holdfast release; therefore we ask the keeper whether it
+ * lives, and the engine whether the token is still the current grant.
  */
 #include "ancestor.h"
 
@@ -18,6 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
+#include "keeper.h"
+
+enum { ENCODED_MAX = 3 * HF_NAME_MAX };
+
+/* By mode: HF_EXCLUSIVE, HF_SHARED, HF_SLOT. */
+static const char mode_letters[] = {[HF_EXCLUSIVE] = 'x',
+                                    [HF_SHARED] = 's',
+                                    [HF_SLOT] = 'n',
+                                    [HF_SLOT + 1] = 0};
 
 /* FNV-1a. */
 uint64_t ancestor_hash(const char *text)
@@ -42,58 +54,152 @@ static void encode(const char *name, char *to)
     *to = '\0';
 }
 
-static bool is_current(hf_client *client, const char *name, uint64_t token)
+static bool decode(const char *text, char *to)
 {
-    int rc = token ? hf_check_token(client, name, token, NULL) : 0;
+    size_t used = 0;
 
-    return rc != HF_ECONFLICT && rc != HF_ENOTFOUND;
+    while (*text) {
+        unsigned byte = (unsigned char)*text;
+        size_t len = 1;
+
+        if (byte == '%') {
+            if (!isxdigit((unsigned char)text[1]) ||
+                sscanf(text + 1, "%2x", &byte) != 1)
+                return false;
+            len = isxdigit((unsigned char)text[2]) ? 3 : 2;
+        }
+        if (used == HF_NAME_MAX || byte == 0)
+            return false;
+        to[used++] = (char)byte;
+        text += len;
+    }
+    to[used] = '\0';
+    return used > 0;
 }
 
-/* The end of "hash:token:name" at @entry is @len bytes away. */
-static bool matches(const char *entry, size_t len, uint64_t engine,
-                    const char *encoded, uint64_t *ret_token)
+static bool parse(const char *entry, struct ancestor *ret)
 {
-    char *at;
+    char encoded[ENCODED_MAX + 1];
+    char mode;
+    int end = 0;
 
-    if (strtoull(entry, &at, 16) != engine || *at != ':')
+    *ret = (struct ancestor){0};
+    if (sscanf(entry, "%16" SCNx64 ":%20" SCNu64 ":%c:%765[^:]:%n",
+               &ret->engine, &ret->token, &mode, encoded, &end) != 4 ||
+        end == 0 || strlen(entry + end) > SECRET_KEY)
         return false;
-    *ret_token = strtoull(at + 1, &at, 10);
-    return *at == ':' && strlen(encoded) == len - (size_t)(at + 1 - entry) &&
-           memcmp(at + 1, encoded, strlen(encoded)) == 0;
+    const char *letter = memchr(mode_letters, mode, HF_SLOT + 1);
+    if (!letter || mode == '\0')
+        return false;
+    ret->mode = (int)(letter - mode_letters);
+    snprintf(ret->key, sizeof(ret->key), "%s", entry + end);
+    return decode(encoded, ret->name);
 }
 
-bool ancestor_holds(hf_client *client, const char *name)
+bool ancestor_next(const char **at, struct ancestor *ret)
 {
-    const char *held = secure_getenv(ANCESTOR_VARIABLE);
-    char encoded[3 * HF_NAME_MAX + 1];
+    char entry[ENCODED_MAX + 128];
 
-    if (!held || strlen(name) > HF_NAME_MAX)
-        return false;
-    encode(name, encoded);
+    while (**at) {
+        size_t len = strcspn(*at, " ");
+        const char *from = *at;
 
-    uint64_t engine = ancestor_hash(hf_client_url(client));
-    while (*held) {
-        size_t len = strcspn(held, " ");
-        uint64_t token;
-
-        if (matches(held, len, engine, encoded, &token) &&
-            is_current(client, name, token))
+        *at += len + ((*at)[len] == ' ');
+        if (len >= sizeof(entry))
+            continue;
+        memcpy(entry, from, len);
+        entry[len] = '\0';
+        if (parse(entry, ret))
             return true;
-        held += len + (held[len] == ' ');
     }
     return false;
 }
 
-char *ancestor_list(hf_client *client, const hf_hold *hold)
+static enum ancestor_state state_of(hf_client *client,
+                                    const struct ancestor *ancestor)
+{
+    if (ancestor->key[0]) {
+        int code = keeper_ask(ancestor->key, KEEPER_CHECK, NULL, 0);
+
+        if (code != CLI_DONE)
+            return code == CLI_LOST ? ANCESTOR_GONE : ANCESTOR_UNKNOWN;
+    }
+    if (ancestor->token == 0)
+        return ancestor->key[0] ? ANCESTOR_HELD : ANCESTOR_UNKNOWN;
+    switch (hf_check_token(client, ancestor->name, ancestor->token, NULL)) {
+    case 0:
+        return ANCESTOR_HELD;
+    case HF_ECONFLICT:
+    case HF_ENOTFOUND:
+        return ANCESTOR_GONE;
+    default:
+        return ANCESTOR_UNKNOWN;
+    }
+}
+
+enum ancestor_state ancestor_find(hf_client *client, const char *name,
+                                  struct ancestor *ret)
 {
     const char *held = secure_getenv(ANCESTOR_VARIABLE);
-    char encoded[3 * HF_NAME_MAX + 1];
-    char *list;
+    enum ancestor_state state = ANCESTOR_NONE;
+    struct ancestor one;
+    uint64_t engine = ancestor_hash(hf_client_url(client));
 
-    encode(hf_hold_name(hold), encoded);
-    if (asprintf(&list, "%s%s%016" PRIx64 ":%" PRIu64 ":%s", held ? held : "",
-                 held && *held ? " " : "", ancestor_hash(hf_client_url(client)),
-                 hf_token(hold), encoded) < 0)
+    while (held && ancestor_next(&held, &one)) {
+        if (one.engine != engine || strcmp(one.name, name) != 0)
+            continue;
+        *ret = one;
+        state = state_of(client, &one);
+        if (state != ANCESTOR_GONE)
+            break;
+    }
+    return state;
+}
+
+bool ancestor_holds(hf_client *client, const char *name)
+{
+    struct ancestor ancestor;
+    enum ancestor_state state = ancestor_find(client, name, &ancestor);
+
+    return state == ANCESTOR_HELD || state == ANCESTOR_UNKNOWN;
+}
+
+static void write_entry(FILE *file, const struct ancestor *entry)
+{
+    char encoded[ENCODED_MAX + 1];
+
+    encode(entry->name, encoded);
+    fprintf(file, "%016" PRIx64 ":%" PRIu64 ":%c:%s:%s", entry->engine,
+            entry->token, mode_letters[entry->mode], encoded, entry->key);
+}
+
+char *ancestor_list(hf_client *client, const hf_hold *hold, int mode,
+                    const char *key)
+{
+    const char *held = secure_getenv(ANCESTOR_VARIABLE);
+    struct ancestor ours = {.engine = ancestor_hash(hf_client_url(client)),
+                            .token = hf_token(hold),
+                            .mode = mode};
+    struct ancestor other;
+    char *list = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&list, &len);
+
+    if (!file)
         return NULL;
-    return list;
+    snprintf(ours.name, sizeof(ours.name), "%s", hf_hold_name(hold));
+    snprintf(ours.key, sizeof(ours.key), "%s", key);
+    /* What was held of this name is over: this grant proves it, except for
+     * locks that many hold, and nobody may hold those twice here. */
+    while (held && ancestor_next(&held, &other)) {
+        if (other.engine == ours.engine && strcmp(other.name, ours.name) == 0)
+            continue;
+        write_entry(file, &other);
+        fputc(' ', file);
+    }
+    write_entry(file, &ours);
+    if (fclose(file) == 0)
+        return list;
+    free(list);
+    return NULL;
 }

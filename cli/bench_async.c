@@ -2,13 +2,13 @@
 /*
  * bench_async.c - the scenario async.
  *
- * One thread keeps N requests under way, each for a name of its own. Whoever
- * has got its lock releases it and asks again, inside the callback. With
- * drive=app and release=post, which are preferred here, that thread is the only
- * one there is, and nothing in it waits but the poll between two dispatches.
+ * One thread keeps N requests under way, each for a name of its own. The
+ * callback of a granted request releases the lock and asks again. With
+ * drive=app and release=post, which are preferred here, there is no other
+ * thread, and this one waits only in the poll between two dispatches.
  *
- * What is measured begins when every name could have been had twice: the first
- * time is another one for most engines.
+ * The measurement begins when each name had time to be acquired twice, because
+ * the first acquire of a name is slower on most engines.
  */
 #include <errno.h>
 #include <poll.h>

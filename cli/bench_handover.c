@@ -2,15 +2,15 @@
 /*
  * bench_handover.c - the scenario handover.
  *
- * N processes contend for one name. Whoever holds the lock writes, into a page
- * that all share, who it is and when it calls release; the next holder reads
+ * N processes contend for one name. The holder writes into a page that
+ * all share which process it is and when it calls release; the next holder reads
  * its clock when acquire has returned. The lock itself makes these writes safe,
  * and so the run also proves that it excludes: two holders at once would be
  * counted as errors. Only hand-overs between different processes count.
  *
  * A lock that nobody waits for is not handed over, and a process that has just
  * released can take it again many times before another one is awake. So the
- * holder lets the others come to the door before it releases.
+ * holder waits until the others are in the queue before it releases.
  *
  * The processes are forked before any client is opened, because a client does
  * not survive a fork.

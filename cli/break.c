@@ -17,6 +17,7 @@
 
 #include "cli.h"
 #include "json.h"
+#include "look.h"
 #include "options.h"
 #include "talk.h"
 #include "text.h"
@@ -36,6 +37,7 @@ static struct {
     const char *token;
     const char *owner;
     const char *confirm;
+    uint64_t number; /* of the token */
 } options;
 
 static const struct option break_options[] = {
@@ -46,7 +48,7 @@ static const struct option break_options[] = {
 };
 static const struct option *const tables[] = {break_options, NULL};
 
-/* Whom the token or the owner means, for the question. */
+/* The holder that the token or the owner names, for the question. */
 struct target {
     uint64_t token;
     bool found;
@@ -61,7 +63,7 @@ static void describe(const hf_lock_info *info, const char *verdict)
     if (cli.quiet)
         return;
     fprintf(stderr, "holdfast: \"%s\" is held by %s", text_safe(info->name),
-            text_safe(talk_holder(info, holder, sizeof(holder))));
+            text_safe(look_holder(info, holder, sizeof(holder))));
     if (info->since_ms >= 0)
         fprintf(stderr, " for %s", text_age(info->since_ms, age));
     if (info->token > 0)
@@ -189,27 +191,29 @@ static int break_lock(hf_client *client, const char *name,
     return CLI_DONE;
 }
 
-static int break_main(const struct verb *verb, int argc, char **argv)
+static int check_options(const struct words *words)
 {
-    struct words words = {.wanted = 1, .needed = 1};
-    struct target target = {0};
-    hf_client *client = NULL;
-    int rc = options_parse(verb, argc, argv, &words);
-
-    if (rc != 0)
-        return rc;
     if (!options.token == !options.owner)
         return cli_usage("say which holder: --token N, as shown by: holdfast "
                          "show %s",
-                         words.word[0]);
+                         words->word[0]);
     if (options.token &&
-        (!options_number(options.token, INT64_MAX, &target.token) ||
-         target.token == 0))
+        (!options_number(options.token, INT64_MAX, &options.number) ||
+         options.number == 0))
         return cli_usage("a token is a number, not \"%s\"", options.token);
-    rc = cli_open(&client);
+    return 0;
+}
+
+static int break_main(const struct verb *verb, int argc, char **argv)
+{
+    struct words words = {.wanted = 1, .needed = 1};
+    hf_client *client = NULL;
+    int rc = cli_begin(verb, argc, argv, &words, check_options, &client);
+
     if (rc != 0)
         return rc;
-    rc = break_lock(client, words.word[0], &target);
+    rc = break_lock(client, words.word[0],
+                    &(struct target){.token = options.number});
     hf_close(client);
     return rc;
 }

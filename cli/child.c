@@ -99,7 +99,7 @@ static const char *advice(const char *command, int failure)
     return "check the spelling, and $PATH";
 }
 
-static int explain(const char *command, int failure)
+int child_explain(const char *command, int failure)
 {
     bool missing = failure == ENOENT || failure == ENOTDIR;
 
@@ -139,7 +139,7 @@ int child_start(struct child *child, char **argv, char **envp)
     waitpid(child->pid, &child->status, 0);
     child->ended = true;
     child_finish(child);
-    return explain(argv[0], failure);
+    return child_explain(argv[0], failure);
 }
 
 void child_signal(struct child *child, int signo, bool everybody)

@@ -29,6 +29,8 @@ struct child {
 /* Start @argv with @envp. 0, or CLI_NOT_FOUND, CLI_NOT_EXECUTABLE,
  * CLI_INTERNAL, said. */
 int child_start(struct child *child, char **argv, char **envp);
+/* Say why @command cannot be run; CLI_NOT_FOUND or CLI_NOT_EXECUTABLE. */
+int child_explain(const char *command, int error);
 /* Send @signo to the whole group; also to what left it, if @everybody. */
 void child_signal(struct child *child, int signo, bool everybody);
 /* Look what became of it and of the orphans we adopted. */

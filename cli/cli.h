@@ -56,9 +56,10 @@ struct verb {
     int (*main)(const struct verb *verb, int argc, char **argv);
 };
 extern const struct verb *const cli_verbs[]; /* NULL at the end */
-extern const struct verb verb_run, verb_hold, verb_test, verb_ls, verb_show,
-    verb_break, verb_check, verb_elect, verb_version, verb_engines, verb_doctor,
-    verb_bench, verb_metrics, verb_config, verb_completion;
+extern const struct verb verb_run, verb_acquire, verb_release, verb_hold,
+    verb_test, verb_ls, verb_show, verb_break, verb_check, verb_elect,
+    verb_version, verb_engines, verb_doctor, verb_bench, verb_metrics,
+    verb_config, verb_completion, verb_top;
 
 /* Read the configuration files that apply, once. 0 or an exit code, said. */
 int cli_load_config(void);
@@ -66,6 +67,12 @@ int cli_load_config(void);
 int cli_choose_engine(void);
 /* Load the configuration and open the engine. 0 or an exit code, said. */
 int cli_open(hf_client **ret_client);
+/* What most verbs begin with: parse the command line, let @check (NULL: nothing)
+ * refuse it, and cli_open(). 0, OPTIONS_HELP or an exit code, said. */
+struct words;
+int cli_begin(const struct verb *verb, int argc, char **argv,
+              struct words *words, int (*check)(const struct words *),
+              hf_client **ret_client);
 /* Take the URL that a verb has as its argument, as if it came with -u; NULL
  * changes nothing. 0 or an exit code. */
 int cli_take_url(char *url);

@@ -53,7 +53,7 @@ static bool has_command(const struct verb *verb)
 static const char *fixed_words(const struct verb *verb)
 {
     if (verb == &verb_config)
-        return "check show";
+        return "check show import";
     return verb == &verb_completion ? "bash zsh fish" : "";
 }
 

@@ -5,8 +5,8 @@
  * The library stops at the first mistake in a file, as a program should. A
  * person wants all of them, so check reads the file itself, line by line, and
  * asks the library about each key and value; what the whole file must be is
- * asked at the end. A wrong key with a known neighbour has its value checked
- * against that neighbour too, because two mistakes like company.
+ * asked at the end. A wrong key that resembles a known one has its value
+ * checked against that one too, so that one run shows both mistakes.
  *
  * Everything that is printed is redacted by the library. Exit 78 if there was
  * an error.
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "import.h"
 #include "json.h"
 #include "options.h"
 #include "secret.h"
@@ -29,9 +30,13 @@
 static const char help[] =
     "Usage: holdfast config check [FILE]\n"
     "       holdfast config show [--profile NAME]\n"
+    "       holdfast config import FILE\n"
     "check: read FILE and report every mistake: unknown keys with the nearest\n"
     "       known one, values without a unit or out of range, secrets.\n"
-    "show:  every key, the value in force, and where it comes from.\n\n"
+    "show:  every key, the value in force, and where it comes from.\n"
+    "import: read the application.yml or .properties of a Spring program, or "
+    "a\n"
+    "       file of Redisson's, and print ours. A password is printed, too.\n\n"
     "Without FILE: ~/.config/holdfast/holdfast.conf and\n"
     "/etc/holdfast/holdfast.conf; the current directory is never looked at.\n\n"
     "  --json, -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n\n"
@@ -294,7 +299,7 @@ static const char *in_force(const hf_key_info *key, const char **ret_from)
     *ret_from = "environment";
     if (variable)
         return hidden(key->name, variable);
-    *ret_from = set && strcmp(set, key->standard) != 0 ? "file" : "standard";
+    *ret_from = set && strcmp(set, key->standard) != 0 ? "file" : "default";
     if (strcmp(key->name, "url") == 0 && (!set || !*set))
         return "local:";
     return set ? set : key->standard;
@@ -319,7 +324,7 @@ static int show_key(const hf_key_info *key, void *ctx)
     json_text(&json, "value", value);
     json_text(&json, "from", from);
     json_text(&json, "type", key->type);
-    json_text(&json, "standard", key->standard);
+    json_text(&json, "default", key->standard);
     json_text(&json, "help", key->help);
     json_end(&json);
     return 0;
@@ -359,14 +364,19 @@ static int config_main(const struct verb *verb, int argc, char **argv)
             cli.config_path = words.word[1];
         return show();
     }
-    return cli_usage("config check or config show, not \"%s\"",
+    if (strcmp(words.word[0], "import") == 0 && words.word[1])
+        return import_file(words.word[1]);
+    if (strcmp(words.word[0], "import") == 0)
+        return cli_usage("config import needs a FILE: an application.yml, "
+                         ".properties or a file of Redisson's");
+    return cli_usage("config check, show or import, not \"%s\"",
                      secret_shown(words.word[0]));
 }
 
 const struct verb verb_config = {
     .name = "config",
-    .arguments = "check|show [FILE]",
-    .summary = "lint a configuration file; show what is in force",
+    .arguments = "check|show|import [FILE]",
+    .summary = "lint, show or translate a configuration",
     .help = help,
     .options = tables,
     .main = config_main,

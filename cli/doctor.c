@@ -101,6 +101,24 @@ static void judge_lease(int64_t ttl_ms, double trip_ms, int *worst)
         report(worst, HF_FINDING_OK, "lease", detail, "");
 }
 
+/* What to do about an acquire that failed with @rc. */
+static const char *fix_of(int rc)
+{
+    switch (rc) {
+    case HF_EAUTH:
+        return "check the rights of this user on the engine";
+    case HF_EUNAVAILABLE:
+    case HF_ETIMEOUT:
+    case HF_EUNKNOWN:
+        return "the findings below say which server does not take part, and "
+               "why; then try again";
+    case HF_ENOSPACE:
+        return "release locks, or give the engine more room";
+    default:
+        return "correct what the text says";
+    }
+}
+
 /* A real acquire and release, of a name that nobody else uses. */
 static void try_lock(hf_client *client, int *worst)
 {
@@ -115,8 +133,7 @@ static void try_lock(hf_client *client, int *worst)
     opts.wait_ms = 5000;
     int rc = hf_acquire(client, name, &opts, &hold, &err);
     if (rc != 0) {
-        report(worst, HF_FINDING_FAIL, "lock", err.text,
-               "check the rights of this user on the engine");
+        report(worst, HF_FINDING_FAIL, "lock", err.text, fix_of(rc));
         return;
     }
 

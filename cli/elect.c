@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "json.h"
 #include "lock.h"
+#include "look.h"
 #include "notify.h"
 #include "signals.h"
 #include "talk.h"
@@ -38,7 +39,7 @@ static const char help[] =
     "      --on-lost term|kill|warn   what happens to CMD (term)\n"
     "      --kill-after DUR  from TERM to KILL (5s, at most a third of the "
     "ttl)\n"
-    "      --note TEXT       shown to whoever asks who leads\n"
+    "      --note TEXT       shown to those who ask who leads\n"
     "  -u URL, --config FILE, --profile NAME, -o KEY=VALUE, -q, -v\n\n"
     "Exit: CMD's own; 130/143 interrupted while a candidate; else as run.\n";
 
@@ -180,7 +181,7 @@ static int see(const hf_lock_info *info, void *ctx)
     snprintf(leader->host, sizeof(leader->host), "%s", info->host);
     leader->pid = info->pid;
     leader->token = info->token;
-    talk_holder(info, leader->card, sizeof(leader->card));
+    look_holder(info, leader->card, sizeof(leader->card));
     return 1;
 }
 

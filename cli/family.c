@@ -6,8 +6,8 @@
  * subreaper we inherit every orphan. The kernel lists the children of each
  * thread in /proc; we walk that tree.
  *
- * Failure: a process that forks while we walk may be missed, so whoever has to
- * be sure walks again until nothing is left. Without the lists (no
+ * Failure: a process that forks while we walk may be missed, so a caller that
+ * has to be sure walks again until nothing is left. Without the lists (no
  * CONFIG_PROC_CHILDREN) the process group has to do.
  */
 #include "family.h"

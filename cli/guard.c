@@ -47,7 +47,8 @@ static void sleep_for(int64_t ms)
     sigset_t all;
 
     sigfillset(&all);
-    (void)sigtimedwait(&all, NULL, &timeout); /* whoever woke us, we look */
+    (void)sigtimedwait(&all, NULL,
+                       &timeout); /* for whatever reason we woke, we check */
 }
 
 __attribute__((noreturn)) static void watch(struct guard *guard, pid_t group,

@@ -37,7 +37,7 @@ static const char help[] =
     "      --ttl DUR        the lease; renewed while we hold it (30s)\n"
     "      --max-hold DUR   no longer than this; then it is lost\n"
     "      --until-signal   do not read stdin; hold until TERM, for systemd\n"
-    "      --note TEXT      shown to whoever asks who holds it\n"
+    "      --note TEXT      shown to those who ask who holds it\n"
     "      --require CAP,.. refuse an engine without\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE, -q, -v\n\n"
     "Exit: 0 released; 75 busy; 79 lost; 69 engine unreachable; 77 refused;\n"
@@ -109,6 +109,9 @@ static void keep(hf_client *client, hf_hold *hold, bool *lost)
             (void)hf_dispatch(client); /* tells through on_event() */
         if (hf_check(hold) == HF_LOST)
             on_event(hold, HF_LOST, lost);
+        /* An input that never pauses keeps a wait from letting signals in. */
+        if (ready & 2)
+            (void)signals_wait(/* fd= */ -1, /* timeout_ms= */ 0);
         if (signals_first() != 0 || (ready & 2 && input_ended()))
             return;
     }

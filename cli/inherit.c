@@ -35,7 +35,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,7 +42,7 @@
 #include "secret.h"
 #include "text.h"
 
-enum { FILE_MAX = 64 * 1024, KEY_LENGTH = 2 * INHERIT_KEY_BYTES };
+enum { FILE_MAX = 64 * 1024, KEY_LENGTH = SECRET_KEY };
 
 static const char end_entry[] = "end";
 
@@ -131,17 +130,6 @@ static int write_entries(FILE *file)
     return n;
 }
 
-static int make_key(char *key)
-{
-    unsigned char bytes[INHERIT_KEY_BYTES];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return -1;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(key + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
 /* A file in memory with this text; -1 with errno. */
 static int put(struct inherit *inherit, const char *text, size_t len)
 {
@@ -162,7 +150,7 @@ static int make_file(struct inherit *inherit)
     char *text = NULL;
     size_t len = 0;
     FILE *memory = open_memstream(&text, &len);
-    int rc = memory ? make_key(inherit->key) : -1;
+    int rc = memory ? secret_key(inherit->key) : -1;
     int n = 0;
 
     if (memory) {
@@ -286,8 +274,9 @@ static int cannot_take(int error)
             "about %s: %s\n",
             text_safe(secret_shown(variable("HOLDFAST_URL"))), strerror(error));
     if (!cli.quiet)
-        fprintf(stderr, "  the run has ended, or is another user's; say "
-                        "it again: -u URL\n");
+        fprintf(stderr,
+                "  the run or the keeper has ended, or is another user's; say "
+                "it again: -u URL\n");
     return CLI_CONFIG;
 }
 

@@ -4,8 +4,7 @@
 #define CLI_INHERIT_H
 
 #include "cli.h"
-
-enum { INHERIT_KEY_BYTES = 16 };
+#include "secret.h"
 
 /* What the child of run and elect is told about the engine. */
 struct inherit {
@@ -14,7 +13,7 @@ struct inherit {
     char *profile; /* HOLDFAST_PROFILE; NULL: none */
     char *mark;    /* HOLDFAST_INHERIT */
     int fd;        /* the private file; -1: nothing is secret */
-    char key[2 * INHERIT_KEY_BYTES + 1]; /* its first entry, in hex */
+    char key[SECRET_KEY + 1]; /* its first entry */
 };
 
 /* For run: what to tell. 0 or an exit code, said. */

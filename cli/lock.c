@@ -114,6 +114,13 @@ static int limit_connecting(void)
     return cli_prefer("connect_timeout", timeout);
 }
 
+int lock_mode(void)
+{
+    if (lock.shared)
+        return HF_SHARED;
+    return lock.slots > 0 ? HF_SLOT : HF_EXCLUSIVE;
+}
+
 int lock_prepare(hf_opts *opts)
 {
     hf_error err = {0};
@@ -131,9 +138,7 @@ int lock_prepare(hf_opts *opts)
     name_owner();
 
     hf_opts_init(opts, sizeof(*opts));
-    opts->mode = lock.shared      ? HF_SHARED
-                 : lock.slots > 0 ? HF_SLOT
-                                  : HF_EXCLUSIVE;
+    opts->mode = lock_mode();
     opts->slots = lock.slots > 0 ? (int32_t)lock.slots : 0;
     opts->ttl_ms = lock.ttl_ms;
     opts->max_hold_ms = lock.max_hold_ms;
@@ -228,6 +233,7 @@ int lock_acquire(hf_client *client, const hf_opts *opts, hf_hold **ret_hold,
     if (rc != 0)
         return cli_fail(&err);
 
+    talk_step("asked for \"%s\"", text_safe(lock.name));
     signals_cancel(request);
     rc = wait_for(client, request, &hold, &err);
     signals_cancel(NULL);

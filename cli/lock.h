@@ -29,6 +29,8 @@ extern const struct option lock_options[];
 
 /* Check the options, name the owner, and fill @opts. 0 or an exit code. */
 int lock_prepare(hf_opts *opts);
+/* HF_EXCLUSIVE, HF_SHARED or HF_SLOT, as the options said. */
+int lock_mode(void);
 /* Acquire, talking about it on a terminal; signals end the wait. 0, or an
  * exit code; what happened is in *ret_rc (HF_E*), and said. */
 int lock_acquire(hf_client *client, const hf_opts *opts, hf_hold **ret_hold,

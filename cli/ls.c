@@ -2,21 +2,26 @@
 /*
  * ls.c - holdfast ls, show and test: who holds what, and who waits.
  *
- * The library hands us rows, those of one name together, holders first and
- * waiters in order. ls folds them into one line per lock, show prints them all,
- * test only counts.
+ * ls prints one line for each lock, show every row of one, test only counts.
+ * With --watch a terminal shows what fits on it, again and again; elsewhere
+ * the first look prints every lock and the later ones print what has changed.
  *
  * Failure: an engine that cannot list says so; test then tries the lock itself,
  * for a moment, which is as good an answer.
  */
+#include "ls.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "json.h"
+#include "look.h"
 #include "options.h"
 #include "signals.h"
 #include "talk.h"
@@ -26,13 +31,17 @@ static const char ls_help[] =
     "Usage: holdfast ls [PREFIX] [--json] [--names] [--watch]\n"
     "List locks whose names begin with PREFIX: holder, age, lease, waiters.\n\n"
     "      --names    the names only, one per line\n"
-    "      --watch    again and again, until Ctrl-C; --interval DUR (1s)\n"
+    "      --watch    go on until Ctrl-C, every --interval DUR (1s): a "
+    "terminal\n"
+    "                 shows what is, a pipe gets a line for each change\n"
     "      --json     one object per line: name, mode, token, holders, "
     "waiters, slots\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
 static const char show_help[] =
     "Usage: holdfast show NAME [--json]\n"
-    "One lock: every holder, and the queue in order.\n"
+    "One lock: every holder, and the queue in order. LIFE is alive or dead "
+    "where\n"
+    "the engine knows, and leased where only a lease says that it is held.\n"
     "Exits 0, also when nobody holds it.\n\n"
     "  --json, -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
 static const char test_help[] =
@@ -54,110 +63,57 @@ static const struct option ls_options[] = {
 static const struct option *const ls_tables[] = {ls_options, NULL};
 static const struct option *const no_tables[] = {NULL};
 
-/* One row, kept. */
-struct row {
-    hf_lock_info info;
-    struct row *next;
-};
-
-/* The rows of one name. */
-struct rows {
-    struct row *first;
-    struct row **last;
-};
-
-static int keep(const hf_lock_info *info, struct rows *rows)
+static void add_json_row(struct json *json, const hf_lock_info *info, bool more)
 {
-    struct row *row = calloc(1, sizeof(*row));
+    bool holds = info->role == HF_HOLDER;
+    char command[LOOK_COMMAND];
 
-    if (!row)
-        return HF_ENOMEM;
-    row->info = *info;
-    row->info.name = strdup(info->name);
-    row->info.owner = strdup(info->owner);
-    row->info.host = strdup(info->host);
-    row->info.note = strdup(info->note);
-    *rows->last = row;
-    rows->last = &row->next;
-    if (!row->info.name || !row->info.owner || !row->info.host ||
-        !row->info.note)
-        return HF_ENOMEM;
-    return 0;
-}
-
-static void forget(struct rows *rows)
-{
-    while (rows->first) {
-        struct row *row = rows->first;
-
-        rows->first = row->next;
-        free((void *)(uintptr_t)row->info.name);
-        free((void *)(uintptr_t)row->info.owner);
-        free((void *)(uintptr_t)row->info.host);
-        free((void *)(uintptr_t)row->info.note);
-        free(row);
+    json_open(json, NULL, '{');
+    json_text(json, "owner", info->owner);
+    json_text(json, "host", info->host);
+    json_number(json, "pid", info->pid);
+    json_text(json, "note", info->note);
+    json_number(json, holds ? "held_ms" : "waited_ms", info->since_ms);
+    if (holds)
+        json_number(json, "lease_ms", info->lease_ms);
+    if (holds && info->mode != HF_EXCLUSIVE)
+        json_token(json, "token", info->token);
+    if (!holds) {
+        json_number(json, "place", info->place);
+        json_text(json, "mode", look_mode(info->mode));
     }
-    rows->last = &rows->first;
+    json_text(json, "life", look_life(info));
+    if (look_renewed_ms(info) >= 0)
+        json_number(json, "renewed_ms", look_renewed_ms(info));
+    if (more && *look_command(info, command))
+        json_text(json, "command", command);
+    json_close(json, '}');
 }
 
-static const char *mode_name(int mode)
+static void add_json_rows(struct json *json, const char *key,
+                          const struct look_lock *lock, int role, bool more)
 {
-    static const char *const names[] = {"exclusive", "shared", "slot"};
-
-    return mode >= 0 && mode <= HF_SLOT ? names[mode] : "unknown";
+    json_open(json, key, '[');
+    for (size_t i = 0; i < lock->n; i++)
+        if (lock->rows[i].role == role)
+            add_json_row(json, &lock->rows[i], more);
+    json_close(json, ']');
 }
 
-/* What a lock looks like from outside. */
-struct summary {
-    const struct row *head; /* the first row */
-    int holders;
-    int waiters;
-    int slots;
-};
-
-static struct summary summarise(const struct rows *rows)
-{
-    struct summary summary = {.head = rows->first};
-
-    for (const struct row *row = rows->first; row; row = row->next) {
-        if (row->info.role == HF_HOLDER)
-            summary.holders++;
-        else
-            summary.waiters++;
-        if (row->info.slots > summary.slots)
-            summary.slots = row->info.slots;
-    }
-    return summary;
-}
-
-static void print_json(const struct rows *rows)
+/* @more: the queue and the commands too, as show has them. */
+static void print_json(const struct look_lock *lock, bool more)
 {
     struct json json = {.to = stdout};
-    struct summary summary = summarise(rows);
-    const hf_lock_info *head = &summary.head->info;
 
     json_open(&json, NULL, '{');
-    json_text(&json, "name", head->name);
-    json_text(&json, "mode", mode_name(head->mode));
-    json_token(&json, "token", summary.holders ? head->token : 0);
-    json_open(&json, "holders", '[');
-    for (const struct row *row = rows->first; row; row = row->next) {
-        if (row->info.role != HF_HOLDER)
-            continue;
-        json_open(&json, NULL, '{');
-        json_text(&json, "owner", row->info.owner);
-        json_text(&json, "host", row->info.host);
-        json_number(&json, "pid", row->info.pid);
-        json_text(&json, "note", row->info.note);
-        json_number(&json, "held_ms", row->info.since_ms);
-        json_number(&json, "lease_ms", row->info.lease_ms);
-        if (row->info.mode != HF_EXCLUSIVE)
-            json_token(&json, "token", row->info.token);
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_number(&json, "waiters", summary.waiters);
-    json_number(&json, "slots", summary.slots);
+    json_text(&json, "name", lock->name);
+    json_text(&json, "mode", lock->n ? look_mode(lock->rows->mode) : "free");
+    json_token(&json, "token", lock->holders ? lock->rows->token : 0);
+    add_json_rows(&json, "holders", lock, HF_HOLDER, more);
+    json_number(&json, "waiters", lock->waiters);
+    if (more)
+        add_json_rows(&json, "queue", lock, HF_WAITER, more);
+    json_number(&json, "slots", lock->slots);
     json_end(&json);
 }
 
@@ -177,30 +133,20 @@ static void add_number(struct table *table, uint64_t number)
 }
 
 /* NAME MODE HOLDER HELD LEASE TOKEN WAIT NOTE */
-static void add_lock(struct table *table, const struct rows *rows)
+static void add_lock(struct table *table, const struct look_lock *lock)
 {
-    struct summary summary = summarise(rows);
-    const hf_lock_info *head = &summary.head->info;
-    bool one = summary.holders == 1;
+    const hf_lock_info *head = lock->rows;
+    bool held = lock->holders > 0;
     char holder[160];
 
-    table_add(table, head->name);
-    table_add(table, mode_name(head->mode));
-    if (summary.slots > 0)
-        snprintf(holder, sizeof(holder), "%d of %d", summary.holders,
-                 summary.slots);
-    else if (summary.holders > 1)
-        snprintf(holder, sizeof(holder), "%d readers", summary.holders);
-    else if (one)
-        talk_holder(head, holder, sizeof(holder));
-    else
-        snprintf(holder, sizeof(holder), "-");
-    table_add(table, holder);
-    add_age(table, summary.holders ? head->since_ms : -1);
-    add_age(table, summary.holders ? head->lease_ms : -1);
-    add_number(table, summary.holders ? head->token : 0);
-    add_number(table, (uint64_t)summary.waiters);
-    table_add(table, summary.holders ? head->note : "");
+    table_add(table, lock->name);
+    table_add(table, look_mode(head->mode));
+    table_add(table, look_holders(lock, holder, sizeof(holder)));
+    add_age(table, held ? head->since_ms : -1);
+    add_age(table, held ? head->lease_ms : -1);
+    add_number(table, held ? head->token : 0);
+    add_number(table, (uint64_t)lock->waiters);
+    table_add(table, held ? head->note : "");
 }
 
 static void add_titles(struct table *table, const char *const *titles)
@@ -210,135 +156,212 @@ static void add_titles(struct table *table, const char *const *titles)
         table_add(table, titles[table->columns]);
 }
 
-/* What ls collects: the rows of the name that is being read, and the table. */
-struct listing {
-    struct rows rows;
-    struct table table;
-    size_t locks;
-};
-
-static void finish_name(struct listing *listing)
-{
-    if (!listing->rows.first)
-        return;
-    listing->locks++;
-    if (cli.json)
-        print_json(&listing->rows);
-    else if (names_only)
-        printf("%s\n", text_safe(listing->rows.first->info.name));
-    else
-        add_lock(&listing->table, &listing->rows);
-    forget(&listing->rows);
-}
-
-static int list_row(const hf_lock_info *info, void *ctx)
-{
-    struct listing *listing = ctx;
-
-    if (listing->rows.first &&
-        strcmp(listing->rows.first->info.name, info->name) != 0)
-        finish_name(listing);
-    return keep(info, &listing->rows);
-}
-
-static void print_listing(struct listing *listing, const hf_client *client,
-                          const char *prefix)
-{
-    finish_name(listing);
-    if (listing->locks > 0 && listing->table.n_cells > 0)
-        table_print(&listing->table, stdout);
-    if (cli.json || !talk_wanted())
-        return;
-    if (listing->locks == 0)
-        talk_say("no locks%s%s on %s", prefix ? " that begin with " : "",
-                 prefix ? text_safe(prefix) : "", hf_client_url(client));
-    else if (!names_only)
-        talk_say("%zu on %s", listing->locks, hf_client_url(client));
-}
-
-/* One listing. 0, or an exit code, said; *ret_rc is what the library said. */
-static int list_once(hf_client *client, const char *prefix, int *ret_rc)
+/* At most @most of @n locks. */
+static void print_table(const struct look *look, size_t most)
 {
     static const char *const titles[] = {"NAME", "MODE",  "HOLDER",
                                          "HELD", "LEASE", "TOKEN",
                                          "WAIT", "NOTE",  NULL};
-    struct listing listing = {.rows.last = &listing.rows.first,
-                              .table.right = {[3] = true, true, true, true}};
-    hf_error err = {0};
+    struct table table = {.right = {[3] = true, true, true, true}};
 
-    if (!cli.json && !names_only)
-        add_titles(&listing.table, titles);
-    *ret_rc = hf_list(client, prefix, list_row, &listing, &err);
-    if (*ret_rc == 0)
-        print_listing(&listing, client, prefix);
-    forget(&listing.rows);
-    table_release(&listing.table);
-    return *ret_rc == 0 ? CLI_DONE : cli_fail(&err);
+    add_titles(&table, titles);
+    for (size_t i = 0; i < look->n && i < most; i++)
+        add_lock(&table, &look->locks[i]);
+    table_print(&table, stdout);
+    table_release(&table);
 }
 
-/* Again and again, from the top of the screen, until a signal comes. */
+static void print_locks(const struct look *look, size_t most)
+{
+    if (!cli.json && !names_only && look->n > 0)
+        print_table(look, most);
+    for (size_t i = 0; i < look->n && (cli.json || names_only); i++) {
+        if (cli.json)
+            print_json(&look->locks[i], /* more= */ false);
+        else if (i < most)
+            printf("%s\n", text_safe(look->locks[i].name));
+    }
+}
+
+static void say_how_many(const struct look *look, const hf_client *client,
+                         const char *prefix)
+{
+    if (cli.json || !talk_wanted())
+        return;
+    if (look->n == 0)
+        talk_say("no locks%s%s on %s", prefix ? " that begin with " : "",
+                 prefix ? text_safe(prefix) : "", hf_client_url(client));
+    else if (!names_only)
+        talk_say("%zu on %s", look->n, hf_client_url(client));
+}
+
+static int list_once(hf_client *client, const char *prefix)
+{
+    struct look look = {0};
+    hf_error err = {0};
+
+    if (look_list(&look, client, prefix, &err) != 0)
+        return cli_fail(&err);
+    print_locks(&look, SIZE_MAX);
+    say_how_many(&look, client, prefix);
+    look_forget(&look);
+    return CLI_DONE;
+}
+
+/* ---- --watch --------------------------------------------------------------- */
+
+static bool same_row(const hf_lock_info *a, const hf_lock_info *b)
+{
+    return a->role == b->role && a->mode == b->mode && a->slots == b->slots &&
+           a->token == b->token && strcmp(a->owner, b->owner) == 0 &&
+           strcmp(a->note, b->note) == 0;
+}
+
+/* Ages and leases always differ. */
+static bool same_lock(const struct look_lock *a, const struct look_lock *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (!same_row(&a->rows[i], &b->rows[i]))
+            return false;
+    return true;
+}
+
+/* One line: the time, what happened, and who has it now. */
+static void print_change(const struct look_lock *lock)
+{
+    char when[32] = "";
+    char holder[160];
+    time_t now = time(NULL);
+    struct tm parts;
+
+    if (cli.json) {
+        print_json(lock, /* more= */ false);
+        return;
+    }
+    if (names_only) {
+        printf("%s\n", text_safe(lock->name));
+        return;
+    }
+    if (gmtime_r(&now, &parts))
+        strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    printf("%s  %s  ", when, text_safe(lock->name));
+    if (lock->holders == 0)
+        printf("free");
+    else
+        printf("held by %s",
+               text_safe(look_holders(lock, holder, sizeof(holder))));
+    if (lock->holders > 0 && lock->rows->token > 0)
+        printf(", token %" PRIu64, lock->rows->token);
+    if (lock->waiters > 0)
+        printf(", %d waiting", lock->waiters);
+    putchar('\n');
+}
+
+/* Both are in the order of names. */
+static void print_changes(const struct look *before, const struct look *after)
+{
+    size_t i = 0;
+    size_t j = 0;
+
+    while (i < before->n || j < after->n) {
+        int order = i == before->n ? 1
+                    : j == after->n
+                        ? -1
+                        : strcmp(before->locks[i].name, after->locks[j].name);
+
+        if (order < 0)
+            print_change(&(struct look_lock){.name = before->locks[i].name});
+        else if (order > 0 || !same_lock(&before->locks[i], &after->locks[j]))
+            print_change(&after->locks[j]);
+        i += order <= 0;
+        j += order >= 0;
+    }
+}
+
+/* What fits below the titles and above the line that counts. */
+static void redraw(const struct look *look, const hf_client *client,
+                   const char *prefix)
+{
+    size_t lines = text_lines(stdout);
+
+    fputs("\033[H\033[2J", stdout);
+    print_locks(look, lines > 4 ? lines - 3 : 1);
+    fflush(stdout);
+    say_how_many(look, client, prefix);
+}
+
+static bool is_pipe(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+/* A terminal always shows what is; a log gets what changes. A pipe tells when
+ * nobody reads it any more, long before the next change. */
 static int list_for_ever(hf_client *client, const char *prefix)
 {
     bool screen = isatty(STDOUT_FILENO) && !cli.json;
-    int rc;
+    int reader = is_pipe(STDOUT_FILENO) ? STDOUT_FILENO : -1;
+    struct look before = {0};
+    struct look after = {0};
+    int code = CLI_DONE;
 
-    while (signals_first() == 0) {
-        int code;
+    while (signals_first() == 0 && !ferror(stdout)) {
+        hf_error err = {0};
+        int rc = look_list(&after, client, prefix, &err);
 
-        if (screen)
-            fputs("\033[H\033[2J", stdout);
-        code = list_once(client, prefix, &rc);
+        if (rc != 0) {
+            code = cli_fail(&err);
+            if (!hf_is_retriable(rc))
+                break;
+        } else if (screen) {
+            redraw(&after, client, prefix);
+        } else {
+            struct look spare = before;
+
+            print_changes(&before, &after);
+            before = after;
+            after = spare;
+        }
         fflush(stdout);
-        if (ferror(stdout) || (rc != 0 && !hf_is_retriable(rc)))
-            return code;
-        signals_wait(-1, interval_ms);
+        if (signals_wait(reader, interval_ms)) {
+            code = CLI_SIGNAL + SIGPIPE;
+            break;
+        }
     }
-    return CLI_SIGNAL + signals_first();
+    look_forget(&before);
+    look_forget(&after);
+    return signals_first() ? CLI_SIGNAL + signals_first() : code;
+}
+
+static int check_watching(const struct words *words)
+{
+    (void)words;
+    if (interval_ms < 10)
+        return cli_usage("--interval is at least 10ms");
+    if (watching)
+        signals_begin();
+    return 0;
 }
 
 static int ls_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1};
     hf_client *client = NULL;
-    int rc = options_parse(verb, argc, argv, &words);
+    int rc = cli_begin(verb, argc, argv, &words, check_watching, &client);
 
     if (rc != 0)
         return rc;
-    if (interval_ms < 10)
-        return cli_usage("--interval is at least 10ms");
-    if (watching)
-        signals_begin();
-    rc = cli_open(&client);
-    if (rc != 0)
-        return rc;
-    if (watching)
-        rc = list_for_ever(client, words.word[0]);
-    else
-        rc = list_once(client, words.word[0], &(int){0});
+    rc = watching ? list_for_ever(client, words.word[0])
+                  : list_once(client, words.word[0]);
     hf_close(client);
     return rc;
 }
 
-static int keep_row(const hf_lock_info *info, void *ctx)
-{
-    return keep(info, ctx);
-}
-
-/* Read one name into @rows. */
-static int read_name(hf_client *client, const char *name, struct rows *rows,
-                     hf_error *err)
-{
-    rows->first = NULL;
-    rows->last = &rows->first;
-    return hf_show(client, name, keep_row, rows, err);
-}
-
-static const char *alive_name(uint32_t alive)
-{
-    static const char *const names[] = {"dead", "alive", "-"};
-
-    return names[alive < 2 ? alive : 2];
-}
+/* ---- show, test ------------------------------------------------------------ */
 
 /* ROLE OWNER MODE SINCE LEASE TOKEN LIFE NOTE */
 static void add_row(struct table *table, const hf_lock_info *info)
@@ -350,78 +373,64 @@ static void add_row(struct table *table, const hf_lock_info *info)
     else
         snprintf(text, sizeof(text), "%" PRIu32 ". in line", info->place);
     table_add(table, text);
-    table_add(table, talk_holder(info, text, sizeof(text)));
-    table_add(table, mode_name(info->mode));
+    table_add(table, look_holder(info, text, sizeof(text)));
+    table_add(table, look_mode(info->mode));
     add_age(table, info->since_ms);
     add_age(table, info->role == HF_HOLDER ? info->lease_ms : -1);
     add_number(table, info->token);
-    table_add(table, alive_name(info->alive));
+    table_add(table, look_life(info));
     table_add(table, info->note);
 }
 
-static void print_card(const char *name, const struct rows *rows)
+void ls_print_card(const struct look_lock *lock, FILE *to)
 {
     static const char *const titles[] = {"WHO",   "OWNER", "MODE",
                                          "SINCE", "LEASE", "TOKEN",
                                          "LIFE",  "NOTE",  NULL};
     struct table table = {.right = {[3] = true, true, true}};
 
-    if (!rows->first) {
-        printf("%s is free\n", text_safe(name));
+    if (lock->n == 0) {
+        fprintf(to, "%s is free\n", text_safe(lock->name));
         return;
     }
-    printf("%s\n", text_safe(name));
+    fprintf(to, "%s\n", text_safe(lock->name));
     add_titles(&table, titles);
-    for (const struct row *row = rows->first; row; row = row->next)
-        add_row(&table, &row->info);
-    table_print(&table, stdout);
+    for (size_t i = 0; i < lock->n; i++)
+        add_row(&table, &lock->rows[i]);
+    table_print(&table, to);
     table_release(&table);
+    for (size_t i = 0; i < lock->n; i++) {
+        char command[LOOK_COMMAND];
+
+        if (lock->rows[i].role == HF_HOLDER &&
+            *look_command(&lock->rows[i], command))
+            fprintf(to, "%" PRId64 " is: %s\n", lock->rows[i].pid,
+                    text_safe(command));
+    }
 }
 
-static void print_free_json(const char *name)
+static int show_lock(hf_client *client, const struct look_lock *lock)
 {
-    struct json json = {.to = stdout};
-
-    json_open(&json, NULL, '{');
-    json_text(&json, "name", name);
-    json_text(&json, "mode", "free");
-    json_token(&json, "token", 0);
-    json_open(&json, "holders", '[');
-    json_close(&json, ']');
-    json_number(&json, "waiters", 0);
-    json_number(&json, "slots", 0);
-    json_end(&json);
-}
-
-static void print_name(const char *name, const struct rows *rows)
-{
-    if (cli.json && rows->first)
-        print_json(rows);
-    else if (cli.json)
-        print_free_json(name);
+    (void)client;
+    if (cli.json)
+        print_json(lock, /* more= */ true);
     else
-        print_card(name, rows);
+        ls_print_card(lock, stdout);
+    return CLI_DONE;
 }
 
-static int show_main(const struct verb *verb, int argc, char **argv)
+static int test_lock(hf_client *client, const struct look_lock *lock)
 {
-    struct words words = {.wanted = 1, .needed = 1};
-    struct rows rows;
-    hf_client *client = NULL;
-    hf_error err = {0};
-    int rc = options_parse(verb, argc, argv, &words);
+    bool is_free =
+        lock->holders == 0 ||
+        (lock->slots > 0 && lock->holders < lock->slots && lock->waiters == 0);
 
-    if (rc == 0)
-        rc = cli_open(&client);
-    if (rc != 0)
-        return rc;
-    rc = read_name(client, words.word[0], &rows, &err);
-    if (rc == 0)
-        print_name(words.word[0], &rows);
-    rc = rc == 0 ? CLI_DONE : cli_fail(&err);
-    forget(&rows);
-    hf_close(client);
-    return rc;
+    if (cli.json)
+        (void)show_lock(client, lock);
+    else if (talk_wanted())
+        talk_say("\"%s\" is %s", text_safe(lock->name),
+                 is_free ? "free" : "held");
+    return is_free ? CLI_DONE : CLI_BUSY;
 }
 
 /* Where nobody can list: is it free? Take it, and give it back. */
@@ -440,42 +449,40 @@ static int test_by_trying(hf_client *client, const char *name)
     return cli_fail(&err);
 }
 
-static int test_by_looking(const char *name, const struct rows *rows)
+/* Look at the name that the command line says, and hand it on. */
+static int look_at_one(const struct verb *verb, int argc, char **argv,
+                       int (*tell)(hf_client *, const struct look_lock *),
+                       int (*otherwise)(hf_client *, const char *))
 {
-    struct summary summary = summarise(rows);
-    bool is_free = summary.holders == 0 ||
-                   (summary.slots > 0 && summary.holders < summary.slots &&
-                    summary.waiters == 0);
+    struct words words = {.wanted = 1, .needed = 1};
+    struct look look = {0};
+    hf_client *client = NULL;
+    hf_error err = {0};
+    int rc = cli_begin(verb, argc, argv, &words, /* check= */ NULL, &client);
 
-    if (cli.json)
-        print_name(name, rows);
-    else if (talk_wanted())
-        talk_say("\"%s\" is %s", text_safe(name), is_free ? "free" : "held");
-    return is_free ? CLI_DONE : CLI_BUSY;
+    if (rc != 0)
+        return rc;
+    rc = look_show(&look, client, words.word[0], &err);
+    if (rc == 0)
+        rc = tell(client, look.n ? look.locks
+                                 : &(struct look_lock){.name = words.word[0]});
+    else if (rc == HF_EUNSUPPORTED && otherwise)
+        rc = otherwise(client, words.word[0]);
+    else
+        rc = cli_fail(&err);
+    look_forget(&look);
+    hf_close(client);
+    return rc;
+}
+
+static int show_main(const struct verb *verb, int argc, char **argv)
+{
+    return look_at_one(verb, argc, argv, show_lock, /* otherwise= */ NULL);
 }
 
 static int test_main(const struct verb *verb, int argc, char **argv)
 {
-    struct words words = {.wanted = 1, .needed = 1};
-    struct rows rows;
-    hf_client *client = NULL;
-    hf_error err = {0};
-    int rc = options_parse(verb, argc, argv, &words);
-
-    if (rc == 0)
-        rc = cli_open(&client);
-    if (rc != 0)
-        return rc;
-    rc = read_name(client, words.word[0], &rows, &err);
-    if (rc == 0)
-        rc = test_by_looking(words.word[0], &rows);
-    else if (rc == HF_EUNSUPPORTED)
-        rc = test_by_trying(client, words.word[0]);
-    else
-        rc = cli_fail(&err);
-    forget(&rows);
-    hf_close(client);
-    return rc;
+    return look_at_one(verb, argc, argv, test_lock, test_by_trying);
 }
 
 const struct verb verb_ls = {

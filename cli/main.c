@@ -27,9 +27,9 @@
 struct cli cli;
 
 const struct verb *const cli_verbs[] = {
-    &verb_run,     &verb_hold,    &verb_test,       &verb_ls,
-    &verb_show,    &verb_break,   &verb_check,      &verb_elect,
-    &verb_version, &verb_engines, &verb_doctor,     &verb_bench,
+    &verb_run,     &verb_acquire, &verb_release,    &verb_hold,   &verb_test,
+    &verb_ls,      &verb_show,    &verb_top,        &verb_break,  &verb_check,
+    &verb_elect,   &verb_version, &verb_engines,    &verb_doctor, &verb_bench,
     &verb_metrics, &verb_config,  &verb_completion, NULL};
 
 int cli_exit_code(int rc)
@@ -360,6 +360,8 @@ int cli_open(hf_client **ret_client)
                    : cli.verbose > 0 ? HF_LOG_INFO
                                      : HF_LOG_WARNING,
                    NULL);
+    if (cli.verbose > 1 && !cli.quiet)
+        fprintf(stderr, "holdfast: opening the engine\n");
     rc = hf_open(cli.url, cli.config, ret_client, &err);
     if (cli.verbose == 0) /* what comes later, the verbs tell */
         hf_set_log(NULL, HF_LOG_WARNING, NULL);
@@ -371,14 +373,25 @@ int cli_open(hf_client **ret_client)
     return 0;
 }
 
+int cli_begin(const struct verb *verb, int argc, char **argv,
+              struct words *words, int (*check)(const struct words *),
+              hf_client **ret_client)
+{
+    int rc = options_parse(verb, argc, argv, words);
+
+    if (rc == 0 && check)
+        rc = check(words);
+    return rc == 0 ? cli_open(ret_client) : rc;
+}
+
 static void print_help(FILE *to)
 {
-    fputs("holdfast - run a command, or hold a lock, on whichever engine you "
-          "have\n\nUsage: holdfast VERB [options]\n\n",
+    fputs("holdfast - run a command, or hold a lock, on the engine that you "
+          "have\nUsage: holdfast VERB [options]\n",
           to);
     for (size_t i = 0; cli_verbs[i]; i++)
         fprintf(to, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    fputs("\nWith every verb: -u URL  -c FILE  --profile NAME  -o KEY=VALUE  "
+    fputs("With every verb: -u URL  -c FILE  --profile NAME  -o KEY=VALUE  "
           "--json  -q  -v\n"
           "Without -u: $HOLDFAST_URL, the configuration's url, or local:\n"
           "Try:  holdfast run hello -- echo \"I hold the lock\"\n"
@@ -401,12 +414,10 @@ static const char *hint_for(const char *name)
         {"list", "holdfast ls"},
         {"status", "holdfast show NAME"},
         {"info", "holdfast show NAME"},
-        {"lock", "holdfast run NAME -- CMD, or holdfast hold NAME"},
-        {"acquire", "holdfast run NAME -- CMD, or holdfast hold NAME"},
-        {"unlock", "a lock ends with its run or hold; from outside: holdfast "
-                   "break NAME"},
-        {"release", "a lock ends with its run or hold; from outside: holdfast "
-                    "break NAME"}};
+        {"lock", "holdfast run NAME -- CMD, holdfast hold NAME, or in a "
+                 "script: eval \"$(holdfast acquire NAME)\""},
+        {"unlock", "a lock ends with its run or hold; after acquire: holdfast "
+                   "release; from outside: holdfast break NAME"}};
 
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
         if (strcmp(hints[i][0], name) == 0)

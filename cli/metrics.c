@@ -4,8 +4,8 @@
  *
  * One scrape lists the locks and writes one family after the other, a series
  * for each name. It goes to stdout, to a file that node_exporter reads (written
- * beside it and renamed, so that nobody reads half of it), or to whoever asks
- * by HTTP. The server answers one client at a time, reads no more than a
+ * beside it and renamed, so that nobody reads half of it), or to clients
+ * that ask by HTTP. The server answers one client at a time, reads no more than a
  * request line needs, and gives a client two seconds for its request and two for
  * the whole response.
  *
@@ -24,6 +24,7 @@
 
 #include "cli.h"
 #include "lock.h"
+#include "look.h"
 #include "options.h"
 #include "peer.h"
 #include "signals.h"
@@ -59,18 +60,8 @@ static const struct option metrics_options[] = {
 };
 static const struct option *const tables[] = {metrics_options, NULL};
 
-/* What one name shows; times in ms, -1 if nobody knows. */
+/* What one name shows; times in ms, -1 if the store does not know. */
 enum { HOLDERS, WAITERS, HELD_MS, WAITED_MS, LEASE_MS, VALUES };
-struct series {
-    char *name;
-    int64_t values[VALUES];
-};
-
-struct scrape {
-    struct series *all;
-    size_t n;
-    size_t locks;
-};
 
 static const struct {
     const char *name;
@@ -87,51 +78,12 @@ static const struct {
                   "The shortest lease that is left.", true},
 };
 
-static struct series *series_of(struct scrape *scrape, const char *name)
+static int64_t value_of(const struct look_lock *seen, size_t family)
 {
-    struct series *last = scrape->n > 0 ? &scrape->all[scrape->n - 1] : NULL;
-    struct series *more;
+    const int64_t values[VALUES] = {seen->holders, seen->waiters, seen->held_ms,
+                                    seen->wait_ms, seen->lease_ms};
 
-    if (last && strcmp(last->name, name) == 0)
-        return last;
-    scrape->locks++;
-    if (scrape->n == NAMES_MAX)
-        return NULL;
-    more = reallocarray(scrape->all, scrape->n + 1, sizeof(*more));
-    if (!more)
-        return NULL;
-    scrape->all = more;
-    more[scrape->n] =
-        (struct series){.name = strdup(name), .values = {0, 0, -1, -1, -1}};
-    return more[scrape->n].name ? &more[scrape->n++] : NULL;
-}
-
-static void raise_to(int64_t *value, int64_t other)
-{
-    if (other > *value)
-        *value = other;
-}
-
-/* The rows of one name come together. */
-static int add_row(const hf_lock_info *info, void *ctx)
-{
-    struct series *series = series_of(ctx, info->name);
-
-    if (!series)
-        return 0;
-
-    int64_t *values = series->values;
-    if (info->role == HF_WAITER) {
-        values[WAITERS]++;
-        raise_to(&values[WAITED_MS], info->since_ms);
-        return 0;
-    }
-    values[HOLDERS]++;
-    raise_to(&values[HELD_MS], info->since_ms);
-    if (info->lease_ms >= 0 &&
-        (values[LEASE_MS] < 0 || info->lease_ms < values[LEASE_MS]))
-        values[LEASE_MS] = info->lease_ms;
-    return 0;
+    return values[family];
 }
 
 static void write_label(FILE *to, const char *text)
@@ -143,17 +95,17 @@ static void write_label(FILE *to, const char *text)
     }
 }
 
-static void write_family(FILE *to, const struct scrape *scrape, size_t family)
+static void write_family(FILE *to, const struct look *look, size_t family)
 {
     fprintf(to, "# HELP %s %s\n# TYPE %s gauge\n", families[family].name,
             families[family].help, families[family].name);
-    for (size_t i = 0; i < scrape->n; i++) {
-        int64_t value = scrape->all[i].values[family];
+    for (size_t i = 0; i < look->n && i < NAMES_MAX; i++) {
+        int64_t value = value_of(&look->locks[i], family);
 
         if (value < 0)
             continue;
         fprintf(to, "%s{name=\"", families[family].name);
-        write_label(to, text_safe(scrape->all[i].name));
+        write_label(to, text_safe(look->locks[i].name));
         if (families[family].seconds)
             fprintf(to, "\"} %.3f\n", (double)value / 1e3);
         else
@@ -168,30 +120,23 @@ static void write_gauge(FILE *to, const char *name, const char *about,
             name, value);
 }
 
-static void forget(struct scrape *scrape)
-{
-    for (size_t i = 0; i < scrape->n; i++)
-        free(scrape->all[i].name);
-    free(scrape->all);
-}
-
 /* List, and write the text. 0 or HF_E*. */
 static int scrape_to(FILE *to, hf_client *client, const char *prefix,
                      hf_error *err)
 {
-    struct scrape scrape = {0};
-    int rc = hf_list(client, prefix, add_row, &scrape, err);
+    struct look look = {0};
+    int rc = look_list(&look, client, prefix, err);
 
     write_gauge(to, "holdfast_up", "Whether the engine answers.", rc == 0);
     if (rc == 0) {
         write_gauge(to, "holdfast_locks", "Names with a holder or a waiter.",
-                    scrape.locks);
+                    look.n);
         write_gauge(to, "holdfast_locks_left_off", "Names without series.",
-                    scrape.locks - scrape.n);
+                    look.n > NAMES_MAX ? look.n - NAMES_MAX : 0);
         for (size_t family = 0; family < VALUES; family++)
-            write_family(to, &scrape, family);
+            write_family(to, &look, family);
     }
-    forget(&scrape);
+    look_forget(&look);
     return rc;
 }
 
@@ -344,19 +289,22 @@ static int serve(hf_client *client, const char *prefix)
     return CLI_DONE;
 }
 
+static int check_options(const struct words *words)
+{
+    (void)words;
+    if (options.listen && options.textfile)
+        return cli_usage("choose one of --listen and --textfile");
+    signals_begin();
+    return 0;
+}
+
 static int metrics_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1};
     hf_client *client = NULL;
     hf_error err = {0};
-    int rc = options_parse(verb, argc, argv, &words);
+    int rc = cli_begin(verb, argc, argv, &words, check_options, &client);
 
-    if (rc != 0)
-        return rc;
-    if (options.listen && options.textfile)
-        return cli_usage("choose one of --listen and --textfile");
-    signals_begin();
-    rc = cli_open(&client);
     if (rc != 0)
         return rc;
     if (options.listen)

@@ -23,6 +23,8 @@
 #include "cli.h"
 #include "json.h"
 #include "lock.h"
+#include "only_if.h"
+#include "reentry.h"
 #include "signals.h"
 #include "stores.h"
 #include "talk.h"
@@ -44,7 +46,11 @@ static const char help[] =
     "lost\n"
     "      --kill-after DUR  from TERM to KILL (5s, at most a third of the "
     "ttl)\n"
-    "      --note TEXT       shown to whoever asks who holds it\n"
+    "      --only-if LINE    take the lock only if this line of shell exits "
+    "with 0\n"
+    "      --reentrant       go on if NAME is held around this command "
+    "already\n"
+    "      --note TEXT       shown to those who ask who holds it\n"
     "      --require CAP,... refuse an engine without: fenced, distributed, "
     "...\n"
     "      --report FILE     how it went, as JSON; - for stdout\n"
@@ -58,9 +64,13 @@ static struct {
     bool skip_ok;
     int64_t hold_at_least_ms;
     bool no_fork; /* flock's: we stay all the same, to renew the lease */
+    bool reentrant;
     const char *shell;
     const char *report;
+    const char *only_if;
 } options;
+
+enum { LONG_WAIT_MS = 1000 }; /* health may have changed meanwhile */
 
 static const struct option run_options[] = {
     {'c', "command", OPTION_TEXT, &options.shell, NULL, "STRING"},
@@ -68,6 +78,8 @@ static const struct option run_options[] = {
     {0, "skip-ok", OPTION_FLAG, &options.skip_ok, NULL, NULL},
     {0, "hold-at-least", OPTION_DURATION, &options.hold_at_least_ms, NULL,
      "DUR"},
+    {0, "only-if", OPTION_TEXT, &options.only_if, NULL, "LINE"},
+    {0, "reentrant", OPTION_FLAG, &options.reentrant, NULL, NULL},
     {0, "report", OPTION_TEXT, &options.report, NULL, "FILE"},
     {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
 };
@@ -172,6 +184,7 @@ static int let_go(struct watch *watch, int code)
     int rc;
 
     signals_leave();
+    talk_step("releasing \"%s\"", text_safe(lock.name));
     rc = hf_release(watch->hold, &err);
     if (rc == HF_ELOST && watch->outcome == WATCH_DONE) {
         talk_say("lost the lock \"%s\" while the command ran",
@@ -227,7 +240,9 @@ static int run_under(struct watch *watch, char **argv, struct report *report)
         report->outcome = outcome_of(0, code);
         return let_go(watch, code);
     }
+    talk_step("started process %ld", (long)watch->child.pid);
     watch_child(watch);
+    talk_step("the command ended: %d", watch_exit_code(watch));
     if (watch->outcome == WATCH_DONE)
         hold_on(watch);
     code = let_go(watch, watch_exit_code(watch));
@@ -271,7 +286,7 @@ static int acquire(struct watch *watch, hf_opts *opts, struct report *report)
         report->outcome = "usage";
         return cli_usage("\"%s\" is already held by an ancestor of this "
                          "process, which would wait for itself; use another "
-                         "name, or no second lock",
+                         "name, no second lock, or --reentrant",
                          lock.name);
     }
     opts->on_event = on_event;
@@ -300,12 +315,43 @@ static int settle_in(void)
     return code == 0 ? cli_prefer("lock_delay", "50ms") : code;
 }
 
+/* This machine must not take the lock now. */
+static int unfit(struct report *report)
+{
+    if (signals_first() != 0) {
+        report->outcome = "interrupted";
+        return CLI_SIGNAL + signals_first();
+    }
+    report->outcome = "unfit";
+    if (!lock.silent)
+        talk_say("\"%s\" is not for this machine now: --only-if failed",
+                 text_safe(lock.name));
+    return (int)lock.conflict_code;
+}
+
+static bool is_fit(hf_client *client)
+{
+    return !options.only_if || only_if(options.only_if, client);
+}
+
+/* The lock is ours, perhaps after a wait. */
+static int run_granted(struct watch *watch, char **argv, struct report *report)
+{
+    if (report->granted - report->asked > LONG_WAIT_MS &&
+        !is_fit(watch->client))
+        return let_go(watch, unfit(report));
+    return run_under(watch, argv, report);
+}
+
 /* Open the engine, get the lock, run. */
 static int run(hf_opts *opts, char **argv, struct report *report)
 {
     struct watch watch = {.event_fd = -1};
+    bool is_held = false;
     int code = settle_in();
 
+    if (code == 0 && !is_fit(/* client= */ NULL))
+        return unfit(report);
     if (code == 0)
         code = cli_open(&watch.client);
     if (code != 0) {
@@ -313,9 +359,16 @@ static int run(hf_opts *opts, char **argv, struct report *report)
         return code;
     }
     stores_warn(watch.client);
-    code = acquire(&watch, opts, report);
+    if (options.reentrant)
+        code = reentry_look(watch.client, &is_held);
+    if (is_held) {
+        hf_close(watch.client);
+        return reentry_become(argv);
+    }
+    if (code == 0)
+        code = acquire(&watch, opts, report);
     if (watch.hold)
-        code = run_under(&watch, argv, report);
+        code = run_granted(&watch, argv, report);
     signals_leave();
     textfile_save(watch.client);
     hf_close(watch.client);
@@ -339,6 +392,12 @@ static int run_main(const struct verb *verb, int argc, char **argv)
         task_shell(options.shell, shell_argv);
         words.argv = shell_argv;
     }
+    if (options.reentrant && (options.report || options.hold_at_least_ms > 0 ||
+                              lock.max_hold_ms > 0))
+        return cli_usage("--reentrant does not go with --report, --max-hold "
+                         "and --hold-at-least: the outer run has those");
+    if (options.reentrant)
+        reentry_prepare();
     if (!words.argv)
         return cli_usage("no command; write: holdfast run %s -- CMD",
                          lock.name);

@@ -15,12 +15,25 @@
 #include "secret.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "holdfast.h"
 
 #define MASK "***"
+
+int secret_key(char key[SECRET_KEY + 1])
+{
+    unsigned char bytes[SECRET_KEY / 2];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return -1;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(key + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
 
 char *secret_hidden(const char *text, const char *mask)
 {

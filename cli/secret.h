@@ -5,6 +5,10 @@
 
 #include <stdbool.h>
 
+enum { SECRET_KEY = 32 }; /* the length of a key, in hex */
+
+/* A random key; -1 with errno. */
+int secret_key(char key[SECRET_KEY + 1]);
 /* A copy of a URL or a "key=value" with @mask for what is secret, or without
  * it if @mask is NULL; free() it. NULL without memory. */
 char *secret_hidden(const char *text, const char *mask);

@@ -12,7 +12,6 @@
  */
 #include "signals.h"
 
-#include <poll.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
@@ -26,6 +25,7 @@ static _Atomic uint64_t came;
 static _Atomic int first;
 static _Atomic(hf_request *) waiting_for;
 static volatile sig_atomic_t leaving;
+static void (*volatile restoring)(void);
 static sigset_t before;  /* the mask that we were started with */
 static sigset_t outside; /* ours, as long as we do not wait */
 static sigset_t inside;  /* ours while we wait */
@@ -33,12 +33,15 @@ static uint64_t caught;  /* bits of the signals that have our handler */
 
 static bool asks_us_to_end(int signo)
 {
-    return signo != SIGTSTP && signo != SIGCHLD;
+    return signo != SIGTSTP && signo != SIGCHLD && signo != SIGCONT &&
+           signo != SIGWINCH;
 }
 
 static void handle(int signo)
 {
-    if (leaving && asks_us_to_end(signo))
+    if (restoring && asks_us_to_end(signo))
+        restoring();
+    if ((leaving || restoring) && asks_us_to_end(signo))
         _exit(128 + signo);
     atomic_fetch_or(&came, UINT64_C(1) << signo);
     if (!asks_us_to_end(signo))
@@ -102,6 +105,24 @@ void signals_begin_child(void)
     catch_signal(SIGTSTP);
 }
 
+void signals_begin_screen(void)
+{
+    static const int more[] = {SIGTSTP, SIGCONT, SIGWINCH};
+
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        sigaddset(&outside, more[i]);
+        sigdelset(&inside, more[i]);
+        catch_signal(more[i]);
+    }
+    sigprocmask(SIG_SETMASK, &outside, NULL);
+}
+
+void signals_at_once(void (*restore)(void))
+{
+    restoring = restore;
+    sigprocmask(SIG_SETMASK, restore ? &inside : &outside, NULL);
+}
+
 void signals_cancel(hf_request *request)
 {
     atomic_store(&waiting_for, request);
@@ -114,7 +135,7 @@ void signals_leave(void)
     sigprocmask(SIG_SETMASK, &inside, NULL);
 }
 
-static bool wait_polled(struct pollfd *polled, nfds_t n, int64_t timeout_ms)
+bool signals_poll(struct pollfd *polled, size_t n, int64_t timeout_ms)
 {
     struct timespec timeout = {.tv_sec = timeout_ms / 1000,
                                .tv_nsec = timeout_ms % 1000 * 1000000};
@@ -127,7 +148,7 @@ int signals_wait_two(int fd, int other, int64_t timeout_ms)
     struct pollfd polled[2] = {{.fd = fd, .events = POLLIN},
                                {.fd = other, .events = POLLIN}};
 
-    if (!wait_polled(polled, 2, timeout_ms))
+    if (!signals_poll(polled, 2, timeout_ms))
         return 0;
     return (polled[0].revents != 0) | (polled[1].revents != 0) << 1;
 }
@@ -136,7 +157,7 @@ bool signals_wait_room(int fd, int64_t timeout_ms)
 {
     struct pollfd polled = {.fd = fd, .events = POLLOUT};
 
-    return wait_polled(&polled, 1, timeout_ms);
+    return signals_poll(&polled, 1, timeout_ms);
 }
 
 bool signals_wait(int fd, int64_t timeout_ms)

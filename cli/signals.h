@@ -3,6 +3,7 @@
 #ifndef CLI_SIGNALS_H
 #define CLI_SIGNALS_H
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,11 @@
 void signals_begin(void);
 /* Before the first child: catch SIGCHLD and SIGTSTP too. */
 void signals_begin_child(void);
+/* The same for who draws on a terminal: SIGTSTP, SIGCONT and SIGWINCH. */
+void signals_begin_screen(void);
+/* Let signals in: what asks us to end does so at once, after @restore, which
+ * must be safe in a handler. NULL ends that. */
+void signals_at_once(void (*restore)(void));
 /* Let signals in and make them cancel @request; NULL ends that. */
 void signals_cancel(hf_request *request);
 /* From here on the first further INT, TERM, HUP or QUIT ends us at once. */
@@ -23,6 +29,8 @@ void signals_leave(void);
 bool signals_wait(int fd, int64_t timeout_ms);
 /* The same for two descriptors; bit 0 and 1 say which are readable. */
 int signals_wait_two(int fd, int other, int64_t timeout_ms);
+/* The same for @n descriptors with what they wait for; true if one is ready. */
+bool signals_poll(struct pollfd *polled, size_t n, int64_t timeout_ms);
 /* Wait in the same way until @fd takes what we write. */
 bool signals_wait_room(int fd, int64_t timeout_ms);
 /* The next signal that came and was not taken yet; 0 if none. */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "look.h"
 #include "text.h"
 
 /* What hf_show() told about one name. */
@@ -36,6 +37,8 @@ struct picture {
     uint32_t alive;
 };
 
+enum { PICTURE_MS = 1000 };
+
 static bool line_drawn;
 
 bool talk_wanted(void)
@@ -45,31 +48,6 @@ bool talk_wanted(void)
     if (wanted < 0)
         wanted = !cli.quiet && isatty(STDERR_FILENO);
     return wanted;
-}
-
-char *talk_holder(const hf_lock_info *info, char *to, size_t size)
-{
-    char place[96];
-    size_t owner_len = strlen(info->owner);
-
-    if (!*info->host && info->pid <= 0) {
-        snprintf(to, size, "%s", info->owner);
-        return to;
-    }
-    snprintf(place, sizeof(place), "%.64s:%" PRId64, info->host, info->pid);
-
-    /* The owner of a command is user@host:pid; do not say that twice. */
-    size_t len = strlen(place);
-    bool repeats = owner_len > len + 1 &&
-                   strcmp(info->owner + owner_len - len, place) == 0 &&
-                   info->owner[owner_len - len - 1] == '@';
-    if (repeats)
-        owner_len -= len + 1;
-    if (strcmp(info->owner, place) == 0 || owner_len == 0)
-        snprintf(to, size, "%s", place);
-    else
-        snprintf(to, size, "%s (%.*s)", place, (int)owner_len, info->owner);
-    return to;
 }
 
 static int look(const hf_lock_info *info, void *ctx)
@@ -84,7 +62,7 @@ static int look(const hf_lock_info *info, void *ctx)
     }
     if (picture->holders++ > 0)
         return 0;
-    talk_holder(info, picture->holder, sizeof(picture->holder));
+    look_holder(info, picture->holder, sizeof(picture->holder));
     snprintf(picture->note, sizeof(picture->note), "%s", info->note);
     picture->token = info->token;
     picture->since_ms = info->since_ms;
@@ -93,15 +71,23 @@ static int look(const hf_lock_info *info, void *ctx)
     return 0;
 }
 
-static bool take_picture(hf_client *client, const char *name, const char *owner,
-                         struct picture *ret_picture)
+/* 0; HF_ETIMEOUT: the engine does not answer; or why it cannot tell. A wait
+ * that is over must not become longer because we ask who holds the lock. */
+static int take_picture(hf_client *client, const char *name, const char *owner,
+                        struct picture *ret_picture)
 {
     struct picture picture = {.owner = owner};
+    hf_request *request = NULL;
+    int rc = hf_list_start(client, name, HF_EXACT, look, /* done= */ NULL,
+                           &picture, &request, /* err= */ NULL);
 
-    if (hf_show(client, name, look, &picture, NULL) != 0)
-        return false;
-    *ret_picture = picture;
-    return true;
+    if (rc == 0)
+        rc = hf_request_wait(request, PICTURE_MS, /* ret_hold= */ NULL,
+                             /* err= */ NULL);
+    hf_request_free(request);
+    if (rc == 0)
+        *ret_picture = picture;
+    return rc;
 }
 
 static const char *ordinal(uint32_t n)
@@ -152,19 +138,6 @@ static void describe(const struct picture *picture, char *line, size_t size)
             ordinal(picture->place));
 }
 
-/* Cut @line so that it fills less than one row of the terminal. */
-static void fit(char *line, size_t columns)
-{
-    size_t end = strlen(line);
-
-    while (text_width(line) >= columns && end > 0) {
-        do
-            end--;
-        while (end > 0 && ((unsigned char)line[end] & 0xc0) == 0x80);
-        line[end] = '\0';
-    }
-}
-
 static bool can_redraw(void)
 {
     const char *term = secure_getenv("TERM");
@@ -182,12 +155,12 @@ void talk_waiting(hf_client *client, const char *name, const char *owner)
     if (line_drawn && !can_redraw())
         return;
     add(line, sizeof(line), "holdfast: waiting for \"%s\"", text_safe(name));
-    if (take_picture(client, name, owner, &picture))
+    if (take_picture(client, name, owner, &picture) == 0)
         describe(&picture, line, sizeof(line));
     if (text_width(line) + strlen(hint) < columns)
         add(line, sizeof(line), "%s", hint);
     if (can_redraw()) {
-        fit(line, columns);
+        text_cut(line, columns - 1);
         fprintf(stderr, "\r%s\033[K", line);
     } else {
         fprintf(stderr, "%s\n", line);
@@ -200,7 +173,7 @@ void talk_still_waiting(hf_client *client, const char *name, const char *owner)
     struct picture picture = {0};
     char line[1024] = "";
 
-    if (take_picture(client, name, owner, &picture))
+    if (take_picture(client, name, owner, &picture) == 0)
         describe(&picture, line, sizeof(line));
     talk_say("waiting for \"%s\"%s", text_safe(name), line);
 }
@@ -233,8 +206,11 @@ void talk_busy(hf_client *client, const char *name, int rc, const hf_error *err)
     struct picture picture = {0};
     char age[TEXT_AGE];
 
-    if (!take_picture(client, name, NULL, &picture) || picture.holders == 0) {
-        fprintf(stderr, "holdfast: %s\n", text_safe(err->text));
+    int asked = take_picture(client, name, NULL, &picture);
+
+    if (asked != 0 || picture.holders == 0) {
+        fprintf(stderr, "holdfast: %s%s\n", text_safe(err->text),
+                asked == HF_ETIMEOUT ? "; the engine does not answer" : "");
         suggest(client, name, &picture);
         return;
     }
@@ -270,6 +246,19 @@ void talk_say(const char *format, ...)
     va_end(args);
     talk_clear();
     fprintf(stderr, "holdfast: %s\n", text);
+}
+
+void talk_step(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+
+    if (cli.verbose < 2)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    talk_say("%s", text);
 }
 
 void talk_jeopardy(const hf_hold *hold, int state)

@@ -21,8 +21,8 @@ void talk_clear(void);
 /* Why we did not get @name, and what to try next. */
 void talk_busy(hf_client *client, const char *name, int rc,
                const hf_error *err);
-/* "db1:4211 (alice)". */
-char *talk_holder(const hf_lock_info *info, char *to, size_t size);
+/* What we do next, for -vv. */
+void talk_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A short message, as "holdfast: …", unless -q. */
 void talk_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,43 +24,72 @@
 /* Of the command under way. */
 static struct inherit inherit = {.fd = -1};
 
-int task_start(struct watch *watch, char **argv)
+int task_facts(hf_client *client, const hf_hold *hold, const char *key,
+               struct task_facts *facts)
 {
-    char token[24];
-    char ttl[24];
-    char *held = ancestor_list(watch->client, watch->hold);
+    const char *const pairs[TASK_FACTS][2] = {
+        {"HOLDFAST_NAME", hf_hold_name(hold)},
+        {"HOLDFAST_TOKEN", facts->token},
+        {"HOLDFAST_OWNER", lock.owner},
+        {"HOLDFAST_ENGINE", hf_engine_name(client)},
+        {"HOLDFAST_TTL_MS", facts->ttl},
+        {ANCESTOR_VARIABLE, ancestor_list(client, hold, lock_mode(), key)},
+    };
+
+    snprintf(facts->token, sizeof(facts->token), "%" PRIu64, hf_token(hold));
+    snprintf(facts->ttl, sizeof(facts->ttl), "%" PRId64, hf_ttl_ms(hold));
+    memcpy(facts->pairs, pairs, sizeof(pairs));
+    facts->n = 6;
+    facts->held = (char *)(uintptr_t)pairs[5][1];
+    if (facts->held)
+        return 0;
+    fprintf(stderr, "holdfast: out of memory\n");
+    return CLI_INTERNAL;
+}
+
+static void add_fact(struct task_facts *facts, const char *name,
+                     const char *value)
+{
+    facts->pairs[facts->n][0] = name;
+    facts->pairs[facts->n++][1] = value;
+}
+
+int task_engine(struct task_facts *facts)
+{
     int rc;
 
     inherit_release(&inherit);
     rc = inherit_give(&inherit);
-    if (rc != 0) {
-        free(held);
+    if (rc != 0)
         return rc;
+    add_fact(facts, "HOLDFAST_URL", inherit.url);
+    add_fact(facts, "HOLDFAST_INHERIT", inherit.mark);
+    add_fact(facts, "HOLDFAST_CONFIG", inherit.config);
+    add_fact(facts, "HOLDFAST_PROFILE", inherit.profile);
+    return 0;
+}
+
+void task_forget_engine(void)
+{
+    inherit_release(&inherit);
+}
+
+int task_start(struct watch *watch, char **argv)
+{
+    struct task_facts facts;
+    char **envp = NULL;
+    int rc = task_facts(watch->client, watch->hold, /* key= */ "", &facts);
+
+    if (rc == 0)
+        rc = task_engine(&facts);
+    if (rc == 0) {
+        envp = child_environment(facts.pairs, facts.n);
+        rc = envp ? child_start(&watch->child, argv, envp) : CLI_INTERNAL;
+        if (!envp)
+            fprintf(stderr, "holdfast: out of memory\n");
     }
-
-    const char *const pairs[][2] = {
-        {"HOLDFAST_NAME", hf_hold_name(watch->hold)},
-        {"HOLDFAST_TOKEN", token},
-        {"HOLDFAST_OWNER", lock.owner},
-        {"HOLDFAST_ENGINE", hf_engine_name(watch->client)},
-        {"HOLDFAST_TTL_MS", ttl},
-        {ANCESTOR_VARIABLE, held},
-        {"HOLDFAST_URL", inherit.url},
-        {"HOLDFAST_INHERIT", inherit.mark},
-        {"HOLDFAST_CONFIG", inherit.config},
-        {"HOLDFAST_PROFILE", inherit.profile},
-    };
-
-    snprintf(token, sizeof(token), "%" PRIu64, hf_token(watch->hold));
-    snprintf(ttl, sizeof(ttl), "%" PRId64, hf_ttl_ms(watch->hold));
-
-    char **envp = held ? child_environment(pairs, 10) : NULL;
-    rc = envp ? child_start(&watch->child, argv, envp) : CLI_INTERNAL;
-
-    if (!envp)
-        fprintf(stderr, "holdfast: out of memory\n");
     child_environment_free(envp);
-    free(held);
+    free(facts.held);
     return rc;
 }
 

@@ -5,6 +5,25 @@
 
 #include "watch.h"
 
+enum { TASK_FACTS = 10 };
+
+/* Variables for what runs under a lock; a value NULL removes one. */
+struct task_facts {
+    const char *pairs[TASK_FACTS][2];
+    size_t n;
+    char token[24];
+    char ttl[24];
+    char *held; /* the caller frees it */
+};
+
+/* The facts about @hold; @key is that of its keeper, or "". 0 or an exit code,
+ * said. */
+int task_facts(hf_client *client, const hf_hold *hold, const char *key,
+               struct task_facts *facts);
+/* Add how to reach the engine; valid until the next call. */
+int task_engine(struct task_facts *facts);
+/* From here on nobody reaches the engine by that. */
+void task_forget_engine(void);
 /* Start @argv under @watch->hold. 0 or an exit code, said. */
 int task_start(struct watch *watch, char **argv);
 /* What the terminal did to the child it would have done to our group too, had

@@ -175,18 +175,25 @@ const char *text_shell(const char *text)
     return is_visible(text) ? quoted : text_safe(quoted);
 }
 
+/* Of a code point; broken UTF-8 (@len 0) takes one column. */
+static size_t code_width(size_t len, uint32_t code)
+{
+    if (len == 0 || code < 0x80)
+        return 1;
+    if (IN_RANGES(code, combining))
+        return 0;
+    return IN_RANGES(code, wide) ? 2 : 1;
+}
+
 size_t text_width(const char *text)
 {
     size_t width = 0;
 
     while (*text) {
-        uint32_t code;
+        uint32_t code = 0;
         size_t len = text_decode(text, &code);
 
-        if (len == 0)
-            width++;
-        else if (!IN_RANGES(code, combining))
-            width += IN_RANGES(code, wide) ? 2 : 1;
+        width += code_width(len, code);
         text += len ? len : 1;
     }
     return width;
@@ -232,6 +239,38 @@ size_t text_columns(FILE *file)
     if (ioctl(fileno(file), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 80;
     return size.ws_col;
+}
+
+size_t text_lines(FILE *file)
+{
+    struct winsize size;
+
+    if (ioctl(fileno(file), TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
+        return 24;
+    return size.ws_row;
+}
+
+void text_cut(char *text, size_t columns)
+{
+    size_t width = 0;
+    char *end = text; /* of what stays if something is missing */
+
+    for (char *at = text; *at;) {
+        uint32_t code = 0;
+        size_t len = text_decode(at, &code);
+
+        width += code_width(len, code);
+        if (width > columns)
+            break;
+        at += len ? len : 1;
+        if (*at == '\0')
+            return;
+        if (width < columns)
+            end = at;
+    }
+    if (*end && columns > 0)
+        *end++ = '~';
+    *end = '\0';
 }
 
 void table_add(struct table *table, const char *cell)

@@ -28,6 +28,10 @@ char *text_age(int64_t ms, char to[TEXT_AGE]);
 bool text_colours(FILE *file);
 /* The width of the terminal behind @file, 80 if unknown. */
 size_t text_columns(FILE *file);
+/* The height, 24 if unknown. */
+size_t text_lines(FILE *file);
+/* Cut @text to @columns, with "~" at its end if something is missing. */
+void text_cut(char *text, size_t columns);
 /* Quoted for a shell where it has to be; as text_safe(). */
 const char *text_shell(const char *text);
 

@@ -65,18 +65,22 @@ static int ask(hf_client *client, const char *name, uint64_t expected)
     return CLI_DONE;
 }
 
+static uint64_t expected;
+
+static int read_expected(const struct words *words)
+{
+    (void)words;
+    if (expected_text && !options_number(expected_text, INT64_MAX, &expected))
+        return cli_usage("a version is a number, not \"%s\"", expected_text);
+    return 0;
+}
+
 static int version_main(const struct verb *verb, int argc, char **argv)
 {
     struct words words = {.wanted = 1, .needed = 1};
-    uint64_t expected = 0;
     hf_client *client = NULL;
-    int rc = options_parse(verb, argc, argv, &words);
+    int rc = cli_begin(verb, argc, argv, &words, read_expected, &client);
 
-    if (rc != 0)
-        return rc;
-    if (expected_text && !options_number(expected_text, INT64_MAX, &expected))
-        return cli_usage("a version is a number, not \"%s\"", expected_text);
-    rc = cli_open(&client);
     if (rc != 0)
         return rc;
     rc = ask(client, words.word[0], expected);
