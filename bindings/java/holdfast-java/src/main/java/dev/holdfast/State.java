@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+package dev.holdfast;
+
+/** The state of a {@link Hold}. The order is that of {@code holdfast.h}. */
+public enum State {
+    /** The lock is ours. */
+    HELD,
+    /** The lock is still ours, and a renewal is overdue. */
+    JEOPARDY,
+    /** The lock is no longer ours. */
+    LOST,
+    /** The lock was released. */
+    RELEASED;
+
+    static State of(int number) {
+        return number >= 0 && number < 4 ? values()[number] : LOST;
+    }
+}
