@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""page.py [--check] - docs/reliability/README.md and matrix.svg, from the
+ledgers of runs (./dev chaos --record), of planted mistakes and of scenarios."""
+
+import collections
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+DOCS = os.path.join(ROOT, "docs/reliability")
+sys.path.insert(0, HERE)
+import check  # noqa: E402
+import plants  # noqa: E402
+import repro  # noqa: E402
+import servers  # noqa: E402
+
+GROUPS = (
+    ("client", ("pause_short", "pause_holder", "pause_waiter", "pause_slow",
+                "kill", "exit", "fork")),
+    ("network", ("cut", "one_way", "deaf", "black_hole", "half_open", "delay",
+                 "slice", "reset", "lost_reply", "hidden_end")),
+    ("server", ("server_pause", "server_pause_short", "server_kill",
+                "leader_kill", "restart_all", "sessions", "script_flush",
+                "compact")),
+    ("not promised", ("failover", "flush", "wipe", "clock",
+                      "restart_all_wiped")),
+)
+KINDS = [kind for _, kinds in GROUPS for kind in kinds]
+
+WORDS = {
+    "pause_short": "stopped for less than a lease",
+    "pause_holder": "a holder is stopped for more than a lease",
+    "pause_waiter": "a waiter is stopped for more than a lease",
+    "pause_slow": "the same, and it goes on over a slow line",
+    "kill": "kill -9", "exit": "the process ends and releases nothing",
+    "fork": "a holder forks, and the child uses the hold",
+    "cut": "connections are reset and refused",
+    "one_way": "nothing reaches the server",
+    "deaf": "nothing comes back from the server",
+    "black_hole": "nothing passes", "delay": "every byte is late",
+    "half_open": "nothing passes, and the server does not see the end",
+    "slice": "bytes come in small pieces", "reset": "connections are reset",
+    "lost_reply": "the server executes, and the answer is lost in a reset",
+    "hidden_end": "the server ends all sessions, and one client does not "
+                  "hear of it",
+    "server_pause": "a server is stopped", "server_pause_short":
+        "a server is stopped for less than a failover takes",
+    "server_kill": "a server is killed and starts again on its disk",
+    "leader_kill": "the same for the leader",
+    "restart_all": "the same for all servers at once",
+    "sessions": "the server ends sessions",
+    "script_flush": "SCRIPT FLUSH", "compact": "compaction",
+    "failover": "the master is killed, and a replica takes over",
+    "flush": "the server forgets all locks (FLUSHALL, flush_all)",
+    "wipe": "a server is killed and starts without its disk",
+    "clock": "the server's clock jumps an hour ahead and back",
+    "restart_all_wiped": "all servers start again without their disks",
+}
+
+
+def rows_of(name):
+    path = os.path.join(DOCS, name)
+    if not os.path.exists(path):
+        return []
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+class Cell:
+    """What runs of one engine came to, added up."""
+
+    def __init__(self):
+        self.runs = self.grants = self.seconds = self.gap = self.left = 0
+        self.writes = self.refused = 0
+        self.faults = collections.Counter()
+        self.violations = collections.Counter()
+
+    def add(self, row):
+        self.runs += 1
+        self.grants += row["grants"]
+        self.seconds += row["seconds"]
+        self.gap = max(self.gap, row["gap_ms"])
+        self.left += row["leftovers"]
+        self.writes += row["writes"]
+        self.refused += row.get("refused", 0)
+        self.faults.update(row["faults"])
+        self.violations.update(row["violations"])
+
+
+def add_up(rows, key):
+    cells = collections.defaultdict(Cell)
+    for row in rows:
+        cells[key(row)].add(row)
+    return cells
+
+
+def number(n):
+    return f"{n:,}"
+
+
+def violations(cell):
+    if not cell.violations:
+        return "**0**"
+    return ", ".join(f"{n} {kind}" for kind, n in
+                     sorted(cell.violations.items()))
+
+
+def totals(cells):
+    whole = Cell()
+    for cell in cells.values():
+        whole.faults.update(cell.faults)
+        whole.violations.update(cell.violations)
+        whole.grants += cell.grants
+        whole.runs += cell.runs
+        whole.seconds += cell.seconds
+    f = whole.faults
+    return [
+        ("runs", whole.runs), ("grants", whole.grants),
+        ("faults", sum(f.values())),
+        ("pauses of holders and waiters beyond their lease",
+         f["pause_holder"] + f["pause_waiter"] + f["pause_slow"]),
+        ("clients killed, or gone without a release", f["kill"] + f["exit"]),
+        ("faults of the network", sum(f[k] for k in GROUPS[1][1])),
+        ("server kills", sum(f[k] for k in (
+            "server_kill", "leader_kill", "restart_all", "failover", "wipe",
+            "restart_all_wiped"))),
+        ("failovers and kills of a leader", f["leader_kill"] + f["failover"]),
+        ("minutes", round(whole.seconds / 60)),
+    ]
+
+
+def promised_table(cells):
+    yield "| Engine | runs | grants | faults | violations | longest gap | left |"
+    yield "|---|---:|---:|---:|---|---:|---:|"
+    for engine in servers.ENGINES:
+        if engine in cells:
+            cell = cells[engine]
+            yield (f"| {engine} | {cell.runs} | {number(cell.grants)} | "
+                   f"{number(sum(cell.faults.values()))} | {violations(cell)} "
+                   f"| {cell.gap / 1000:.1f} s | {cell.left} |")
+
+
+def void_table(cells):
+    yield ("| Engine, fault | grants | times | claims of two, told late or "
+           "released late | writes accepted | refused by token | updates lost "
+           "| tokens not growing |")
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for (engine, kind), cell in sorted(cells.items()):
+        v = cell.violations
+        double = sum(n for k, n in v.items()
+                     if k not in ("update", "token", "left", "starved"))
+        fenced = cell.writes > 0
+        yield (f"| {engine}, {kind} | {number(cell.grants)} | "
+               f"{cell.faults[kind]} | {double} | "
+               f"{number(cell.writes) if fenced else 'no token'} | "
+               f"{number(cell.refused) if fenced else '–'} | "
+               f"{'**' + str(v['update']) + '**' if fenced else '–'} | "
+               f"{v['token'] if fenced else '–'} |")
+
+
+def fault_table(cells):
+    engines = [engine for engine in servers.ENGINES if engine in cells]
+    yield "| Fault | " + " | ".join(engines) + " |"
+    yield "|---|" + "---:|" * len(engines)
+    for kind in KINDS:
+        counts = [cells[engine].faults[kind] for engine in engines]
+        if any(counts):
+            yield (f"| `{kind}`: {WORDS[kind]} | "
+                   + " | ".join(str(n) if n else "" for n in counts) + " |")
+
+
+def plants_table(rows):
+    yield "| Mistake | should be found by | found | after | how |"
+    yield "|---|---|---|---:|---|"
+    for row in rows:
+        what = plants.PLANTS.get(row["name"], ("",))[0]
+        how = row["how"].split(": ", 1)[-1].replace("|", "/")
+        by = "simulation" if row["by"] == "sim" else \
+            f"chaos, {row['by']}: {row['faults']}"
+        test = plants.ELSEWHERE.get(row["name"])
+        kind = how if row["found"] else "**a hole**" + (
+            f"; found by `{test}`" if test else "")
+        if row["by"] != "sim" and row["found"]:
+            kind = row["how"].split()[1].rstrip(":")
+            kind = check.KINDS.get(kind, row["how"])
+        yield (f"| `{row['name']}`: {what} | {by} | "
+               f"{'yes' if row['found'] else '**no**'} | {row['seconds']} s | "
+               f"{kind} |")
+
+
+def repro_table():
+    yield "| `./dev repro NAME` | the complaint | what has to happen here |"
+    yield "|---|---|---|"
+    for name, scene in repro.SCENES.items():
+        yield f"| `{name}` | {scene.complaint} | {scene.claim} |"
+
+
+HEAD = """# Reliability
+
+Processes lock on real servers while faults happen; a checker that shares no code with the library reads what they logged.
+This page is made from the ledgers of those runs by `tests/chaos/page.py`; [testing.md](../internals/testing.md#chaos) says how it is done.
+Repeat it:
+
+```
+./dev chaos                          # every engine, a minute each
+./dev chaos redis --seed 101         # one schedule of faults again
+./dev chaos redis --faults flush     # what the engine cannot promise
+./dev chaos --plants                 # are mistakes on purpose found?
+./dev repro                          # what the users of other libraries met
+```
+"""
+
+
+def page():
+    ledger = rows_of("ledger.jsonl")
+    good = add_up([r for r in ledger if r["promised"]], lambda r: r["engine"])
+    void = add_up([r for r in ledger if not r["promised"]],
+                  lambda r: (r["engine"], r["kinds"].split(",")[0]))
+    lines = [HEAD, "![Engines and faults](matrix.svg)", "",
+             "## Added up", "", "| | |", "|---|---:|"]
+    everything = add_up(ledger, lambda r: r["engine"])
+    lines += [f"| {name} | {number(n)} |" for name, n in totals(everything)]
+    lines += ["", "## Faults under which everything is promised", "",
+              "A violation is one of these: "
+              + "; ".join(f"{text} (`{kind}`)"
+                          for kind, text in check.KINDS.items()) + ".",
+              "The longest gap is the longest time in which a lock that a "
+              "client waited for was granted to nobody, faults included. "
+              "\"Left\" counts what was on the store after the end.", ""]
+    lines += promised_table(good)
+    for row in ledger:
+        if row.get("note"):
+            lines += ["", f"{row['engine']}, seed {row['seed']}: {row['note']}"]
+    if void:
+        lines += ["", "## Faults under which exclusion is not promised", "",
+                  "holdfast(7) says that two clients may hold the lock then. "
+                  "The runs show that it happens, that LOST is told, and that "
+                  "a counter whose keeper compares tokens loses no update. "
+                  "Engines without tokens have nothing to compare.", ""]
+        lines += void_table(void)
+    lines += ["", "## How often each fault happened", ""]
+    lines += fault_table(everything)
+    found = rows_of("plants.jsonl")
+    if found:
+        n = sum(row["found"] for row in found)
+        lines += ["", "## Mistakes on purpose", "",
+                  f"Of {len(found)} mistakes that were put into the library on "
+                  f"purpose (`src/base/planted.h`), {n} were found. The time "
+                  "is that of the suite until it said so, with its start and "
+                  "the time without faults at the end.", ""]
+        lines += plants_table(found)
+    lines += ["", "## Complaints about other libraries", ""]
+    lines += repro_table()
+    versions = sorted({row["version"] for row in ledger})
+    lines += ["", "## The ledger", "",
+              "[ledger.jsonl](ledger.jsonl) has a line for each run: date, "
+              "commit, seed, version of the server, faults by kind, "
+              "violations. Versions so far: " + "; ".join(versions) + ".", ""]
+    return "\n".join(lines)
+
+
+def svg():
+    ledger = rows_of("ledger.jsonl")
+    cells = add_up(ledger, lambda r: (r["engine"], r["promised"]))
+    engines = [e for e in servers.ENGINES
+               if (e, True) in cells or (e, False) in cells]
+    left, top, width, height = 130, 120, 34, 24
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="'
+           f'{left + width * len(KINDS) + 20}" height="'
+           f'{top + height * len(engines) + 50}" font-family="sans-serif" '
+           'font-size="10">',
+           '<rect width="100%" height="100%" fill="#fff"/>']
+    for i, kind in enumerate(KINDS):
+        x = left + i * width + 18
+        out.append(f'<text transform="translate({x},{top - 6}) rotate(-60)">'
+                   f'{kind}</text>')
+    for j, engine in enumerate(engines):
+        y = top + j * height
+        out.append(f'<text x="{left - 8}" y="{y + 16}" text-anchor="end" '
+                   f'font-size="12">{engine}</text>')
+        for i, kind in enumerate(KINDS):
+            out += svg_cell(cells, engine, kind, left + i * width, y, width,
+                            height)
+    y = top + height * len(engines) + 24
+    for x, colour, text in ((left, "#b7e1c0", "faults; 0 violations"),
+                            (left + 190, "#f4c7a1", "exclusion not promised"),
+                            (left + 390, "#e88", "violations: see the page")):
+        out.append(f'<rect x="{x}" y="{y - 11}" width="14" height="14" '
+                   f'fill="{colour}"/><text x="{x + 20}" y="{y}">{text}'
+                   '</text>')
+    return "\n".join(out + ["</svg>", ""])
+
+
+def svg_cell(cells, engine, kind, x, y, width, height):
+    good = cells.get((engine, True), Cell())
+    void = cells.get((engine, False), Cell())
+    n = good.faults[kind] + void.faults[kind]
+    colour = "#f3f3f3"
+    if kind in servers.ENGINES[engine].bad and n:
+        colour = "#f4c7a1"
+    elif n:
+        colour = "#e88" if good.violations else "#b7e1c0"
+    yield (f'<rect x="{x}" y="{y}" width="{width - 2}" height="{height - 2}" '
+           f'fill="{colour}"/>')
+    if n:
+        yield (f'<text x="{x + width / 2 - 1}" y="{y + 15}" '
+               f'text-anchor="middle">{n}</text>')
+
+
+def main():
+    made = {"README.md": page(), "matrix.svg": svg()}
+    stale = []
+    for name, text in made.items():
+        path = os.path.join(DOCS, name)
+        old = open(path).read() if os.path.exists(path) else ""
+        if old != text:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                with open(path, "w") as file:
+                    file.write(text)
+    if "--check" in sys.argv and stale:
+        print(f"docs/reliability: run tests/chaos/page.py: {' '.join(stale)}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,688 @@
+# SPDX-License-Identifier: MIT
+"""Real servers of a chaos run, on free ports of the loopback.
+
+A Setup is what one engine needs: its nodes, the URL for a client whose way to
+node i leads over port i, and what is left on the store. Every process ends with
+the one that started it.
+"""
+
+import glob
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+QUICK = "retry.base=10ms&retry.max_interval=300ms"
+
+
+def free_port():
+    """A port below those that the kernel gives to outgoing connections."""
+    for _ in range(200):
+        port = 20000 + int.from_bytes(os.urandom(2), "big") % 12000
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+    raise RuntimeError("no free port")
+
+
+def said_by(port, text, wait=2.0):
+    """What the server on @port answers to @text, or ""."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), wait) as line:
+            line.settimeout(wait)
+            line.sendall(text.encode())
+            answer = b""
+            while True:
+                piece = line.recv(65536)
+                answer += piece
+                if not piece or len(piece) < 65536:
+                    return answer.decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def run(*argv, **options):
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60,
+                          check=False, **options)
+    return (done.stdout + done.stderr).strip()
+
+
+class Node:
+    """One server process."""
+
+    def __init__(self, argv, port, directory, ready, user=None,
+                 end_with="KILL", env=None, crash=signal.SIGKILL):
+        self.argv, self.port, self.dir = argv, port, directory
+        self.ready, self.user, self.env = ready, user, env
+        self.end_with, self.crash = end_with, crash
+        self.process = None
+
+    def launch(self):
+        words = ["setpriv"]
+        if self.user and os.getuid() == 0:
+            words += [f"--reuid={self.user}", f"--regid={self.user}",
+                      "--init-groups"]
+        words += ["--pdeathsig", self.end_with, *self.argv]
+        with open(os.path.join(self.dir, "log"), "ab") as log:
+            self.process = subprocess.Popen(
+                words, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                cwd=self.dir, env={**os.environ, **(self.env or {})})
+
+    def await_ready(self, seconds=90):
+        end = time.monotonic() + seconds
+        while not self.ready(self.port):
+            if self.process.poll() is not None or time.monotonic() > end:
+                with open(os.path.join(self.dir, "log"), "rb") as log:
+                    tail = log.read()[-2000:].decode(errors="replace")
+                raise RuntimeError(f"{self.argv[0]} does not serve:\n{tail}")
+            time.sleep(0.05)
+
+    def kill(self):
+        self.send(self.crash)
+        try:
+            self.process.wait(3)
+        except subprocess.TimeoutExpired:
+            self.kill_all()
+            self.process.wait()
+
+    def kill_all(self):
+        """A server that does not end, as PostgreSQL in its recovery."""
+        pid = self.process.pid
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            for child in children.read().split():
+                try:
+                    os.kill(int(child), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        self.process.kill()
+
+    def send(self, number):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def end(self):
+        if not self.process:
+            return
+        self.send(signal.SIGCONT)
+        self.send(getattr(signal, "SIG" + self.end_with))
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Setup:
+    """An engine. @good: faults under which everything is promised; @bad: those
+    under which exclusion is not."""
+
+    CLIENT = ("pause_short", "pause_holder", "pause_waiter", "kill", "exit",
+              "fork")
+    NET = ("cut", "one_way", "deaf", "black_hole", "delay", "reset",
+           "lost_reply", "half_open", "slice")
+    SERVER = ("server_pause", "server_kill")
+    good = CLIENT + NET + SERVER
+    bad = ()
+    ttl_ms = 1000
+    proxied = True
+
+    def __init__(self, directory):
+        self.dir = directory
+        self.nodes = []
+
+    def new_dir(self, name, user=None):
+        path = os.path.join(self.dir, name)
+        os.mkdir(path)
+        if user and os.getuid() == 0:
+            shutil.chown(path, user)
+        return path
+
+    def query(self):
+        return f"ttl={self.ttl_ms}ms&{QUICK}"
+
+    def ports(self):
+        return [node.port for node in self.nodes]
+
+    def start(self):
+        for node in self.nodes:
+            node.launch()
+        for node in self.nodes:
+            node.await_ready()
+
+    def end(self):
+        for node in reversed(self.nodes):
+            node.end()
+
+    def leader(self):
+        return 0
+
+    def settled(self):
+        """Have the servers found together again?"""
+        return True
+
+    def leftovers(self):
+        return []
+
+    def diverged(self):
+        """The servers that found their data to differ from the others'."""
+        return []
+
+    def wipe(self, node):
+        """Take the disk of a node that does not run."""
+        for entry in os.listdir(node.dir):
+            path = os.path.join(node.dir, entry)
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            elif entry not in ("log", "s.conf", "clock"):
+                os.unlink(path)
+
+
+class Local(Setup):
+    good = Setup.CLIENT
+    ttl_ms = 600
+
+    def url(self, ports):
+        store = os.path.join(self.dir, "store")
+        return f"local://{store}?ttl={self.ttl_ms}ms"
+
+    def start(self):
+        self.new_dir("store")
+        os.chmod(os.path.join(self.dir, "store"), 0o700)
+
+    def version(self):
+        return "kernel " + os.uname().release
+
+
+def redis_ready(port):
+    return "PONG" in said_by(port, "PING\r\n")
+
+
+class Redis(Setup):
+    good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("script_flush",
+                                                      "sessions")
+    bad = ("flush", "wipe", "clock")
+    n = 1
+    durable = True
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        for i in range(self.n):
+            self.add(f"redis{i}")
+
+    def add(self, name, *more):
+        port, home = free_port(), self.new_dir(name)
+        env = None
+        shim = os.environ.get("HOLDFAST_TEST_CLOCK_SHIM", "")
+        if os.path.exists(shim):
+            env = {"LD_PRELOAD": shim, "CLOCK_SHIM": os.path.join(home, "clock")}
+        words = [os.environ.get("HOLDFAST_TEST_REDIS_SERVER", "redis-server"),
+                 "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                 "--dir", home, "--repl-diskless-sync-delay", "0"]
+        if self.durable:
+            words += ["--appendonly", "yes", "--appendfsync", "always"]
+        else:
+            words += ["--appendonly", "no"]
+        self.nodes.append(Node(words + list(more), port, home, redis_ready,
+                               env=env))
+
+    def url(self, ports):
+        return f"redis://127.0.0.1:{ports[0]}?{self.query()}&io_timeout=1s"
+
+    def script_flush(self, node):
+        said_by(node.port, "SCRIPT FLUSH\r\n")
+
+    def sessions(self, node):
+        said_by(node.port, "CLIENT KILL TYPE normal\r\n")
+        said_by(node.port, "CLIENT KILL TYPE pubsub\r\n")
+
+    def flush(self, node):
+        said_by(node.port, "FLUSHALL\r\n")
+
+    def clock(self, node, seconds):
+        path = os.path.join(node.dir, "clock")
+        with open(path, "r+b") as clock:
+            clock.write(int(seconds * 10**9).to_bytes(8, "little", signed=True))
+
+    def keys(self, node):
+        return run("redis-cli", "-p", str(node.port), "KEYS", "*").split()
+
+    def leftovers(self):
+        left = []
+        for node in self.nodes:
+            for key in self.keys(node):
+                ttl = run("redis-cli", "-p", str(node.port), "PTTL", key)
+                # What remembers the last token ends by itself.
+                if not (key.endswith(":t") and ttl.isdigit()) and ttl != "-2":
+                    left.append(f"{key}:{ttl}")
+        return left
+
+    def version(self):
+        return run("redis-server", "--version").split(" sha")[0]
+
+
+class Redlock(Redis):
+    n = 5
+    good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("script_flush",
+                                                      "sessions")
+    bad = ("flush", "restart_all_wiped")
+
+    def url(self, ports):
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return f"redlock://{hosts}?{self.query()}&node_timeout=300ms"
+
+
+class RedlockForgetful(Redlock):
+    """Its servers forget in a restart, and do not vote for a while then."""
+    durable = False
+    bad = ("flush",)
+
+
+class Sentinel(Redis):
+    """A master, two replicas, three sentinels; they tell the real ports."""
+    proxied = False
+    durable = False
+    good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions")
+    bad = ("failover",)
+
+    def __init__(self, directory):
+        Setup.__init__(self, directory)
+        self.add("redis0")
+        master = self.nodes[0].port
+        for i in (1, 2):
+            self.add(f"redis{i}", "--replicaof", f"127.0.0.1 {master}")
+        self.sentinels = []
+        for i in range(3):
+            port, home = free_port(), self.new_dir(f"sentinel{i}")
+            with open(os.path.join(home, "s.conf"), "w") as conf:
+                conf.write(f"port {port}\nbind 127.0.0.1\ndir {home}\n"
+                           f"sentinel monitor m1 127.0.0.1 {master} 2\n"
+                           "sentinel down-after-milliseconds m1 1500\n"
+                           "sentinel failover-timeout m1 4000\n")
+            self.sentinels.append(Node(
+                ["redis-server", os.path.join(home, "s.conf"), "--sentinel"],
+                port, home, redis_ready))
+
+    def start(self):
+        super().start()
+        for node in self.sentinels:
+            node.launch()
+        for node in self.sentinels:
+            node.await_ready()
+        for node in self.sentinels:
+            while "OK 3" not in said_by(node.port, "SENTINEL CKQUORUM m1\r\n"):
+                time.sleep(0.1)
+
+    def end(self):
+        for node in self.sentinels:
+            node.end()
+        super().end()
+
+    def url(self, ports):
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels)
+        return (f"redis-sentinel://{hosts}/m1?{self.query()}&io_timeout=1s")
+
+    def leader(self):
+        for i, node in enumerate(self.nodes):
+            if "master" in said_by(node.port, "ROLE\r\n")[:20]:
+                return i
+        return 0
+
+    def settled(self):
+        master = self.nodes[self.leader()]
+        return "master" in said_by(master.port, "ROLE\r\n")[:20] and all(
+            f"\n{master.port}\r" in said_by(
+                node.port, "SENTINEL get-master-addr-by-name m1\r\n")
+            for node in self.sentinels)
+
+    def leftovers(self):
+        everybody, self.nodes = self.nodes, [self.nodes[self.leader()]]
+        try:
+            return super().leftovers()
+        finally:
+            self.nodes = everybody
+
+
+class Cluster(Redis):
+    """Three masters, three replicas; they tell the real ports."""
+    proxied = False
+    durable = False
+    n = 6
+    good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions")
+    bad = ("failover",)
+
+    def add(self, name, *more):
+        super().add(name, "--cluster-enabled", "yes", "--cluster-config-file",
+                    "nodes.conf", "--cluster-node-timeout", "1500",
+                    "--cluster-port", str(free_port()), *more)
+
+    def start(self):
+        super().start()
+        hosts = [f"127.0.0.1:{node.port}" for node in self.nodes]
+        run("redis-cli", "--cluster", "create", *hosts, "--cluster-replicas",
+            "1", "--cluster-yes")
+        for node in self.nodes:
+            while "cluster_state:ok" not in said_by(node.port,
+                                                    "CLUSTER INFO\r\n"):
+                time.sleep(0.1)
+
+    def url(self, ports):
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
+        return f"redis-cluster://{hosts}?{self.query()}&io_timeout=1s"
+
+    def leader(self):
+        masters = [i for i, node in enumerate(self.nodes)
+                   if "master" in said_by(node.port, "ROLE\r\n")[:20]]
+        return masters[int.from_bytes(os.urandom(1), "big") % len(masters)] \
+            if masters else 0
+
+    def settled(self):
+        return all("cluster_state:ok" in said_by(node.port, "CLUSTER INFO\r\n")
+                   for node in self.nodes)
+
+    def keys(self, node):
+        if "master" not in said_by(node.port, "ROLE\r\n")[:20]:
+            return []
+        return super().keys(node)
+
+
+class Zookeeper(Setup):
+    good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("leader_kill",
+                                                      "restart_all")
+    ttl_ms = 2000
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        java = "/usr/share/java"
+        classes = os.environ.get(
+            "HOLDFAST_TEST_ZOOKEEPER_CLASSPATH",
+            f"{java}/zookeeper.jar:{java}/slf4j-simple.jar")
+        ports = [(free_port(), free_port(), free_port()) for _ in range(3)]
+        peers = "".join(f"server.{i + 1}=127.0.0.1:{b}:{c}\n"
+                        for i, (_, b, c) in enumerate(ports))
+        for i, (port, _, _) in enumerate(ports):
+            home = self.new_dir(f"zk{i}")
+            data = self.new_dir(f"zk{i}/data")
+            with open(os.path.join(data, "myid"), "w") as myid:
+                myid.write(f"{i + 1}\n")
+            with open(os.path.join(home, "zoo.cfg"), "w") as conf:
+                conf.write(
+                    "tickTime=200\ninitLimit=50\nsyncLimit=10\n"
+                    "minSessionTimeout=400\nmaxSessionTimeout=60000\n"
+                    f"dataDir={data}\nclientPort={port}\n"
+                    "clientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
+                    "admin.enableServer=false\n4lw.commands.whitelist=*\n"
+                    "forceSync=no\n" + peers)
+            self.nodes.append(Node(
+                ["java", "-Xmx128m", "-XX:+UseSerialGC",
+                 "-XX:TieredStopAtLevel=1",
+                 "-Dzookeeper.extendedTypesEnabled=true",
+                 "-Dzookeeper.forceSync=no",
+                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                 "-cp", classes,
+                 "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                 os.path.join(home, "zoo.cfg")],
+                port, home, lambda p: "Mode:" in said_by(p, "srvr")))
+
+    def url(self, ports):
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return f"zk://{hosts}/locks?{self.query()}"
+
+    def leader(self):
+        for i, node in enumerate(self.nodes):
+            if "Mode: leader" in said_by(node.port, "srvr"):
+                return i
+        return 0
+
+    def leftovers(self):
+        """Ephemeral nodes; the nodes of names stay, as containers do."""
+        dump = said_by(self.nodes[self.leader()].port, "dump")
+        return [line.strip() for line in dump.splitlines()
+                if line.strip().startswith("/locks/")]
+
+    def diverged(self):
+        """A server that applies a transaction compares a digest of its tree
+        with the one that the leader had."""
+        found = []
+        for node in self.nodes:
+            with open(os.path.join(node.dir, "log"), errors="replace") as log:
+                if "Digests are not matching" in log.read():
+                    found.append(os.path.basename(node.dir))
+        return found
+
+    def version(self):
+        said = said_by(self.nodes[0].port, "srvr")
+        return said.splitlines()[0].split(",")[0] if said else "ZooKeeper"
+
+
+class ZookeeperOne(Zookeeper):
+    """The clients know one server of the three."""
+
+    def url(self, ports):
+        return super().url(ports[:1])
+
+
+class Etcd(Setup):
+    good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("leader_kill",
+                                                      "restart_all", "compact")
+    ttl_ms = 2000
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        ports = [(free_port(), free_port()) for _ in range(3)]
+        cluster = ",".join(f"m{i}=http://127.0.0.1:{peer}"
+                           for i, (_, peer) in enumerate(ports))
+        for i, (port, peer) in enumerate(ports):
+            home = self.new_dir(f"etcd{i}")
+            self.nodes.append(Node(
+                [os.environ.get("HOLDFAST_TEST_ETCD", "etcd"), "--name",
+                 f"m{i}", "--data-dir", os.path.join(home, "data"),
+                 "--listen-client-urls", f"http://127.0.0.1:{port}",
+                 "--advertise-client-urls", f"http://127.0.0.1:{port}",
+                 "--listen-peer-urls", f"http://127.0.0.1:{peer}",
+                 "--initial-advertise-peer-urls", f"http://127.0.0.1:{peer}",
+                 "--initial-cluster", cluster, "--initial-cluster-state",
+                 "new", "--heartbeat-interval", "60", "--election-timeout",
+                 "660", "--logger", "zap", "--log-level", "error"],
+                port, home, lambda p: '"health":"true"' in said_by(
+                    p, "GET /health HTTP/1.0\r\n\r\n")))
+
+    def url(self, ports):
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return f"etcd://{hosts}?{self.query()}"
+
+    def control(self, *words):
+        hosts = ",".join(f"http://127.0.0.1:{n.port}" for n in self.nodes)
+        return run(os.environ.get("HOLDFAST_TEST_ETCDCTL", "etcdctl"),
+                   "--endpoints", hosts, "--dial-timeout=300ms",
+                   "--command-timeout=1s", *words,
+                   env={**os.environ, "ETCDCTL_API": "3"})
+
+    def leader(self):
+        for line in self.control("endpoint", "status").splitlines():
+            words = [word.strip() for word in line.split(",")]
+            if len(words) > 4 and "true" in words[4:6]:
+                for i, node in enumerate(self.nodes):
+                    if words[0].endswith(f":{node.port}"):
+                        return i
+        return 0
+
+    def compact(self, node):
+        said = self.control("get", "x", "-w", "json")
+        if '"revision":' in said:
+            revision = said.split('"revision":')[1].split(",")[0]
+            self.control("compact", revision)
+
+    def leftovers(self):
+        keys = self.control("get", "", "--prefix", "--keys-only")
+        leases = self.control("lease", "list")
+        return keys.split() + [line for line in leases.splitlines()
+                               if line.strip() and "found" not in line]
+
+    def version(self):
+        return run("etcd", "--version").splitlines()[0]
+
+
+class Postgres(Setup):
+    good = Setup.CLIENT + ("delay", "reset", "lost_reply", "slice",
+                           "server_pause", "sessions", "hidden_end")
+    bad = ("server_kill",)
+    mode = ""
+    options = ()
+    ttl_ms = 3000
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        os.chmod(directory, 0o755)
+        bins = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        self.bin = os.environ.get("HOLDFAST_TEST_PG_BINDIR", bins[-1])
+        home = self.new_dir("postgres", "postgres")
+        words = [f"{self.bin}/initdb", "-D", "data", "-A", "trust", "-U",
+                 "postgres", "--no-sync"]
+        if os.getuid() == 0:
+            words = ["setpriv", "--reuid=postgres", "--regid=postgres",
+                     "--init-groups", *words]
+        run(*words, cwd=home)
+        port = free_port()
+        # By SIGQUIT: it ends at once, as in a crash, and its children with it.
+        self.nodes.append(Node(
+            [f"{self.bin}/postgres", "-D", "data", "-p", str(port),
+             "-c", "listen_addresses=127.0.0.1",
+             "-c", f"unix_socket_directories={home}",
+             "-c", "shared_buffers=32MB", "-c", "max_connections=300",
+             *self.options],
+            port, home, self.is_ready, user="postgres", end_with="QUIT",
+            crash=signal.SIGQUIT))
+
+    def is_ready(self, port):
+        return self.do("SELECT 1") == "1"
+
+    def do(self, text):
+        return run("psql", "-XAtq", f"postgresql://postgres@127.0.0.1:"
+                   f"{self.nodes[0].port}/postgres", "-c", text)
+
+    def url(self, ports):
+        return (f"postgresql://postgres@127.0.0.1:{ports[0]}/postgres?"
+                f"{self.query()}&io_timeout=2s&pool.max=24{self.mode}")
+
+    def sessions(self, node, share=0.3):
+        self.do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                "pid <> pg_backend_pid() AND backend_type = 'client backend' "
+                f"AND random() < {share}")
+
+    def leftovers(self):
+        left = self.do("SELECT 'lock ' || objid FROM pg_locks "
+                       "WHERE locktype = 'advisory'")
+        rows = self.do("SELECT 'row ' || p::text FROM holdfast_place p")
+        return [line for line in (left + "\n" + rows).splitlines()
+                if line.startswith(("lock", "row"))]
+
+    def version(self):
+        return run(f"{self.bin}/postgres", "--version")
+
+
+class PostgresLateLog(Postgres):
+    """A crash loses what the log did not have to have yet."""
+    options = ("-c", "commit_delay=100000", "-c", "commit_siblings=0",
+               "-c", "wal_writer_delay=10000")
+
+
+class PostgresTable(Postgres):
+    mode = "&mode=table"
+    good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("sessions",
+                                                      "pause_slow")
+    bad = ()
+
+
+class Mysql(Setup):
+    good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("sessions",)
+    mode = ""
+    ttl_ms = 3000
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        os.chmod(directory, 0o755)
+        home = self.new_dir("mysql", "mysql")
+        port = free_port()
+        script = os.path.join(os.path.dirname(HERE), "live/mysql/server.sh")
+        self.nodes.append(Node([script, str(port), home,
+                                "--max-connections=400"], port, home,
+                               self.is_ready, user="mysql"))
+
+    def is_ready(self, port):
+        return self.do("SELECT 1") == "1"
+
+    def do(self, text):
+        return run("mariadb", "--no-defaults", "-N", "-h127.0.0.1", "-uroot",
+                   f"-P{self.nodes[0].port}", "locks", "-e", text)
+
+    def url(self, ports):
+        return (f"mysql://locker:s3cret@127.0.0.1:{ports[0]}/locks?"
+                f"{self.query()}&io_timeout=2s&pool.max=24{self.mode}")
+
+    def sessions(self, node, share=0.3):
+        ids = self.do("SELECT id FROM information_schema.processlist "
+                      f"WHERE user = 'locker' AND RAND() < {share}").split()
+        if ids and ids[0].isdigit():
+            self.do(";".join(f"KILL {number}" for number in ids))
+
+    def leftovers(self):
+        left = self.do("SELECT CONCAT('session-', id) FROM "
+                       "information_schema.processlist WHERE user = 'locker'")
+        rows = self.do("SELECT 'ticket' FROM holdfast_ticket UNION ALL SELECT "
+                       "'lock' FROM holdfast_lock WHERE until > 0")
+        return [line for line in (left + "\n" + rows).splitlines()
+                if line.startswith(("session-", "ticket", "lock"))]
+
+    def version(self):
+        return run("/usr/sbin/mariadbd", "--version").split("Ver ")[-1]
+
+
+class MysqlGetLock(Mysql):
+    mode = "&mode=get_lock"
+    good = Setup.CLIENT + ("delay", "reset", "lost_reply", "slice", "cut",
+                           "server_pause", "sessions", "hidden_end")
+    bad = ("server_kill",)
+
+
+class Memcached(Setup):
+    good = Setup.CLIENT + Setup.NET + ("server_pause",)
+    bad = ("server_kill", "flush")
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        port, home = free_port(), self.new_dir("memcached")
+        self.nodes.append(Node(
+            ["memcached", "-u", "root", "-l", "127.0.0.1", "-p", str(port),
+             "-U", "0", "-m", "64", "-t", "2"], port, home,
+            lambda p: "VERSION" in said_by(p, "version\r\n")))
+
+    def url(self, ports):
+        return (f"memcached://127.0.0.1:{ports[0]}?{self.query()}"
+                "&io_timeout=1s")
+
+    def flush(self, node):
+        said_by(node.port, "flush_all\r\n")
+
+    def leftovers(self):
+        said = said_by(self.nodes[0].port, "lru_crawler metadump all\r\n")
+        return [line.split()[0] for line in said.splitlines()
+                if line.startswith("key=")]
+
+    def version(self):
+        return run("memcached", "--version")
+
+
+ENGINES = {
+    "local": Local, "redis": Redis, "sentinel": Sentinel, "cluster": Cluster,
+    "redlock": Redlock, "redlock-forgetful": RedlockForgetful, "zk": Zookeeper,
+    "zk-one": ZookeeperOne, "etcd": Etcd, "postgres": Postgres,
+    "postgres-late-log": PostgresLateLog, "postgres-table": PostgresTable,
+    "mysql": Mysql,
+    "mysql-get_lock": MysqlGetLock, "memcached": Memcached,
+}
