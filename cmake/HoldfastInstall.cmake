@@ -25,7 +25,10 @@ write_basic_package_version_file(
     COMPATIBILITY SameMinorVersion)
 
 install(FILES "${PROJECT_SOURCE_DIR}/include/holdfast.h"
+              "${PROJECT_SOURCE_DIR}/include/holdfast.hpp"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES "${holdfast_api}"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/holdfast")
 install(
     TARGETS holdfast_shared holdfast_static
     EXPORT holdfast
@@ -54,3 +57,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/docs/man/libholdfast.3"
         DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
 install(FILES "${PROJECT_SOURCE_DIR}/docs/man/holdfast.7"
         DESTINATION "${CMAKE_INSTALL_MANDIR}/man7")
+foreach(section IN ITEMS 1 7)
+    install(FILES "${PROJECT_SOURCE_DIR}/docs/man/zh_CN/holdfast.${section}"
+            DESTINATION "${CMAKE_INSTALL_MANDIR}/zh_CN/man${section}")
+endforeach()

@@ -23,6 +23,8 @@ if objdump -h "$libdir/libholdfast.a" | grep -q '\.gnu\.lto_'; then
     exit 1
 fi
 test -e "$dir/prefix/include/holdfast.h"
+test -e "$dir/prefix/include/holdfast.hpp"
+test -s "$dir/prefix/share/holdfast/hf_api.json"
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 example=$source/examples/report.c
 

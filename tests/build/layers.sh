@@ -82,6 +82,14 @@ refuse "the core includes an engine" "engines/[a-z]*/.*" src/core/*.[ch] src/api
 refuse "an engine includes the core" \
     "(api/.*|core/(client|gate|hold|keeper|leaving|monitor|callbacks)).h" \
     src/engines/[!w]*/*.[ch]
+# An engine reads of a ticket what is there for it, and not the core's own fields.
+fields=$(sed -n "/The core's own/,/^};/p" src/core/ticket.h | sed 's|/\*.*||' |
+    sed -n 's/^    [a-z].*[ *]\([a-z_]*\)\(\[.*\)*;.*/\1/p' | tr '\n' '|')
+[ -n "$fields" ] || { echo "src/core/ticket.h: no fields of the core found"; bad=1; }
+if grep -nE "(^|[^_a-z])ticket->(${fields%|})\>" src/engines/*/*.[ch]; then
+    echo "an engine reads what is the core's of a ticket: see core/ticket.h"
+    bad=1
+fi
 # The environment of a set-user-id program is its user's: nobody reads it.
 if grep -nE '(^|[^_a-z])getenv *\(' cli/*.c src/*/*.c src/*/*/*.c; then
     echo "getenv: use secure_getenv"

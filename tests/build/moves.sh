@@ -27,10 +27,12 @@ normal() {
 
 for header in src/core/ticket.h $(grep -lE '^ [*] +[A-Z_]+ +-> [A-Z_]' \
     src/engines/*/*.h || true); do
-    file=$(grep -lE 'MAY\(' "${header%.h}.c" "$(dirname "$header")"/*.c \
-        2>/dev/null | head -n 1)
-    if [ "$(drawn "$header")" != "$(asserted "$file")" ]; then
-        echo "$header draws other moves than $file asserts"
+    same=
+    for file in $(grep -lE 'MAY\(' "$(dirname "$header")"/*.c); do
+        [ "$(drawn "$header")" != "$(asserted "$file")" ] || same=$file
+    done
+    if [ -z "$same" ]; then
+        echo "$header draws moves that no file beside it asserts"
         bad=1
     fi
 done

@@ -4,7 +4,7 @@
 #
 # What src/DIR/FILE.c exports as hf__… begins with hf__FILE_ (or its singular:
 # keys.c has hf__key_find). In an engine it may also begin with
-# hf__ENGINE_FILE_ (hf__zk_FILE_ in zookeeper), be an operation of the engine's
+# hf__ENGINE_FILE_ (hf__zk_FILE_ in zookeeper, hf__pg_FILE_ in postgres), be an operation of the engine's
 # table (hf__ENGINE_release), or be the table itself (hf__engine_ENGINE). Public
 # functions, hf_…, are named by their users' view and not looked at.
 #
@@ -35,22 +35,13 @@ engines/wrap/fault_script fault
 engines/redis/cluster_ask   cluster
 engines/redis/cluster_nodes cluster
 engines/redis/sentinel      sentinels
+engines/mysql/library  mariadb
 engines/sql/dialect     name_uuid
-END
-}
-
-# Engines whose files are not named by their functions yet: the names carry the
-# engine's word, or one of these.
-engines() {
-    cat <<'END'
-mysql      mysql mariadb
-postgres   postgres advisory table session pg pq
 END
 }
 
 {
     nouns | sed 's/^/noun /'
-    engines | sed 's/^/engine /'
     sed -n 's/^ *hf__engine_[a-z]*_fn \*\([a-z_]*\);.*/operation \1/p' \
         src/engines/engine.h
     nm -A --defined-only "$@" |
@@ -66,7 +57,6 @@ END
     }
     function rest() { sub(/^[^ ]+ +[^ ]+ +/, ""); return $0 }
     $1 == "noun"      { path = $2; noun[path] = rest(); next }
-    $1 == "engine"    { engine = $2; loose[engine] = rest(); next }
     $1 == "operation" { operations = operations " " $2; next }
     {
         n = split($2, part, "/")
@@ -77,11 +67,11 @@ END
         name = substr($3, 5)
         if (engine == "zookeeper")
             sub(/^zk_/, "zookeeper_", name)
+        if (engine == "postgres")
+            sub(/^pg_/, "postgres_", name)
         names++
         used[$2] = 1
         if (engine != "" && name ~ "^engine_")
-            next
-        if (engine in loose && begins(name, loose[engine]))
             next
         if (begins(name, file " " one " " noun[$2]))
             next

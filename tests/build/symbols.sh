@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # symbols.sh HEADER LIBRARY - the library exports what the header declares,
-# and nothing else.
+# and nothing else; and it can be loaded by dlopen() of any C library.
 set -eu
 
 header=$1
@@ -19,4 +19,9 @@ diff -u "$dir/declared" "$dir/exported" || {
 }
 soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 test "$soname" = libholdfast.so.0
+# musl's dlopen() accepts no library whose thread-local words are static.
+if readelf -d "$library" | grep -q STATIC_TLS; then
+    echo "$library needs static TLS"
+    exit 1
+fi
 echo "$(wc -l <"$dir/exported") functions, $soname"

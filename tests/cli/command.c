@@ -359,6 +359,23 @@ long command_number(struct command *command, const char *label)
     }
 }
 
+struct command *command_holder(const char *name, const char *note)
+{
+    struct command *run = COMMAND("run", name, "--note", note, "--", "sh", "-c",
+                                  "echo token=$HOLDFAST_TOKEN; cat >/dev/null");
+
+    (void)command_number(run, "token="); /* it has come */
+    return run;
+}
+
+const char *command_token(struct command *holder)
+{
+    static char token[32];
+
+    snprintf(token, sizeof(token), "%ld", command_number(holder, "token="));
+    return token;
+}
+
 void command_type(struct command *command, const char *text)
 {
     ASSERT_EQ(write(command->input, text, strlen(text)), strlen(text));

@@ -52,6 +52,10 @@ void command_read(struct command *command, int ms);
 void command_forget(struct command *command);
 /* The number behind @label in its output, once there is a whole line. */
 long command_number(struct command *command, const char *label);
+/* A run of @name that holds it until its input is closed; it is held. */
+struct command *command_holder(const char *name, const char *note);
+/* The token of such a run; valid until the next call. */
+const char *command_token(struct command *holder);
 void command_type(struct command *command, const char *text);
 void command_close_input(struct command *command);
 void command_signal(struct command *command, int signo);

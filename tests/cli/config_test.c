@@ -204,10 +204,10 @@ TEST(config, show_says_what_is_in_force_and_why)
     ASSERT_HAS(command_out(show), "redis://me:***@host/");
 }
 
-static const char *const verbs[] = {"run",     "hold",    "test",      "ls",
-                                    "show",    "break",   "check",     "elect",
-                                    "version", "engines", "doctor",    "bench",
-                                    "metrics", "config",  "completion"};
+static const char *const verbs[] = {
+    "run",     "hold",   "test",       "ls",      "show",   "break",
+    "check",   "elect",  "version",    "engines", "doctor", "bench",
+    "metrics", "config", "completion", "acquire", "release"};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 /* The widest line and the number of lines of @text. */
@@ -245,9 +245,9 @@ TEST(config, is_named_by_the_environment)
 TEST(help, names_the_verb_that_was_meant)
 {
     static const char *const pairs[][2] = {
-        {"list", "holdfast ls"},      {"status", "holdfast show"},
-        {"lock", "holdfast run"},     {"acquire", "holdfast run"},
-        {"unlock", "holdfast break"}, {"release", "holdfast break"},
+        {"list", "holdfast ls"},        {"status", "holdfast show"},
+        {"lock", "holdfast run"},       {"lock", "holdfast acquire"},
+        {"unlock", "holdfast release"}, {"unlock", "holdfast break"},
         {"shwo", "holdfast show"}};
 
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)

@@ -82,6 +82,21 @@ static void tells_a_part(void)
         ASSERT_NULL(strstr(command_out(ls), name));
 }
 
+/* holdfast(1) says which engines know when a lease was renewed. */
+static void tells_of_its_life(const char *json)
+{
+    const char *url = getenv("HOLDFAST_TEST_URL");
+    bool knows = strncmp(url, "redis", 5) == 0 ||
+                 strncmp(url, "redlock", 7) == 0 ||
+                 strstr(url, "mode=table") != NULL;
+
+    ASSERT_TRUE(strstr(json, "\"life\":\"alive\"") ||
+                strstr(json, "\"life\":\"leased\""));
+    ASSERT_HAS(json, "\"queue\":[]");
+    if (knows && strncmp(url, "mysql", 5) != 0 && !strstr(url, "dialect="))
+        ASSERT_HAS(json, "\"renewed_ms\":");
+}
+
 TEST(engine, tells_who_holds_it)
 {
     struct command *run;
@@ -95,9 +110,31 @@ TEST(engine, tells_who_holds_it)
     FINISH(75, "test", "cli/seen");
     ASSERT_HAS(command_out(FINISH(0, "ls", "cli/")), "cli/seen");
     ASSERT_HAS(command_out(FINISH(0, "show", "cli/seen")), "why not");
+    tells_of_its_life(command_out(FINISH(0, "show", "cli/seen", "--json")));
     end(run);
     FINISH(0, "test", "cli/seen");
     ASSERT_NULL(strstr(command_out(FINISH(0, "ls", "cli/")), "cli/seen"));
+}
+
+TEST(engine, is_watched_on_a_terminal)
+{
+    struct command *run;
+    struct command *top;
+
+    use_engine();
+    run = holder("0b6e1d2c-9f3a-4c5d-8e7f-001122334456");
+    top = TERMINAL(HOLDFAST_COMMAND, "top");
+    if (command_wait(COMMAND("ls")) == 0) {
+        command_expect(top, "0b6e1d2c-9f3a");
+        command_expect(top, "q quit");
+        command_type(top, "q");
+        ASSERT_EQ(command_wait(top), 0);
+    } else {
+        ASSERT_EQ(command_wait(top), 78);
+        ASSERT_HAS(command_out(top), "holdfast engines");
+        ASSERT_NULL(strstr(command_out(top), "\033[?1049h"));
+    }
+    end(run);
 }
 
 TEST(engine, keeps_versions)

@@ -2,6 +2,7 @@
 /*
  * guide_test.c - the examples of docs/guide/ are shell, and do what they say.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "command.h"
 #include "test.h"
 
-static const char *const pages[] = {"cron",    "deploy",      "failover",
-                                    "fencing", "first-steps", "leader",
-                                    "workers"};
+static const char *const pages[] = {"cron",      "deploy",      "failover",
+                                    "fencing",   "first-steps", "leader",
+                                    "operating", "scripts",     "workers"};
 
 /* The text of all ```sh blocks of a page, into the file PAGE.sh. */
 static const char *extract(const char *page)
@@ -130,6 +131,29 @@ TEST(guide, links_lead_somewhere)
     }
 }
 
+TEST(guide, scripts_run_in_every_shell)
+{
+    static const char *const shells[] = {"bash", "dash", "zsh"};
+
+    command_variable("PATH", "/usr/bin:/bin");
+    ASSERT_EQ(symlink(HOLDFAST_COMMAND, command_path("holdfast")), 0);
+    for (size_t i = 0; i < 3; i++) {
+        char line[1024];
+        struct command *script;
+
+        snprintf(line, sizeof(line),
+                 "command -v %s >/dev/null || exit 0; PATH=$HOME:$PATH; "
+                 "exec %s %s",
+                 shells[i], shells[i], extract("scripts"));
+        script = PROGRAM("/bin/sh", "-c", line);
+        if (command_wait(script) != 0)
+            FAIL("%s: %s", shells[i], command_err(script));
+        ASSERT_STREQ(command_err(script), "");
+        ASSERT_HAS(command_out(script), "step two");
+        ASSERT_HAS(command_out(script), "goes on under the lock");
+    }
+}
+
 /* deploy.md, with an engine that only the command line names. */
 TEST(guide, deploy_checks_its_turn_on_the_same_engine)
 {
@@ -149,4 +173,101 @@ TEST(guide, deploy_checks_its_turn_on_the_same_engine)
                  command_path("deploy.sh"));
     ASSERT_STREQ(command_out(run), "switched\ncode=64\n");
     ASSERT_HAS(command_err(run), "held by an ancestor");
+}
+
+/* Wherever the page has a token or a file of node_exporter, ours. */
+static void fill_in(char *line, size_t size, const char *token)
+{
+    static const char of_page[] = "1794938116134040";
+    static const char directory[] = "/var/lib/prometheus/node-exporter/";
+    char rest[1024];
+    char *at = strstr(line, of_page);
+
+    if (at) {
+        snprintf(rest, sizeof(rest), "%s", at + strlen(of_page));
+        snprintf(at, size - (size_t)(at - line), "%s%s", token, rest);
+    }
+    at = strstr(line, directory);
+    if (at) {
+        snprintf(rest, sizeof(rest), "%s", at + strlen(directory));
+        snprintf(at, size - (size_t)(at - line), "%s/%s", command_dir(), rest);
+    }
+}
+
+/* The command of @line that goes on until somebody ends it; NULL: any other. */
+static const char *first_words(const char *line)
+{
+    if (strncmp(line, "holdfast ls --watch", 19) == 0)
+        return "nightly  held by ";
+    if (strncmp(line, "holdfast elect scheduler --observe", 34) == 0)
+        return "nobody leads";
+    if (strncmp(line, "holdfast metrics --listen", 25) == 0)
+        return "listening on ";
+    return NULL;
+}
+
+static void run_line(const char *line)
+{
+    const char *words = first_words(line);
+    char shell_line[1100];
+    struct command *command;
+
+    snprintf(shell_line, sizeof(shell_line), "exec 2>&1; %s%s",
+             words ? "exec " : "", line);
+    if (strcmp(line, "holdfast top") == 0) {
+        command = TERMINAL("sh", "-c", line);
+        command_expect(command, "q quit");
+        command_type(command, "q");
+    } else {
+        command = PROGRAM("sh", "-c", shell_line);
+    }
+    if (words) {
+        command_expect(command, words);
+        command_signal(command, SIGTERM);
+        (void)command_wait(command);
+    } else if (command_wait(command) != 0) {
+        FAIL("%s: %s", line, command_out(command));
+    }
+}
+
+TEST(guide, operating_runs_line_by_line)
+{
+    char path[1024];
+    char token[32];
+    char *text;
+    struct command *run;
+    int lines = 0;
+
+    snprintf(path, sizeof(path), "%s:/usr/bin:/bin", command_dir());
+    command_variable("PATH", path);
+    ASSERT_EQ(symlink(HOLDFAST_COMMAND, command_path("holdfast")), 0);
+    file_write(command_path("nightly"), "#!/bin/sh\n");
+    ASSERT_EQ(chmod(command_path("nightly"), 0700), 0);
+    run = COMMAND("run", "nightly", "--", "sh", "-c",
+                  "echo token=$HOLDFAST_TOKEN; cat");
+    snprintf(token, sizeof(token), "%ld", command_number(run, "token="));
+
+    /* Blocks inside of a list have spaces before them. */
+    text = strdup(file_text(HOLDFAST_SOURCE "/docs/guide/operating.md"));
+    ASSERT_NOT_NULL(text);
+    bool inside = false;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char filled[1024];
+
+        line += strspn(line, " ");
+        if (strncmp(line, "```", 3) == 0) {
+            inside = strcmp(line, "```sh") == 0;
+            continue;
+        }
+        if (!inside)
+            continue;
+        snprintf(filled, sizeof(filled), "%s", line);
+        fill_in(filled, sizeof(filled), token);
+        run_line(filled);
+        lines++;
+        if (strstr(line, "holdfast break"))
+            ASSERT_EQ(command_wait(run), 79);
+    }
+    ASSERT_EQ(lines, 14);
+    free(text);
 }

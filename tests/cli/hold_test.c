@@ -36,6 +36,18 @@ TEST(hold, releases_on_term)
     FINISH(0, "test", "x");
 }
 
+TEST(hold, releases_on_term_while_its_input_never_pauses)
+{
+    struct command *shell = PROGRAM(
+        "sh", "-c", HOLDFAST_COMMAND " hold x </dev/zero & echo pid=$!; wait");
+    pid_t pid = (pid_t)command_number(shell, "pid=");
+
+    command_expect(shell, "held");
+    ASSERT_EQ(kill(pid, SIGTERM), 0);
+    command_expect(shell, "released");
+    ASSERT_EQ(command_wait(shell), 0);
+}
+
 TEST(hold, says_nothing_on_stdout_when_busy)
 {
     struct command *first = COMMAND("hold", "x");

@@ -11,23 +11,9 @@
 #include "command.h"
 #include "test.h"
 
-/* A run of @name that holds until its input is closed. */
 static struct command *holder(const char *name)
 {
-    struct command *run =
-        COMMAND("run", name, "--note", "why not", "--", "sh", "-c",
-                "echo token=$HOLDFAST_TOKEN; cat >/dev/null");
-
-    command_number(run, "token=");
-    return run;
-}
-
-static const char *token_of(struct command *run)
-{
-    static char token[32];
-
-    snprintf(token, sizeof(token), "%ld", command_number(run, "token="));
-    return token;
+    return command_holder(name, "why not");
 }
 
 TEST(look, test_says_free_and_held)
@@ -89,7 +75,7 @@ TEST(look, ls_json_has_the_fields_that_are_promised)
     char pid[64];
 
     ASSERT_HAS(command_out(ls), "{\"name\":\"x\",\"mode\":\"exclusive\",");
-    snprintf(token, sizeof(token), "\"token\":\"%s\",", token_of(run));
+    snprintf(token, sizeof(token), "\"token\":\"%s\",", command_token(run));
     ASSERT_HAS(command_out(ls), token);
     ASSERT_HAS(command_out(ls), "\"holders\":[{\"owner\":\"tester@");
     ASSERT_HAS(command_out(ls), "\"host\":\"");
@@ -123,6 +109,36 @@ TEST(look, show_lists_the_queue_in_order)
     ASSERT_STREQ(command_out(show), "x is free\n");
 }
 
+TEST(look, show_json_has_queue_life_and_command)
+{
+    struct command *run = holder("x");
+    struct command *waiter =
+        COMMAND("run", "x", "--note", "next", "--", "true");
+    struct command *show;
+    char text[128];
+
+    do
+        show = FINISH(0, "show", "x", "--json");
+    while (!strstr(command_out(show), "\"waiters\":1"));
+    ASSERT_HAS(command_out(show), "\"life\":\"alive\"");
+    snprintf(text, sizeof(text), " run x --note why not -- sh -c ");
+    ASSERT_HAS(command_out(show), "\"command\":\"");
+    ASSERT_HAS(command_out(show), text);
+    snprintf(text, sizeof(text), "\"pid\":%d,\"note\":\"next\",\"waited_ms\":",
+             (int)command_pid(waiter));
+    ASSERT_HAS(strstr(command_out(show), "\"queue\":[{"), text);
+    ASSERT_HAS(command_out(show),
+               "\"place\":1,\"mode\":\"exclusive\",\"life\":\"alive\"");
+    ASSERT_HAS(command_out(FINISH(0, "show", "x")), " run x --note why not");
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+    ASSERT_EQ(command_wait(waiter), 0);
+    show = FINISH(0, "show", "x", "--json");
+    ASSERT_STREQ(command_out(show),
+                 "{\"name\":\"x\",\"mode\":\"free\",\"token\":\"0\","
+                 "\"holders\":[],\"waiters\":0,\"queue\":[],\"slots\":0}\n");
+}
+
 TEST(look, odd_names_are_shown_escaped)
 {
     struct command *run = holder("caf\xc3\xa9 \xe2\x80\xae \"q\"");
@@ -139,7 +155,7 @@ TEST(look, odd_names_are_shown_escaped)
 TEST(look, check_tells_a_current_token_from_an_old_one)
 {
     struct command *run = holder("x");
-    char *token = strdup(token_of(run));
+    char *token = strdup(command_token(run));
 
     FINISH(0, "check", "x", token);
     FINISH(1, "check", "x", "1");
@@ -159,33 +175,34 @@ TEST(look, break_takes_the_lock_from_the_holder_with_that_token)
     struct command *breaking;
 
     FINISH(64, "break", "x");
-    FINISH(64, "break", "x", "--token", token_of(run));
-    FINISH(64, "break", "x", "--token", token_of(run), "--confirm=y");
+    FINISH(64, "break", "x", "--token", command_token(run));
+    FINISH(64, "break", "x", "--token", command_token(run), "--confirm=y");
     breaking = FINISH(1, "break", "x", "--token", "1", "--confirm=x");
     ASSERT_HAS(command_err(breaking), "another token");
     FINISH(75, "test", "x");
-    breaking = FINISH(0, "break", "x", "--token", token_of(run), "--confirm=x",
-                      "--json");
+    breaking = FINISH(0, "break", "x", "--token", command_token(run),
+                      "--confirm=x", "--json");
     ASSERT_HAS(command_out(breaking),
                "{\"event\":\"broken\",\"name\":\"x\",\"token\":\"");
     ASSERT_HAS(command_err(breaking), "ALIVE");
     ASSERT_HAS(command_err(breaking), "why not");
     FINISH(0, "run", "-w", "10", "x", "--", "true");
-    breaking = FINISH(1, "break", "x", "--token", token_of(run), "--confirm=x");
+    breaking =
+        FINISH(1, "break", "x", "--token", command_token(run), "--confirm=x");
     ASSERT_HAS(command_err(breaking), "nobody holds");
 }
 
 TEST(look, break_never_takes_the_lock_from_a_new_holder)
 {
     struct command *old = holder("x");
-    char *token = strdup(token_of(old));
+    char *token = strdup(command_token(old));
     struct command *new;
 
     command_close_input(old);
     ASSERT_EQ(command_wait(old), 0);
     new = holder("x");
     FINISH(1, "break", "x", "--token", token, "--confirm=x");
-    FINISH(0, "check", "x", token_of(new));
+    FINISH(0, "check", "x", command_token(new));
     free(token);
 }
 
@@ -255,6 +272,26 @@ static void assert_harmless(const char *text)
     ASSERT_NULL(strchr(text, '\xff'));
 }
 
+TEST(look, doctor_blames_rights_only_for_what_rights_are)
+{
+    static const char *const faults[][2] = {
+        {"EAUTH", "rights of this user"},
+        {"EUNAVAILABLE", "which server does not take part"},
+        {"ENOSPACE", "more room"}};
+
+    for (size_t i = 0; i < 3; i++) {
+        char url[512];
+        struct command *doctor;
+
+        snprintf(url, sizeof(url), "fault+%s?fault=acquire:fail=%s",
+                 command_url(), faults[i][0]);
+        doctor = FINISH(2, "doctor", url);
+        ASSERT_HAS(command_out(doctor), faults[i][1]);
+        if (i > 0)
+            ASSERT_NULL(strstr(command_out(doctor), faults[0][1]));
+    }
+}
+
 TEST(look, escapes_of_a_hostile_store_do_not_reach_the_terminal)
 {
     static const char *const lines[][4] = {{"ls"},
@@ -278,21 +315,107 @@ TEST(look, escapes_of_a_hostile_store_do_not_reach_the_terminal)
     }
 }
 
+TEST(look, escapes_of_a_command_line_do_not_reach_the_terminal)
+{
+    struct command *run = COMMAND("run", "x", "--", "sh", "-c", "echo in; cat",
+                                  "\033]0;evil\007\xe2\x80\xae\xff");
+    struct command *show;
+
+    command_expect(run, "in\n");
+    show = FINISH(0, "show", "x");
+    ASSERT_HAS(command_out(show), "\\x1b]0;evil\\x07\\u{202e}\\xff");
+    assert_harmless(command_out(show));
+    show = FINISH(0, "show", "x", "--json");
+    ASSERT_HAS(command_out(show), "]0;evil");
+    assert_harmless(command_out(show));
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+}
+
+static int lines_in(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
 TEST(look, ls_watches_what_changes)
 {
-    struct command *watch = COMMAND("ls", "--watch", "--interval", "50ms");
+    struct command *watch = COMMAND("ls", "--watch", "--interval", "10ms");
+    struct command *other;
     struct command *hold;
 
-    command_expect_err(watch, "");
     hold = COMMAND("hold", "seen-later");
     command_expect(hold, "held");
-    command_expect(watch, "seen-later");
-    command_expect(watch, "NAME");
+    command_expect(watch, "seen-later  held by ");
+    command_expect(watch, "(tester), token ");
+    other = COMMAND("hold", "another");
+    command_expect(watch, "another  held by ");
     command_close_input(hold);
     ASSERT_EQ(command_wait(hold), 0);
+    command_expect(watch, "seen-later  free\n");
+    command_close_input(other);
+    ASSERT_EQ(command_wait(other), 0);
+    command_expect(watch, "another  free\n");
+    /* Each change is one line, and nothing else is. */
+    ASSERT_EQ(lines_in(command_out(watch)), 4);
     command_signal(watch, SIGTERM);
     ASSERT_EQ(command_wait(watch), 128 + SIGTERM);
+    ASSERT_STREQ(command_err(watch), "");
     FINISH(64, "ls", "--watch", "--interval", "0");
+}
+
+TEST(look, ls_that_nobody_reads_ends)
+{
+    struct command *run = holder("x");
+    struct command *shell =
+        PROGRAM("sh", "-c", "\"$0\" ls --watch | head -n 1", HOLDFAST_COMMAND);
+
+    ASSERT_EQ(command_wait(shell), 0); /* nothing has changed meanwhile */
+    ASSERT_HAS(command_out(shell), "x  held by ");
+    command_close_input(run);
+    ASSERT_EQ(command_wait(run), 0);
+}
+
+TEST(look, ls_watches_in_json_and_by_names)
+{
+    struct command *json =
+        COMMAND("ls", "--watch", "--interval", "10ms", "--json");
+    struct command *names =
+        COMMAND("ls", "--watch", "--interval", "10ms", "--names");
+    struct command *hold = COMMAND("hold", "x");
+
+    command_expect(hold, "held");
+    command_expect(json, "{\"name\":\"x\",\"mode\":\"exclusive\",");
+    command_expect(names, "x\n");
+    command_close_input(hold);
+    ASSERT_EQ(command_wait(hold), 0);
+    command_expect(json, "{\"name\":\"x\",\"mode\":\"free\",");
+    command_expect(names, "x\nx\n");
+    command_signal(json, SIGINT);
+    ASSERT_EQ(command_wait(json), 128 + SIGINT);
+}
+
+TEST(look, ls_on_a_terminal_shows_no_more_than_fits)
+{
+    char name[] = "lock-00";
+    struct command *last = NULL;
+    struct command *watch;
+
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof(name), "lock-%02d", i);
+        last = COMMAND("hold", name);
+        command_expect(last, "held");
+    }
+    watch = TERMINAL("sh", "-c", "stty rows 10 cols 80; exec \"$0\" ls --watch",
+                     HOLDFAST_COMMAND);
+    command_expect(watch, "30 on ");
+    ASSERT_HAS(command_out(watch), "lock-06");
+    ASSERT_NULL(strstr(command_out(watch), "lock-07"));
+    command_type(watch, "\003");
+    ASSERT_EQ(command_wait(watch), 128 + SIGINT);
 }
 
 /* In a mount namespace of its own; skipped where there is none to have. */
@@ -311,4 +434,33 @@ TEST(look, read_only_directory_gets_a_true_sentence)
         return;
     ASSERT_HAS(command_err(shell), "ro/a: Read-only file system");
     ASSERT_NULL(strstr(command_err(shell), "password_file"));
+}
+
+/* As another user, where this one may become it and that one may run us. */
+TEST(look, foreign_directory_gets_a_true_sentence)
+{
+    struct command *shell;
+    char line[1024];
+
+    command_dir();
+    snprintf(line, sizeof(line),
+             "D=$(mktemp -d) && trap 'rmdir $D' EXIT && chmod $MODE $D && "
+             "setpriv --reuid 65534 --clear-groups %s --version >/dev/null && "
+             "setpriv --reuid 65534 --clear-groups %s run x -u local://$D -- "
+             "true; echo code=$?",
+             HOLDFAST_COMMAND, HOLDFAST_COMMAND);
+    command_variable("MODE", "0755");
+    shell = PROGRAM("sh", "-c", line);
+    command_wait(shell);
+    if (!strstr(command_err(shell), "holdfast: "))
+        return;
+    ASSERT_HAS(command_err(shell), "Permission denied; name a directory that");
+    ASSERT_NULL(strstr(command_err(shell), "password"));
+    ASSERT_HAS(command_out(shell), "code=77\n");
+
+    command_variable("MODE", "0777");
+    shell = PROGRAM("sh", "-c", line);
+    command_wait(shell);
+    ASSERT_HAS(command_err(shell), "has mode 0777: others could break");
+    ASSERT_HAS(command_out(shell), "code=78\n");
 }

@@ -131,6 +131,32 @@ TEST(text, escape_is_cut_at_its_size)
     ASSERT_STREQ(text_escape("ab\x01\x02", to, sizeof(to)), "ab");
 }
 
+static const char *cut(const char *text, size_t columns)
+{
+    static char to[64];
+
+    snprintf(to, sizeof(to), "%s", text);
+    text_cut(to, columns);
+    return to;
+}
+
+TEST(text, is_cut_to_columns_and_says_so)
+{
+    ASSERT_STREQ(cut("abcd", 4), "abcd");
+    ASSERT_STREQ(cut("abcde", 4), "abc~");
+    ASSERT_STREQ(cut("ab", 1), "~");
+    ASSERT_STREQ(cut("ab", 0), "");
+    ASSERT_STREQ(cut("", 0), "");
+    /* A wide letter that does not fit leaves its first column empty. */
+    ASSERT_STREQ(cut("a\xe9\x94\x81\xe9\x94\x81", 3), "a~");
+    ASSERT_STREQ(cut("a\xe9\x94\x81\xe9\x94\x81", 4), "a\xe9\x94\x81~");
+    ASSERT_STREQ(cut("e\xcc\x81"
+                     "e\xcc\x81",
+                     2),
+                 "e\xcc\x81"
+                 "e\xcc\x81");
+}
+
 TEST(text, width_counts_columns)
 {
     ASSERT_EQ(text_width("abc"), 3);
@@ -301,15 +327,14 @@ TEST(histogram, tells_quantiles_within_a_few_percent)
 /* ---- peers --------------------------------------------------------------- */
 
 enum { RESPONSE = 64 * 1024 * 1024 };
-static const struct timespec moment = {.tv_nsec = 5000000};
 
-/* Takes a little of it now and then, until the other end is closed. */
+/* A byte at a time, until the other end is closed: seconds for a megabyte. */
 static void *read_slowly(void *ctx)
 {
-    char some[1024];
+    char byte;
 
-    while (read(*(int *)ctx, some, sizeof(some)) > 0)
-        nanosleep(&moment, NULL);
+    while (read(*(int *)ctx, &byte, 1) > 0)
+        continue;
     return NULL;
 }
 

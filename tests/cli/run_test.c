@@ -473,6 +473,33 @@ TEST(run, a_mute_server_does_not_outlast_the_wait)
     close(listener);
 }
 
+/* Asking who holds the lock does not take as long again. */
+TEST(run, a_server_that_falls_silent_is_told)
+{
+    struct command *server;
+    struct command *first;
+    struct command *run;
+    char path[256];
+    char url[300];
+
+    if (access("/usr/bin/redis-server", X_OK) != 0)
+        return;
+    snprintf(path, sizeof(path), "%s", command_path("redis"));
+    snprintf(url, sizeof(url), "redis+unix://%s?io_timeout=3s", path);
+    server = PROGRAM("/usr/bin/redis-server", "--port", "0", "--unixsocket",
+                     path, "--save", "", "--dir", command_dir());
+    command_expect(server, "eady to accept connections");
+    first = COMMAND("hold", "x", "-u", url);
+    command_expect(first, "held");
+    run = COMMAND("run", "x", "-w", "3", "-u", url, "--", "true");
+    while (!strstr(command_out(FINISH(0, "show", "x", "-u", url)), "in line"))
+        continue;
+    command_signal(server, SIGSTOP);
+    ASSERT_EQ(command_wait(run), 75);
+    ASSERT_HAS(command_err(run), "the engine does not answer");
+    command_signal(server, SIGKILL);
+}
+
 TEST(run, tells_usage_configuration_and_unreachable_apart)
 {
     FINISH(64, "run");
@@ -553,6 +580,24 @@ TEST(run, takes_the_letters_of_flock)
     FINISH(0, "run", "-F", "y", "--", "true");
     command_close_input(hold);
     ASSERT_EQ(command_wait(hold), 0);
+}
+
+TEST(run, shows_each_step_if_asked_twice)
+{
+    static const char *const steps[] = {
+        "opening the engine", "using local:",     "asked for \"x\"",
+        "got \"x\" after",    "started process ", "the command ended: 3",
+        "releasing \"x\"",    "released \"x\"\n"};
+    struct command *run =
+        FINISH(3, "-vv", "run", "x", "--", "sh", "-c", "exit 3");
+    const char *at = command_err(run);
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        ASSERT_HAS(at, steps[i]);
+        at = strstr(at, steps[i]);
+    }
+    run = FINISH(3, "-v", "run", "x", "--", "sh", "-c", "exit 3");
+    ASSERT_NULL(strstr(command_err(run), "asked for"));
 }
 
 TEST(run, reports_to_its_output)

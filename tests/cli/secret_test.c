@@ -117,6 +117,15 @@ TEST(secret, of_a_url_in_the_wrong_place_is_not_echoed)
     assert_hidden(FINISH(78, "ls", "-u", "redis://u:" SECRET "/x@h/0"));
 }
 
+TEST(secret, of_what_is_no_url_is_not_echoed)
+{
+    assert_hidden(FINISH(78, "ls", "-u", "foo?password=" SECRET));
+    assert_hidden(FINISH(78, "ls", "-u", "foo?ttl=1s&password=" SECRET));
+    assert_hidden(FINISH(78, "ls", "-u", "h:6379?p%61sswd=" SECRET));
+    assert_hidden(FINISH(78, "ls", "-u", "host=h password=" SECRET));
+    assert_hidden(FINISH(78, "ls", "-o", "ttl=1s&token=" SECRET));
+}
+
 TEST(secret, in_a_file_that_others_may_read_is_refused)
 {
     static const char *const texts[] = {

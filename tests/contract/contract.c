@@ -156,47 +156,11 @@ hf_hold *contract_acquire(hf_client *client, const char *name)
 int contract_try(hf_client *client, const char *name, int mode, int slots)
 {
     hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-    int rc;
 
     opts.mode = mode;
     opts.slots = slots;
-    opts.wait_ms = 0;
     opts.owner = "somebody else";
-    rc = hf_acquire(client, name, &opts, &hold, &err);
-    if (rc == 0)
-        contract_release(hold);
-    return rc;
-}
-
-void contract_release(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
-struct counting {
-    int role;
-    int count;
-};
-
-static int count_row(const hf_lock_info *info, void *ctx)
-{
-    struct counting *counting = ctx;
-
-    counting->count += info->role == counting->role;
-    return 0;
-}
-
-int contract_count(hf_client *client, const char *name, int role)
-{
-    struct counting counting = {role, 0};
-    hf_error err;
-
-    ASSERT_OK(hf_show(client, name, count_row, &counting, &err), &err);
-    return counting.count;
+    return client_try_with(client, name, CONTRACT_OPTS(&opts), NULL);
 }
 
 struct page {

@@ -65,10 +65,6 @@ hf_hold *contract_acquire_mode(hf_client *client, const char *name, int mode,
                                int slots);
 /* What one attempt says; a hold that it gets is released again. */
 int contract_try(hf_client *client, const char *name, int mode, int slots);
-void contract_release(hf_hold *hold);
-
-/* How many holders and waiters hf_show() tells. */
-int contract_count(hf_client *client, const char *name, int role);
 
 /* The metrics of @client, as text; valid until the end of the test. */
 const char *contract_metrics(hf_client *client);

@@ -70,7 +70,7 @@ TEST(death, a_killed_holder_frees_the_lock)
     ASSERT_EQ(contract_try(client, job.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     proc_kill(proc);
     killed_ms = clock_ms();
-    contract_release(contract_acquire(client, job.name));
+    client_release(contract_acquire(client, job.name));
     ASSERT_LT(clock_ms() - killed_ms, 10000);
 }
 
@@ -96,7 +96,7 @@ TEST(death, a_killed_holders_lock_stays_closed_for_its_delay)
     client = contract_open(NULL);
     killed_ms = clock_ms();
     proc_kill(proc);
-    contract_release(contract_acquire(client, job.name));
+    client_release(contract_acquire(client, job.name));
     ASSERT_GE(clock_ms() - killed_ms, 2500);
 }
 
@@ -119,7 +119,7 @@ TEST(death, a_lost_lock_stays_closed_for_its_delay_when_its_holder_comes_back)
     proc_continue(proc);
     (void)proc_expect(proc, "check 2");
     (void)proc_expect(proc, "release HF_ELOST");
-    contract_release(contract_acquire(client, job.name));
+    client_release(contract_acquire(client, job.name));
     ASSERT_GE(clock_ms() - stopped_ms, 2500);
     proc_join(proc);
 }
@@ -136,7 +136,7 @@ TEST(death, a_waiter_is_woken_by_the_holders_death)
     (void)proc_expect(first, "holds");
     proc_say(second, "go");
     client = contract_open(NULL);
-    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, job.name, HF_WAITER) == 1);
     proc_kill(first);
     (void)proc_expect(second, "holds");
     proc_say(second, "go");
@@ -157,17 +157,17 @@ TEST(death, a_killed_waiter_holds_nobody_up)
     client = contract_open(NULL);
     hold = contract_acquire(client, job.name);
     proc_say(first, "go");
-    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, job.name, HF_WAITER) == 1);
     proc_say(second, "go");
-    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 2);
+    EVENTUALLY(client_count(client, job.name, HF_WAITER) == 2);
     proc_kill(first);
-    contract_release(hold);
+    client_release(hold);
     (void)proc_expect(second, "holds");
     proc_say(second, "go");
     (void)proc_expect(second, "check 0");
     proc_join(second);
-    ASSERT_EQ(contract_count(client, job.name, HF_HOLDER), 0);
-    ASSERT_EQ(contract_count(client, job.name, HF_WAITER), 0);
+    ASSERT_EQ(client_count(client, job.name, HF_HOLDER), 0);
+    ASSERT_EQ(client_count(client, job.name, HF_WAITER), 0);
 }
 
 TEST(death, a_stopped_holder_loses_its_lease_and_knows_it)
@@ -195,7 +195,7 @@ TEST(death, a_stopped_holder_loses_its_lease_and_knows_it)
     proc_join(proc);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_verify(hold, NULL), NULL);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(death, a_stopped_waiter_holds_nobody_up)
@@ -209,10 +209,10 @@ TEST(death, a_stopped_waiter_holds_nobody_up)
     client = contract_open(NULL);
     hold = contract_acquire(client, job.name);
     proc_say(proc, "go");
-    EVENTUALLY(contract_count(client, job.name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, job.name, HF_WAITER) == 1);
     proc_stop(proc);
-    contract_release(hold);
-    contract_release(contract_acquire(client, job.name));
+    client_release(hold);
+    client_release(contract_acquire(client, job.name));
     proc_continue(proc);
     (void)proc_expect(proc, "holds");
     proc_say(proc, "go");

@@ -64,7 +64,7 @@ static void count_once(struct job *job)
     (void)sched_yield();
     shared->counter = before + 1;
     shared->inside = 0;
-    contract_release(hold);
+    client_release(hold);
 }
 
 static void *count_thread(void *arg)
@@ -146,7 +146,7 @@ TEST(exclusion, two_clients_of_one_process_exclude_each_other)
 
     ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), HF_EBUSY);
     ASSERT_EQ(contract_try(one, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    contract_release(hold);
+    client_release(hold);
     ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), 0);
 }
 
@@ -156,8 +156,8 @@ TEST(exclusion, different_names_do_not_exclude_each_other)
     hf_hold *one = contract_acquire(client, contract_name("one"));
     hf_hold *two = contract_acquire(client, contract_name("two"));
 
-    contract_release(one);
-    contract_release(two);
+    client_release(one);
+    client_release(two);
 }
 
 /* ---- order -------------------------------------------------------------- */
@@ -173,7 +173,7 @@ static void stand_in_line(struct proc *self, void *arg)
     hold = contract_acquire(job->client, job->name);
     job->shared->order[job->shared->n_order] = job->number;
     job->shared->n_order++;
-    contract_release(hold);
+    client_release(hold);
     contract_close(job->client);
 }
 
@@ -195,9 +195,9 @@ TEST(exclusion, processes_are_served_in_the_order_they_came)
     hold = contract_acquire(client, job.name);
     for (int i = 0; i < WAITERS; i++) {
         proc_say(procs[i], "go");
-        EVENTUALLY(contract_count(client, job.name, HF_WAITER) == i + 1);
+        EVENTUALLY(client_count(client, job.name, HF_WAITER) == i + 1);
     }
-    contract_release(hold);
+    client_release(hold);
     for (int i = 0; i < WAITERS; i++) {
         proc_join(procs[i]);
         ASSERT_EQ(job.shared->order[i], i);
@@ -219,7 +219,7 @@ static void *stand_in_local_line(void *arg)
     event_tell(turn->started, turn->number);
     hold = contract_acquire(job->client, job->name);
     job->shared->order[job->shared->n_order++] = turn->number;
-    contract_release(hold);
+    client_release(hold);
     return NULL;
 }
 
@@ -241,7 +241,7 @@ TEST(exclusion, threads_are_served_in_the_order_they_came)
             0);
         EVENTUALLY(contract_metric(job.client, "holdfast_waiting{") == i + 1);
     }
-    contract_release(hold);
+    client_release(hold);
     for (int i = 0; i < WAITERS; i++)
         (void)pthread_join(threads[i], NULL);
     for (int i = 0; i < WAITERS; i++)
@@ -259,6 +259,6 @@ TEST(exclusion, a_busy_process_does_not_starve_another)
 
     /* Four threads hand it to each other; we still get our turns. */
     for (int i = 0; i < 10; i++)
-        contract_release(contract_acquire(client, job.name));
+        client_release(contract_acquire(client, job.name));
     proc_join(busy);
 }

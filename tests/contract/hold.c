@@ -28,7 +28,7 @@ TEST(hold, says_what_it_is)
         ASSERT_EQ(hf_ttl_ms(hold), 0);
     }
     ASSERT_EQ(hf_max_hold_ms(hold), 0);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(hold, tokens_grow_from_grant_to_grant)
@@ -43,7 +43,7 @@ TEST(hold, tokens_grow_from_grant_to_grant)
 
         ASSERT_GT(hf_token(hold), last);
         last = hf_token(hold);
-        contract_release(hold);
+        client_release(hold);
     }
     ASSERT_LT(last, INT64_MAX);
 }
@@ -60,7 +60,7 @@ TEST(hold, tokens_grow_when_a_new_client_comes)
 
         ASSERT_GT(hf_token(hold), last);
         last = hf_token(hold);
-        contract_release(hold);
+        client_release(hold);
         contract_close(client);
     }
 }
@@ -75,10 +75,10 @@ TEST(hold, the_same_owner_enters_again_with_the_same_token)
 
     ASSERT_TRUE(outer != inner);
     ASSERT_EQ(hf_token(outer), hf_token(inner));
-    contract_release(outer);
+    client_release(outer);
     ASSERT_EQ(hf_check(inner), HF_HELD);
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    contract_release(inner);
+    client_release(inner);
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
 }
 
@@ -94,7 +94,7 @@ TEST(hold, an_owner_who_asked_not_to_re_enter_is_told)
     opts.flags = HF_NON_REENTRANT;
     ASSERT_RC(hf_acquire(client, name, &opts, &again, &err), HF_EDEADLK, &err);
     ASSERT_NULL(again);
-    contract_release(hold);
+    client_release(hold);
 }
 
 struct other {
@@ -141,7 +141,7 @@ TEST(hold, another_thread_is_another_owner)
 
     in_another_thread(try_as, &other);
     ASSERT_EQ(other.rc, HF_EBUSY);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(hold, an_owner_by_name_is_the_same_in_every_thread)
@@ -156,11 +156,11 @@ TEST(hold, an_owner_by_name_is_the_same_in_every_thread)
     ASSERT_OK(hf_acquire(other.client, other.name, &opts, &hold, NULL), NULL);
     in_another_thread(try_as, &other);
     ASSERT_EQ(other.rc, 0);
-    contract_release(other.hold);
+    client_release(other.hold);
     other.owner = "bob";
     in_another_thread(try_as, &other);
     ASSERT_EQ(other.rc, HF_EBUSY);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(hold, any_thread_may_release)
@@ -181,7 +181,7 @@ TEST(hold, a_second_reference_sees_the_release)
     hf_hold *second = hf_hold_ref(hold);
     uint64_t token = hf_token(hold);
 
-    contract_release(hold);
+    client_release(hold);
     ASSERT_EQ(hf_check(second), HF_RELEASED);
     ASSERT_EQ(hf_remaining_ms(second), 0);
     ASSERT_EQ(hf_token(second), token);
@@ -209,7 +209,7 @@ TEST(hold, the_engine_confirms_it)
     hf_error err;
 
     ASSERT_OK(hf_verify(hold, &err), &err);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(hold, posted_releases_arrive)
@@ -219,8 +219,8 @@ TEST(hold, posted_releases_arrive)
     const char *name = contract_name("jobs");
 
     for (int i = 0; i < 20; i++) {
-        contract_release(contract_acquire(client, name));
-        contract_release(contract_acquire(rival, name));
+        client_release(contract_acquire(client, name));
+        client_release(contract_acquire(rival, name));
     }
 }
 
@@ -260,7 +260,7 @@ TEST(hold, a_block_without_the_lock_is_not_entered)
     HF_WITH_LOCK(client, name, &opts, &rc)
         FAIL("the block was entered");
     ASSERT_EQ(rc, HF_EBUSY);
-    contract_release(hold);
+    client_release(hold);
 }
 
 static int leave_early(hf_client *client, const char *name)

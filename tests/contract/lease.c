@@ -52,7 +52,7 @@ static void *rival_thread(void *arg)
     rival->state = hf_check(rival->hold);
     rival->got_ms = clock_ms();
     event_tell(&rival->got, 0);
-    contract_release(hold);
+    client_release(hold);
     return NULL;
 }
 
@@ -98,7 +98,7 @@ TEST(lease, is_renewed_as_long_as_it_is_held)
     ASSERT_TRUE(event_is_silent(&events, 1, LONG_TTL_MS * 3 / 2));
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(lease, without_renewal_the_loss_is_told_in_time)
@@ -113,6 +113,22 @@ TEST(lease, without_renewal_the_loss_is_told_in_time)
                 EVENT_PATIENCE_MS); /* JEOPARDY comes first, or LOST at once */
     assert_lost_in_time(hold, name, &events,
                         events.values[0] == HF_LOST ? 1 : 2);
+}
+
+TEST(lease, of_one_hold_is_not_renewed_with_another)
+{
+    struct event events = EVENT_INIT;
+    struct event others = EVENT_INIT;
+    hf_client *client = contract_open(NULL);
+    hf_hold *kept;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LEASED);
+    kept = acquire(client, contract_name("kept"), 0, 0, &others);
+    hold = acquire(client, contract_name("jobs"), HF_NO_RENEW, 0, &events);
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    (void)hf_release(kept, NULL); /* a slow machine may have lost it, too */
 }
 
 TEST(lease, max_hold_ends_the_renewals)
@@ -143,7 +159,7 @@ TEST(lease, max_hold_ends_a_hold_that_has_no_lease)
         return; /* this engine does not know of processes */
     hold = acquire_for(client, name, LONG_TTL_MS, 0, /* max_hold_ms= */ 300,
                        /* events= */ NULL);
-    contract_release(contract_acquire(contract_open(NULL), name));
+    client_release(contract_acquire(contract_open(NULL), name));
     ASSERT_GE(clock_ms() - before, 300);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
@@ -201,7 +217,7 @@ TEST(lease, jeopardy_ends_when_a_renewal_is_confirmed)
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
     ASSERT_EQ(events.values[1], HF_HELD);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(lease, a_lock_that_is_taken_away_is_lost)
@@ -229,8 +245,8 @@ TEST(lease, a_lost_answer_to_an_acquire_is_asked_for_again)
 
     ASSERT_EQ(hf_check(hold), HF_HELD);
     if (contract_can(HF_CAP_LIST))
-        ASSERT_EQ(contract_count(client, name, HF_HOLDER), 1);
-    contract_release(hold);
+        ASSERT_EQ(client_count(client, name, HF_HOLDER), 1);
+    client_release(hold);
 }
 
 TEST(lease, a_try_whose_answer_is_lost_leaves_nothing_behind)
@@ -263,7 +279,7 @@ TEST(lease, a_broken_connection_is_made_again)
         contract_wrapped_url("fault", "fault=acquire:down=100ms@2"));
     const char *name = contract_name("jobs");
 
-    contract_release(contract_acquire(client, name));
-    contract_release(contract_acquire(client, name));
+    client_release(contract_acquire(client, name));
+    client_release(contract_acquire(client, name));
     ASSERT_GE(contract_metric(client, "holdfast_reconnects_total{"), 1);
 }

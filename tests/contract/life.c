@@ -56,7 +56,7 @@ TEST(callback, runs_on_another_thread_with_the_hold)
     ASSERT_EQ(hf_check(outcome.hold), HF_HELD);
     ASSERT_EQ(hf_request_pending(request), 0);
     hf_request_free(request);
-    contract_release(outcome.hold);
+    client_release(outcome.hold);
 }
 
 TEST(callback, tells_of_failure_once)
@@ -73,7 +73,7 @@ TEST(callback, tells_of_failure_once)
     hf_cancel(request);
     ASSERT_TRUE(event_is_silent(&outcome.done, 2, 20));
     hf_request_free(request);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(callback, tells_of_cancellation)
@@ -89,7 +89,7 @@ TEST(callback, tells_of_cancellation)
     event_await(&outcome.done, 1, 5000);
     ASSERT_EQ(outcome.done.values[0], HF_ECANCELED);
     hf_request_free(request);
-    contract_release(hold);
+    client_release(hold);
 }
 
 static void acquire_inside(int rc, hf_hold *hold, const hf_error *err,
@@ -100,8 +100,8 @@ static void acquire_inside(int rc, hf_hold *hold, const hf_error *err,
     (void)err;
     outcome->hold = hold;
     outcome->inner = contract_acquire(outcome->client, "another");
-    contract_release(outcome->inner);
-    contract_release(hold);
+    client_release(outcome->inner);
+    client_release(hold);
     event_tell(&outcome->done, rc);
 }
 
@@ -163,7 +163,7 @@ TEST(loop, callbacks_run_in_dispatch_once_the_descriptor_was_asked_for)
     ASSERT_TRUE(pthread_equal(outcome.thread, pthread_self()));
     ASSERT_EQ(hf_dispatch(outcome.client), 0);
     hf_request_free(request);
-    contract_release(outcome.hold);
+    client_release(outcome.hold);
 }
 
 TEST(loop, an_application_can_drive_everything)
@@ -177,11 +177,11 @@ TEST(loop, an_application_can_drive_everything)
 
     ASSERT_GE(hf_dispatch(outcome.client), 0);
     ASSERT_EQ(event_count(&outcome.done), 0);
-    contract_release(hold);
+    client_release(hold);
     dispatch_until(outcome.client, &outcome.done, 1);
     ASSERT_EQ(outcome.done.values[0], 0);
     hf_request_free(request);
-    contract_release(outcome.hold);
+    client_release(outcome.hold);
 }
 
 struct asker {
@@ -197,7 +197,7 @@ static void ask_again(int rc, hf_hold *hold, const hf_error *err, void *ctx)
     struct asker *asker = ctx;
 
     ASSERT_OK(rc, err);
-    contract_release(hold);
+    client_release(hold);
     hf_request_free(asker->request);
     asker->request = NULL;
     asker->grants++;
@@ -299,7 +299,7 @@ TEST(open, a_lazy_client_connects_when_it_is_used)
         contract_wrapped_url("fault", "connect=lazy&fault=connect:fail@1"));
     const char *name = contract_name("jobs");
 
-    contract_release(contract_acquire(client, name));
+    client_release(contract_acquire(client, name));
 }
 
 TEST(open, a_lock_delay_that_cannot_be_kept_is_refused_if_it_was_asked_for)
@@ -377,8 +377,8 @@ TEST(close, releases_holds_and_ends_waits)
     ASSERT_EQ(contract_try(rival, mine, HF_EXCLUSIVE, 0), 0);
     (void)hf_release(hold, NULL); /* only the handle is left */
     if (contract_can(HF_CAP_LIST))
-        ASSERT_EQ(contract_count(rival, theirs, HF_WAITER), 0);
-    contract_release(other);
+        ASSERT_EQ(client_count(rival, theirs, HF_WAITER), 0);
+    client_release(other);
 }
 
 TEST(close, shutdown_refuses_what_comes_after)
@@ -419,7 +419,7 @@ TEST(close, requests_outlive_the_client)
     hf_cancel(untold);
     hf_request_free(told);
     hf_request_free(untold);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(close, of_nothing_is_nothing)
@@ -470,7 +470,7 @@ TEST(fork, the_child_is_refused_and_the_parent_keeps_its_lock)
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
     ASSERT_OK(hf_verify(hold, NULL), NULL);
-    contract_release(hold);
+    client_release(hold);
 }
 
 static int child_opens_its_own(const char *url, const char *name)
@@ -505,7 +505,7 @@ TEST(fork, the_child_may_open_a_client_of_its_own)
         test_not_tested("%s: the thread sanitizer cannot start threads in the "
                         "child",
                         test_name());
-        contract_release(hold);
+        client_release(hold);
         return;
     }
     (void)fflush(stdout);
@@ -515,7 +515,7 @@ TEST(fork, the_child_may_open_a_client_of_its_own)
         _exit(child_opens_its_own(url, name));
     ASSERT_EQ(waitpid(pid, &status, 0), pid);
     ASSERT_EQ(status, 0);
-    contract_release(hold);
+    client_release(hold);
 }
 
 /* ---- the log ------------------------------------------------------------ */
@@ -584,7 +584,7 @@ TEST(log, a_traced_engine_tells_every_call)
     hf_set_log(keep_line, HF_LOG_INFO, &log_lines);
     test_defer(silence, NULL);
     client = contract_open_url(contract_wrapped_url("trace", NULL));
-    contract_release(contract_acquire(client, name));
+    client_release(contract_acquire(client, name));
     EVENTUALLY(log_has("acquire 'jobs"));
     EVENTUALLY(log_has("→ granted token"));
     EVENTUALLY(log_has("release 'jobs"));

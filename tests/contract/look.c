@@ -45,7 +45,7 @@ TEST(look, a_list_shows_holder_and_waiters)
     opts.note = NULL;
     ASSERT_OK(hf_acquire_start(rival, name, &opts, NULL, NULL, &request, &err),
               &err);
-    EVENTUALLY(contract_count(client, name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
     ASSERT_EQ(hf_show(client, name, keep_row, rows, &err), 0);
 
     ASSERT_EQ(rows[0].n, 2);
@@ -58,12 +58,16 @@ TEST(look, a_list_shows_holder_and_waiters)
     ASSERT_TRUE(rows[0].info.pid == 0 || rows[0].info.pid == getpid());
     ASSERT_TRUE(rows[0].info.since_ms >= -1 && rows[0].info.since_ms < 20000);
     ASSERT_NE(rows[0].info.alive, 0);
+    if (hf_capabilities(client) & HF_CAP_LEASED)
+        ASSERT_TRUE(rows[0].info.alive == 1 || rows[0].info.lease_ms >= 0);
+    ASSERT_TRUE(rows[0].info.ttl_ms == 0 ||
+                rows[0].info.ttl_ms == hf_ttl_ms(hold));
     ASSERT_EQ(rows[1].info.role, HF_WAITER);
     ASSERT_HAS(rows[1].owner, "bob");
     ASSERT_EQ(rows[1].info.place, 1);
     hf_cancel(request);
     hf_request_free(request);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(look, a_list_has_a_prefix_and_a_show_a_name)
@@ -88,8 +92,8 @@ TEST(look, a_list_has_a_prefix_and_a_show_a_name)
     rows[0].n = 0;
     ASSERT_OK(hf_show(client, "list/", keep_row, rows, &err), &err);
     ASSERT_EQ(rows[0].n, 0);
-    contract_release(holds[0]);
-    contract_release(holds[1]);
+    client_release(holds[0]);
+    client_release(holds[1]);
 }
 
 static int stop_at_once(const hf_lock_info *info, void *ctx)
@@ -112,8 +116,8 @@ TEST(look, a_list_stops_when_it_is_told_to)
     ASSERT_EQ(hf_list(client, NULL, stop_at_once, &calls, &err), 42);
     ASSERT_EQ(calls, 1);
     ASSERT_EQ(hf_list(client, NULL, NULL, NULL, &err), HF_EINVAL);
-    contract_release(holds[0]);
-    contract_release(holds[1]);
+    client_release(holds[0]);
+    client_release(holds[1]);
 }
 
 TEST(look, a_token_is_current_or_not)
@@ -130,7 +134,7 @@ TEST(look, a_token_is_current_or_not)
     ASSERT_EQ(hf_check_token(client, name, token, NULL), 0);
     ASSERT_EQ(hf_check_token(client, name, token + 1, NULL), HF_ECONFLICT);
     ASSERT_EQ(hf_check_token(client, name, token - 1, NULL), HF_ECONFLICT);
-    contract_release(hold);
+    client_release(hold);
     ASSERT_EQ(hf_check_token(client, name, token, NULL), HF_ENOTFOUND);
 }
 
@@ -184,7 +188,7 @@ TEST(look, the_release_of_a_broken_lock_spares_the_next_holder)
     hold = contract_acquire(other, name);
     ASSERT_EQ(hf_release(broken, NULL), HF_ELOST);
     ASSERT_EQ(hf_verify(hold, NULL), 0);
-    contract_release(hold);
+    client_release(hold);
 }
 
 /* ---- doctor, engines, metrics ------------------------------------------- */
@@ -248,7 +252,7 @@ TEST(look, metrics_count_what_was_done)
 
     ASSERT_EQ(contract_try(client, name, HF_EXCLUSIVE, 0), HF_EBUSY);
     ASSERT_EQ(contract_metric(client, "holdfast_held{"), 1);
-    contract_release(hold);
+    client_release(hold);
     ASSERT_EQ(contract_metric(client, "holdfast_held{"), 0);
     ASSERT_EQ(contract_metric(client, "holdfast_releases_total{"), 1);
     ASSERT_EQ(contract_metric(client, "holdfast_wait_seconds_count{"), 1);
@@ -385,7 +389,7 @@ TEST(election, a_candidate_that_stops_never_leads)
                              &election, &err),
               &err);
     ASSERT_OK(hf_elect_stop(election, &err), &err);
-    contract_release(hold);
+    client_release(hold);
     /* Its last request may still be on its way to the engine, and back. */
     EVENTUALLY(contract_try(client, name, HF_EXCLUSIVE, 0) == 0);
     ASSERT_EQ(event_count(&events), 0);
@@ -406,11 +410,11 @@ TEST(look, a_token_that_was_passed_on_inside_the_process_is_not_current)
     first = hf_token(hold);
     ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
               &err);
-    contract_release(hold);
+    client_release(hold);
     ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
     hf_request_free(request);
     ASSERT_GT(hf_token(hold), first);
     ASSERT_OK(hf_check_token(client, name, hf_token(hold), &err), &err);
     ASSERT_RC(hf_check_token(client, name, first, &err), HF_ECONFLICT, &err);
-    contract_release(hold);
+    client_release(hold);
 }

@@ -19,9 +19,9 @@ TEST(modes, readers_share_and_exclude_writers)
         ASSERT_NE(hf_token(first), hf_token(second));
     ASSERT_EQ(contract_try(one, name, HF_SHARED, 0), 0);
     ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    contract_release(first);
+    client_release(first);
     ASSERT_EQ(contract_try(one, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    contract_release(second);
+    client_release(second);
     ASSERT_EQ(contract_try(one, name, HF_EXCLUSIVE, 0), 0);
 }
 
@@ -36,7 +36,7 @@ TEST(modes, a_writer_excludes_readers)
     hold = contract_acquire(one, name);
     ASSERT_EQ(contract_try(two, name, HF_SHARED, 0), HF_EBUSY);
     ASSERT_EQ(contract_try(one, name, HF_SHARED, 0), HF_EBUSY);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(modes, a_missing_mode_is_refused)
@@ -62,7 +62,7 @@ static void *write_thread(void *arg)
     hf_hold *hold = contract_acquire(writer->client, writer->name);
 
     event_tell(&writer->done, 0);
-    contract_release(hold);
+    client_release(hold);
     return NULL;
 }
 
@@ -77,10 +77,10 @@ TEST(modes, a_waiting_writer_is_not_starved_by_readers)
     writer.client = contract_open(NULL);
     first = contract_acquire_mode(readers, writer.name, HF_SHARED, 0);
     ASSERT_EQ(pthread_create(&thread, NULL, write_thread, &writer), 0);
-    EVENTUALLY(contract_count(readers, writer.name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(readers, writer.name, HF_WAITER) == 1);
     ASSERT_EQ(contract_try(readers, writer.name, HF_SHARED, 0), HF_EBUSY);
     ASSERT_EQ(event_count(&writer.done), 0);
-    contract_release(first);
+    client_release(first);
     event_await(&writer.done, 1, 5000);
     (void)pthread_join(thread, NULL);
 }
@@ -108,10 +108,10 @@ TEST(modes, slots_admit_so_many_and_no_more)
     ASSERT_EQ(contract_try(clients[0], name, HF_SLOT, SLOTS), HF_EBUSY);
     ASSERT_EQ(contract_try(clients[1], name, HF_SLOT, SLOTS), HF_EBUSY);
     ASSERT_EQ(contract_try(clients[1], name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    contract_release(holds[1]);
+    client_release(holds[1]);
     ASSERT_EQ(contract_try(clients[0], name, HF_SLOT, SLOTS), 0);
-    contract_release(holds[0]);
-    contract_release(holds[2]);
+    client_release(holds[0]);
+    client_release(holds[2]);
     ASSERT_EQ(contract_try(clients[0], name, HF_EXCLUSIVE, 0), 0);
 }
 
@@ -126,7 +126,7 @@ TEST(modes, a_reader_cannot_become_a_writer)
     NEEDS(HF_CAP_SHARED);
     hold = contract_acquire_mode(client, name, HF_SHARED, 0);
     ASSERT_RC(hf_acquire(client, name, NULL, &more, &err), HF_EDEADLK, &err);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(modes, a_writer_may_read)
@@ -140,8 +140,8 @@ TEST(modes, a_writer_may_read)
     outer = contract_acquire(client, name);
     inner = contract_acquire_mode(client, name, HF_SHARED, 0);
     ASSERT_EQ(hf_token(outer), hf_token(inner));
-    contract_release(inner);
-    contract_release(outer);
+    client_release(inner);
+    client_release(outer);
 }
 
 TEST(modes, a_downgrade_lets_readers_in_and_writers_wait)
@@ -160,7 +160,7 @@ TEST(modes, a_downgrade_lets_readers_in_and_writers_wait)
     ASSERT_EQ(contract_try(two, name, HF_SHARED, 0), 0);
     ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), HF_EBUSY);
     ASSERT_OK(hf_downgrade(hold, &err), &err); /* it is one already */
-    contract_release(hold);
+    client_release(hold);
     ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), 0);
 }
 
@@ -184,8 +184,8 @@ TEST(modes, a_downgrade_wakes_waiting_readers)
     ASSERT_OK(hf_downgrade(hold, &err), &err);
     ASSERT_OK(hf_request_wait(request, 5000, &reader, &err), &err);
     hf_request_free(request);
-    contract_release(reader);
-    contract_release(hold);
+    client_release(reader);
+    client_release(hold);
 }
 
 TEST(modes, a_slot_cannot_be_downgraded)
@@ -196,7 +196,7 @@ TEST(modes, a_slot_cannot_be_downgraded)
     NEEDS(HF_CAP_SLOTS);
     hold = contract_acquire_mode(client, contract_name("pool"), HF_SLOT, 2);
     ASSERT_EQ(hf_downgrade(hold, NULL), HF_EUNSUPPORTED);
-    contract_release(hold);
+    client_release(hold);
 }
 
 /* ---- several at once ---------------------------------------------------- */
@@ -222,7 +222,7 @@ TEST(multi, several_names_are_one_hold)
                 &err);
     }
     ASSERT_EQ(hf_token_at(hold, 3), 0);
-    contract_release(hold);
+    client_release(hold);
     for (size_t i = 0; i < 3; i++)
         ASSERT_EQ(contract_try(rival, names[i], HF_EXCLUSIVE, 0), 0);
 }
@@ -248,7 +248,7 @@ TEST(multi, one_that_cannot_be_had_gives_back_the_others)
               HF_ETIMEOUT, &err);
     EVENTUALLY(contract_try(rival, names[0], HF_EXCLUSIVE, 0) == 0);
     EVENTUALLY(contract_try(rival, names[1], HF_EXCLUSIVE, 0) == 0);
-    contract_release(taken);
+    client_release(taken);
 }
 
 TEST(multi, wrong_lists_are_refused)
@@ -283,7 +283,7 @@ static void *take_pairs(void *arg)
         ASSERT_OK(
             hf_acquire_many(pair->client, pair->names, 2, NULL, &hold, &err),
             &err);
-        contract_release(hold);
+        client_release(hold);
     }
     return NULL;
 }

@@ -30,7 +30,7 @@ TEST(names, every_byte_is_a_lock_of_its_own_or_refused)
         ASSERT_EQ(rc == 0, byte >= first && byte < 0x7f);
         if (rc == 0) {
             ASSERT_STREQ(hf_hold_name(hold), name);
-            contract_release(hold);
+            client_release(hold);
             allowed++;
         }
     }
@@ -78,7 +78,7 @@ TEST(names, lengths_are_bounded)
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
     name[len - 1] = '\0';
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(names, utf8_is_checked)
@@ -201,7 +201,7 @@ TEST(names, that_look_alike_are_different_locks)
     }
     for (int i = 0; i < ALIKE; i++) {
         if (holds[i])
-            contract_release(holds[i]);
+            client_release(holds[i]);
     }
 }
 

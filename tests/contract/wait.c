@@ -22,7 +22,7 @@ static int acquire_within(hf_client *client, const char *name, int64_t wait_ms,
     opts.owner = "impatient";
     rc = hf_acquire(client, name, &opts, &hold, err);
     if (rc == 0)
-        contract_release(hold);
+        client_release(hold);
     return rc;
 }
 
@@ -30,8 +30,8 @@ static void assert_only_the_holder(hf_client *client, const char *name)
 {
     if (!contract_can(HF_CAP_LIST))
         return;
-    EVENTUALLY(contract_count(client, name, HF_WAITER) == 0);
-    ASSERT_EQ(contract_count(client, name, HF_HOLDER), 1);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 0);
+    ASSERT_EQ(client_count(client, name, HF_HOLDER), 1);
 }
 
 TEST(wait, a_try_that_fails_says_who_holds_it)
@@ -46,7 +46,7 @@ TEST(wait, a_try_that_fails_says_who_holds_it)
     ASSERT_EQ(err.code, HF_EBUSY);
     ASSERT_HAS(err.text, "held");
     assert_only_the_holder(client, name);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
@@ -63,12 +63,43 @@ TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
     assert_only_the_holder(client, name);
     ASSERT_RC(acquire_within(client, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
     assert_only_the_holder(client, name);
-    contract_release(hold);
+    client_release(hold);
     /* Where nobody can be seen in line, who gave up may be on its way out; but
      * not for as long as a lease. */
     ASSERT_RC(acquire_within(rival, name, contract_can(HF_CAP_LIST) ? 0 : 10000,
                              &err),
               0, &err);
+}
+
+TEST(wait, a_wait_that_runs_out_says_who_kept_it)
+{
+    hf_client *client = contract_open(NULL);
+    hf_client *rival = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request;
+    hf_hold *hold;
+    hf_hold *got;
+    hf_error err;
+
+    opts.owner = "the keeper";
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    ASSERT_RC(acquire_within(rival, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
+    if (contract_can(HF_CAP_LIST))
+        ASSERT_HAS(err.text, "the keeper");
+    opts.owner = NULL;
+    opts.wait_ms = WAIT_MS;
+    ASSERT_OK(hf_acquire_start(rival, name, &opts, NULL, NULL, &request, &err),
+              &err);
+    ASSERT_RC(hf_request_wait(request, EVENT_PATIENCE_MS, &got, &err),
+              HF_ETIMEOUT, &err);
+    if (contract_can(HF_CAP_LIST))
+        ASSERT_HAS(err.text, "the keeper");
+    hf_request_free(request);
+    ASSERT_RC(acquire_within(client, name, 20, &err), HF_ETIMEOUT, &err);
+    ASSERT_HAS(err.text, "in this process");
+    assert_only_the_holder(client, name);
+    client_release(hold);
 }
 
 TEST(wait, the_configured_wait_applies_where_none_is_given)
@@ -85,7 +116,7 @@ TEST(wait, the_configured_wait_applies_where_none_is_given)
     ASSERT_RC(hf_acquire(client, name, &opts, &got, &err), HF_ETIMEOUT, &err);
     ASSERT_RC(hf_acquire(client, name, NULL, &got, &err), HF_ETIMEOUT, &err);
     ASSERT_GE(clock_ms() - before, 2 * WAIT_MS - 2);
-    contract_release(hold);
+    client_release(hold);
 }
 
 struct waiting {
@@ -102,7 +133,7 @@ static void *wait_thread(void *arg)
 
     waiting->got_ms = clock_ms();
     event_tell(&waiting->done, 0);
-    contract_release(hold);
+    client_release(hold);
     return NULL;
 }
 
@@ -120,7 +151,7 @@ TEST(wait, a_release_ends_the_wait)
     EVENTUALLY(contract_metric(waiting.client, "holdfast_waiting{") == 1);
     ASSERT_EQ(event_count(&waiting.done), 0);
     released_ms = clock_ms();
-    contract_release(hold);
+    client_release(hold);
     (void)pthread_join(thread, NULL);
     if (contract_can(HF_CAP_PUSH))
         ASSERT_LT(waiting.got_ms - released_ms, 5000); /* nobody polls */
@@ -160,7 +191,7 @@ TEST(wait, a_cancelled_request_leaves_nothing_behind)
     hf_cancel(request); /* too late, and harmless */
     hf_request_free(request);
     assert_only_the_holder(client, name);
-    contract_release(hold);
+    client_release(hold);
 }
 
 static hf_request *volatile to_cancel;
@@ -192,7 +223,7 @@ TEST(wait, a_signal_handler_may_cancel)
     ASSERT_EQ(raise(SIGUSR1), 0);
     ASSERT_RC(hf_request_wait(to_cancel, 5000, &got, &err), HF_ECANCELED, &err);
     hf_request_free(to_cancel);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(wait, a_request_ends_with_its_own_wait)
@@ -208,7 +239,7 @@ TEST(wait, a_request_ends_with_its_own_wait)
     ASSERT_RC(hf_request_wait(request, 5000, &got, &err), HF_ETIMEOUT, &err);
     ASSERT_EQ(hf_request_pending(request), 0);
     hf_request_free(request);
-    contract_release(hold);
+    client_release(hold);
 }
 
 TEST(wait, an_outcome_that_nobody_took_is_released)
@@ -236,7 +267,7 @@ TEST(wait, a_freed_request_is_cancelled_without_a_callback)
     request = start(rival, name, HF_FOREVER, NULL, &done);
     hf_request_free(request);
     assert_only_the_holder(client, name);
-    contract_release(hold);
+    client_release(hold);
     ASSERT_EQ(event_count(&done), 0);
 }
 
@@ -250,7 +281,7 @@ static int acquire_with(hf_client *client, const char *name,
     int rc = hf_acquire(client, name, opts, &hold, &err);
 
     if (rc == 0)
-        contract_release(hold);
+        client_release(hold);
     else
         ASSERT_NULL(hold);
     return rc;
@@ -274,7 +305,7 @@ TEST(wait, wrong_arguments_are_refused)
     opts.ttl_ms = -1;
     ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
     opts.ttl_ms = 0;
-    opts.max_hold_ms = -1;
+    opts.max_hold_ms = HF_FOREVER - 1;
     ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
     opts.max_hold_ms = 0;
     opts.mode = 7;
@@ -315,4 +346,20 @@ TEST(wait, options_of_a_later_library_are_refused_only_if_set)
     ASSERT_EQ(acquire_with(client, name, &larger.opts), HF_EUNSUPPORTED);
     larger.opts.size = 8;
     ASSERT_EQ(acquire_with(client, name, &larger.opts), HF_EINVAL);
+}
+
+TEST(wait, options_of_the_first_header_are_taken)
+{
+    hf_client *client = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    hf_opts opts = HF_OPTS_INIT;
+
+    opts = *CONTRACT_OPTS(&opts);
+    opts.size = (uint32_t)offsetof(hf_opts, owner_id);
+    opts.owner_id = 1;
+    opts.priority = 1; /* nobody looks behind the end */
+    opts.reserved = 1;
+    ASSERT_EQ(acquire_with(client, name, &opts), 0);
+    opts.size--;
+    ASSERT_EQ(acquire_with(client, name, &opts), HF_EINVAL);
 }

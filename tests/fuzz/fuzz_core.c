@@ -145,19 +145,7 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     answered[i] = true;
 }
 
-static const struct hf__engine_up up = {
-    .connected = on_connected,
-    .down = on_down,
-    .granted = on_granted,
-    .queued = on_queued,
-    .busy = on_busy,
-    .failed = on_failed,
-    .unknown = on_unknown,
-    .renewed = on_renewed,
-    .lost = on_lost,
-    .left = on_left,
-    .answer = on_answer,
-};
+static const struct hf__engine_up up = HF__ENGINE_UP(on_);
 
 static void timer(const struct hf__engine_host *host, struct hf__timer *which,
                   int64_t due_ns)
@@ -336,7 +324,7 @@ void fuzz_core_feed(struct hf__stream *stream, const void *bytes, size_t len)
     if (stream->state != HF__STREAM_OPEN || len == 0)
         return;
     hf__buf_append(&stream->in, bytes, len);
-    stream->received(stream);
+    hf__stream_deliver(stream);
     if (stream->state != HF__STREAM_OPEN)
         return;
     memmove(stream->in.text, stream->in.text + stream->in_at,

@@ -77,8 +77,7 @@ static void end(size_t i)
     if (!stream)
         return;
     (void)hf__fail(&err, HF_EUNAVAILABLE, "the end");
-    hf__stream_stop(stream, /* forked= */ false);
-    stream->closed(stream, &err);
+    hf__stream_fail(stream, &err);
 }
 
 /* ---- the run --------------------------------------------------------------- */

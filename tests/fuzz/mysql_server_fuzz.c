@@ -348,14 +348,14 @@ static void run(struct fuzz_core *core, struct input *input)
             if (peers[peer].fd >= 0)
                 answer(core->engine, peer, input);
         }
-        if (mysql->main.step == HF__MYSQL_CLOSED &&
+        if (mysql->main.step == HF__MYSQL_STEP_CLOSED &&
             (input->len == 0 ||
              core->engine->ops->connect(core->engine, NULL) != 0))
             break;
     }
     for (int peer = 0; peer < PEERS; peer++)
         end_peer(peer);
-    for (int i = 0; i < TURNS && mysql->main.step != HF__MYSQL_CLOSED; i++)
+    for (int i = 0; i < TURNS && mysql->main.step != HF__MYSQL_STEP_CLOSED; i++)
         turn(core);
 }
 

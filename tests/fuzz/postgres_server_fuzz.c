@@ -344,7 +344,7 @@ static void count_results(void)
 
 static bool keeps(struct hf__engine *engine, struct hf__ticket *ticket)
 {
-    return hf__postgres_ticket(hf__postgres_of(engine), ticket)->known;
+    return hf__pg_ticket(hf__pg_of(engine), ticket)->entry.ticket != NULL;
 }
 
 /* Each wish is said on one connection; time passes now and then. */

@@ -64,9 +64,8 @@ static void play_words(struct hf__zk *zk, const uint8_t *data, size_t size)
         stream->state = HF__STREAM_OPEN;
         stream->opened(stream);
         hf__buf_append(&stream->in, data, size);
-        stream->received(stream);
-        hf__stream_stop(stream, /* forked= */ false);
-        stream->closed(stream, &err);
+        hf__stream_deliver(stream);
+        hf__stream_fail(stream, &err);
     }
 }
 

@@ -94,23 +94,9 @@ hf_hold *peer_take(hf_client *client, const char *name, int mode, int slots)
 int peer_try(hf_client *client, const char *name, int mode, int slots)
 {
     hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-    int rc;
 
     opts.mode = mode;
     opts.slots = slots;
-    opts.wait_ms = 0;
     opts.owner = "trying";
-    rc = hf_acquire(client, name, &opts, &hold, &err);
-    if (rc == 0)
-        peer_give(hold);
-    return rc;
-}
-
-void peer_give(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
+    return client_try_with(client, name, &opts, NULL);
 }

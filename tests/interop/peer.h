@@ -24,6 +24,5 @@ hf_hold *peer_awaited(hf_request *request, int64_t within_ms);
 bool peer_is_waiting(hf_request *request);
 hf_hold *peer_take(hf_client *client, const char *name, int mode, int slots);
 int peer_try(hf_client *client, const char *name, int mode, int slots);
-void peer_give(hf_hold *hold);
 
 #endif

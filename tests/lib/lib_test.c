@@ -13,6 +13,7 @@
 #include "proc.h"
 #include "proxy.h"
 #include "server.h"
+#include "sockets.h"
 #include "tempdir.h"
 #include "test.h"
 
@@ -153,12 +154,8 @@ static void close_fd(void *arg)
 
 static int connect_to(int port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket_dial_now(port);
 
-    ASSERT_EQ(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     test_defer(close_fd, (void *)(intptr_t)fd);
     return fd;
 }

@@ -48,7 +48,7 @@ static void send_line(int fd, const char *line, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* the other side is gone; who waits for it will see */
+            return; /* the other side is gone; its waiter will see */
         line += n;
         len -= (size_t)n;
     }

@@ -114,21 +114,6 @@ static void tune(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
-static int connect_to(int port)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0 &&
-        connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
-        (void)close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
 /* Was the connection whose other end is @fd made by the refused process? */
 static bool is_refused(const struct proxy *proxy, int fd)
 {
@@ -156,7 +141,7 @@ static void accept_link(struct proxy *proxy)
 
         if (link->fds[0] >= 0)
             continue;
-        link->fds[1] = connect_to(proxy->server_port);
+        link->fds[1] = socket_dial(proxy->server_port);
         if (link->fds[1] < 0)
             break;
         link->fds[0] = fd;
@@ -261,7 +246,7 @@ static void serve_link(struct proxy *proxy, struct link *link)
 
         if (link->fds[0] < 0 || proxy->held[direction])
             continue;
-        if (!half->held && !half->ended && half->queued < QUEUE_MAX)
+        if (!half->ended && half->queued < QUEUE_MAX)
             take_in(proxy, link, direction);
         if (half->held)
             continue;
@@ -291,10 +276,11 @@ static int add_pollers(struct proxy *proxy, struct pollfd *pollers,
         struct link *link = &proxy->links[i];
 
         for (int d = 0; d < 2 && link->fds[0] >= 0; d++) {
-            if (link->halves[d].held || proxy->held[d])
+            if (proxy->held[d])
                 continue;
-            *ret_waiting |= link->halves[d].first != NULL;
-            if (!link->halves[d].ended)
+            *ret_waiting |=
+                !link->halves[d].held && link->halves[d].first != NULL;
+            if (!link->halves[d].ended && link->halves[d].queued < QUEUE_MAX)
                 pollers[n++] = (struct pollfd){link->fds[d], POLLIN, 0};
         }
     }
@@ -364,21 +350,6 @@ static void end_proxy(void *arg)
     free(proxy);
 }
 
-static int listen_somewhere(int *ret_port)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        listen(fd, 64) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0)
-        FAIL("cannot listen: %s", strerror(errno));
-    *ret_port = ntohs(address.sin_port);
-    return fd;
-}
-
 struct proxy *proxy_start(int server_port)
 {
     struct proxy *proxy = calloc(1, sizeof(*proxy));
@@ -386,7 +357,8 @@ struct proxy *proxy_start(int server_port)
     if (!proxy || pipe2(proxy->orders, O_CLOEXEC | O_NONBLOCK) != 0)
         FAIL("no pipe: %s", strerror(errno));
     (void)pthread_mutex_init(&proxy->mutex, NULL);
-    proxy->listener = listen_somewhere(&proxy->port);
+    proxy->listener = socket_listen(&proxy->port);
+    (void)fcntl(proxy->listener, F_SETFL, O_NONBLOCK);
     proxy->server_port = server_port;
     proxy->cut_after[0] = -1;
     proxy->cut_after[1] = -1;
@@ -456,16 +428,33 @@ void proxy_lose_ends(struct proxy *proxy, bool on)
     order(proxy);
 }
 
-bool proxy_holds(struct proxy *proxy)
+int proxy_holds(struct proxy *proxy)
 {
-    bool holds = false;
+    int holds = 0;
 
     (void)pthread_mutex_lock(&proxy->mutex);
     for (int i = 0; i < LINKS_MAX; i++)
-        holds |=
-            proxy->links[i].halves[0].held || proxy->links[i].halves[1].held;
+        holds +=
+            proxy->links[i].halves[0].held + proxy->links[i].halves[1].held;
     (void)pthread_mutex_unlock(&proxy->mutex);
     return holds;
+}
+
+bool proxy_keeps(struct proxy *proxy, enum proxy_direction direction,
+                 const char *text)
+{
+    bool keeps = false;
+
+    (void)pthread_mutex_lock(&proxy->mutex);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        const struct half *half = &proxy->links[i].halves[direction];
+
+        for (const struct piece *piece = half->first; half->held && piece;
+             piece = piece->next)
+            keeps |= memmem(piece->bytes, piece->len, text, strlen(text)) != 0;
+    }
+    (void)pthread_mutex_unlock(&proxy->mutex);
+    return keeps;
 }
 
 void proxy_reset(struct proxy *proxy)

@@ -38,8 +38,11 @@ void proxy_hold(struct proxy *proxy, enum proxy_direction direction, bool on);
  * long as the proxy. */
 void proxy_hold_at(struct proxy *proxy, enum proxy_direction direction,
                    const char *text);
-/* Has it come to that? */
-bool proxy_holds(struct proxy *proxy);
+/* In how many connections and directions it has come to that. */
+int proxy_holds(struct proxy *proxy);
+/* Does one of them have a piece with @text to pass? */
+bool proxy_keeps(struct proxy *proxy, enum proxy_direction direction,
+                 const char *text);
 /* That a client has closed its connection does not reach the server: what is
  * held is still carried out there. */
 void proxy_lose_ends(struct proxy *proxy, bool on);

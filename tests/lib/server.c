@@ -37,16 +37,10 @@ struct server {
 
 int server_free_port(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int port;
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0)
-        FAIL("no free port: %s", strerror(errno));
-    (void)close(fd);
-    return ntohs(address.sin_port);
+    (void)close(socket_listen(&port));
+    return port;
 }
 
 static bool listens(const struct server *server)

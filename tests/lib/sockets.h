@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sockets.h - whose is a TCP socket of this machine? */
+/* sockets.h - TCP sockets of the loopback interface, and whose they are. */
 #ifndef HF_TESTS_SOCKETS_H
 #define HF_TESTS_SOCKETS_H
 
@@ -9,5 +9,12 @@
 /* Has process @pid the socket of @port that is connected to @peer_port, or, if
  * that is 0, listens? */
 bool process_has_socket(pid_t pid, int port, int peer_port);
+
+/* A socket that listens on a free port; fails the test if there is none. */
+int socket_listen(int *ret_port);
+/* One that is connected to @port; -1: nobody listens there. */
+int socket_dial(int port);
+/* The same; fails the test. */
+int socket_dial_now(int port);
 
 #endif

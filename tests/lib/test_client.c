@@ -2,8 +2,11 @@
 /* test_client.c - see test_client.h. */
 #include "test_client.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "proc.h"
+#include "server.h"
 #include "test.h"
 
 static void close_client(void *arg)
@@ -63,15 +66,52 @@ hf_hold *client_finish(hf_request *request)
 int client_try(hf_client *client, const char *name, hf_error *err)
 {
     hf_opts opts = HF_OPTS_INIT;
+
+    opts.owner = "somebody else";
+    return client_try_with(client, name, &opts, err);
+}
+
+int client_try_with(hf_client *client, const char *name, const hf_opts *opts,
+                    hf_error *err)
+{
+    hf_opts once = *opts;
     hf_hold *hold;
     int rc;
 
-    opts.wait_ms = 0;
-    opts.owner = "somebody else";
-    rc = hf_acquire(client, name, &opts, &hold, err);
+    once.wait_ms = 0;
+    rc = hf_acquire(client, name, &once, &hold, err);
     if (rc == 0)
-        ASSERT_OK(hf_release(hold, err), err);
+        client_release(hold);
     return rc;
+}
+
+void client_release(hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+struct counting {
+    int role;
+    int count;
+};
+
+static int count_row(const hf_lock_info *info, void *ctx)
+{
+    struct counting *counting = ctx;
+
+    counting->count += info->role == counting->role;
+    return 0;
+}
+
+int client_count(hf_client *client, const char *name, int role)
+{
+    struct counting counting = {role, 0};
+    hf_error err;
+
+    ASSERT_OK(hf_show(client, name, count_row, &counting, &err), &err);
+    return counting.count;
 }
 
 void client_on_event(hf_hold *hold, int state, void *ctx)
@@ -101,4 +141,53 @@ int client_finding(hf_client *client, const char *check)
 
     ASSERT_OK(hf_doctor(client, find, &wanted, &err), &err);
     return wanted.status;
+}
+
+/* ---- pauses -------------------------------------------------------------- */
+
+void client_outlasts_pause(hf_client *client, struct server *server)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    int rc;
+
+    opts.wait_ms = 600;
+    server_pause(server);
+    rc = hf_acquire(client, "jobs", &opts, &hold, NULL);
+    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
+    server_resume(server);
+    client_release(client_acquire(client, "jobs"));
+}
+
+static void hold_and_look(struct proc *self, void *url)
+{
+    hf_hold *hold;
+
+    (void)proc_hear(self);
+    hold = client_acquire(client_open(url), "jobs");
+    proc_tell(self, "holds");
+    (void)proc_hear(self);
+    proc_tell(self, "check %d", hf_check(hold));
+    proc_tell(self, "release %s", hf_errname(hf_release(hold, NULL)));
+}
+
+void client_loses_by_pause(const char *url, const char *next_url)
+{
+    struct proc *proc = proc_start(hold_and_look, (void *)(uintptr_t)url);
+    hf_hold *hold;
+    hf_error err;
+    char lost[32];
+
+    proc_say(proc, "go");
+    (void)proc_expect(proc, "holds");
+    proc_stop(proc);
+    hold = client_acquire(client_open(next_url), "jobs");
+    proc_say(proc, "look");
+    proc_continue(proc);
+    (void)snprintf(lost, sizeof(lost), "check %d", HF_LOST);
+    (void)proc_expect(proc, lost);
+    (void)proc_expect(proc, "release HF_ELOST");
+    proc_join(proc);
+    ASSERT_OK(hf_verify(hold, &err), &err); /* the other's was not touched */
+    client_release(hold);
 }

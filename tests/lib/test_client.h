@@ -6,6 +6,8 @@
 #include "event.h"
 #include "holdfast.h"
 
+struct server;
+
 /* Has to succeed; closed at the end of the test. */
 hf_client *client_open(const char *url);
 /* Waits, and has to succeed. */
@@ -18,9 +20,23 @@ hf_request *client_start(hf_client *client, const char *name);
 hf_hold *client_finish(hf_request *request);
 /* What one attempt says; a hold that it gets is released again. */
 int client_try(hf_client *client, const char *name, hf_error *err);
+int client_try_with(hf_client *client, const char *name, const hf_opts *opts,
+                    hf_error *err);
+/* Has to succeed. */
+void client_release(hf_hold *hold);
+/* How many holders (HF_HOLDER) or waiters hf_show() tells. */
+int client_count(hf_client *client, const char *name, int role);
 
 /* What the doctor thinks of @check, HF_FINDING_*; -1: nothing. */
 int client_finding(hf_client *client, const char *check);
+
+/* @server stands still: @client gets HF_EUNAVAILABLE or HF_EUNKNOWN, and locks
+ * again when the server continues. */
+void client_outlasts_pause(hf_client *client, struct server *server);
+/* A process that holds a lock by @url, with a short lease, is stopped until a
+ * client of @next_url has it: it finds out that it has lost, and does not touch
+ * the lock of the other. */
+void client_loses_by_pause(const char *url, const char *next_url);
 
 /* on_event for an event that is told the states. */
 void client_on_event(hf_hold *hold, int state, void *ctx);

@@ -390,6 +390,117 @@ TORTURE(asking_waiting_and_cancelling)
     hf_close(client);
 }
 
+/* The outcome of a request without callback: 0, @other or HF_ENOMEM. */
+static void finish(hf_request *request, int other)
+{
+    hf_error err = {0, 0, ""};
+    int rc = hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err);
+
+    if (rc != 0 && rc != other && rc != HF_ENOMEM)
+        FAIL("%s: %s", hf_errname(rc), err.text);
+    hf_request_free(request);
+}
+
+/* A release that cannot be started releases all the same. */
+TORTURE(releasing_and_verifying_without_waiting)
+{
+    static const char *const names[] = {"a", LONG_TEXT};
+    hf_client *client = open_client(stage, "", "");
+    hf_hold *hold = NULL;
+    hf_request *request = NULL;
+    hf_error err = {0, 0, ""};
+
+    if (client &&
+        step("many", hf_acquire_many(client, names, 2, NULL, &hold, &err),
+             &err)) {
+        if (step("verify", hf_verify_start(hold, NULL, NULL, &request, &err),
+                 &err))
+            finish(request, 0);
+        if (step("release", hf_release_start(hold, NULL, NULL, &request, &err),
+                 &err))
+            finish(request, 0);
+    }
+    hf_close(client);
+}
+
+TORTURE(opening_and_listing_without_waiting)
+{
+    hf_client *client = NULL;
+    hf_request *request = NULL;
+    hf_error err = {0, 0, ""};
+    hf_hold *hold;
+    int rows = 0;
+
+    (void)snprintf(stage->url, sizeof(stage->url), "local://%s",
+                   stage->directory);
+    if (!step("open",
+              hf_open_start(stage->url, NULL, NULL, NULL, &client, &request,
+                            &err),
+              &err)) {
+        ASSERT_NULL(client);
+        return;
+    }
+    finish(request, 0);
+    hold = acquire(client, "jobs", NULL);
+    if (step("list",
+             hf_list_start(client, LONG_TEXT, 0, count_rows, NULL, &rows,
+                           &request, &err),
+             &err))
+        finish(request, 0);
+    if (step("list",
+             hf_list_start(client, "jobs", HF_EXACT, count_rows, NULL, &rows,
+                           &request, &err),
+             &err))
+        finish(request, 0);
+    release(hold);
+    hf_close(client);
+}
+
+TORTURE(acquiring_again_what_was_lost)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_error err = {0, 0, ""};
+    hf_hold *hold;
+    int rc;
+
+    opts.owner_id = hf_owner_new();
+    opts.owner = LONG_TEXT;
+    opts.note = LONG_TEXT;
+    hold = acquire(client, "jobs", &opts);
+    if (hold && hf_break(client, "jobs", hf_token(hold), NULL, &err) == 0) {
+        (void)hf_verify(hold, NULL); /* which finds the loss */
+        rc = hf_reacquire(hold, 0, &err);
+        /* HF_EINVAL: its options could not be kept when it was lost. */
+        ASSERT_TRUE(rc == 0 || rc == HF_ENOMEM || rc == HF_EINVAL);
+        if (rc == 0)
+            ASSERT_EQ(hf_check(hold), HF_HELD);
+    }
+    if (hold)
+        (void)hf_release(hold, NULL); /* HF_ELOST if it stayed lost */
+    hf_close(client);
+}
+
+TORTURE(a_started_wait_in_vain)
+{
+    hf_client *client = open_client(stage, "", "");
+    hf_client *rival = open_client(stage, "", "");
+    hf_hold *hold = acquire(client, "jobs", NULL);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_request *request = NULL;
+    hf_error err = {0, 0, ""};
+
+    opts.wait_ms = 1;
+    if (rival && hold &&
+        step("start",
+             hf_acquire_start(rival, "jobs", &opts, NULL, NULL, &request, &err),
+             &err))
+        finish(request, HF_ETIMEOUT);
+    release(hold);
+    hf_close(rival);
+    hf_close(client);
+}
+
 TORTURE(dispatching)
 {
     struct outcome outcome = {.done = EVENT_INIT};

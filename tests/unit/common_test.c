@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts that engines share: calls under way, and tickets by number. */
 #include "engines/common/calls.h"
+#include "engines/common/link.h"
 #include "engines/common/ticket_table.h"
 #include "test.h"
 
@@ -74,6 +75,9 @@ TEST(ticket_table, finds_tickets_by_number_until_they_are_removed)
     ASSERT_EQ(hf__ticket_table_find(&table, 257 + HF__TICKET_BUCKETS),
               &tickets[256 + HF__TICKET_BUCKETS]);
     ASSERT_EQ(table.n, N - 1);
+    ASSERT_GE(table.size, N / 2); /* so that chains stay short */
+    hf__ticket_table_release(&table);
+    ASSERT_EQ(table.n, 0);
 }
 
 static bool is_multiple(struct hf__ticket_entry *entry, const void *divisor)
@@ -105,4 +109,84 @@ TEST(ticket_table, walks_over_the_wanted_tickets_while_they_are_removed)
     }
     ASSERT_EQ(n, N / seven);
     ASSERT_EQ(table.n, N - n);
+    hf__ticket_table_release(&table);
+}
+
+TEST(ticket_table, that_grows_under_a_walk_shows_every_ticket)
+{
+    enum { FIRST = HF__TICKET_BUCKETS, N = 40 * FIRST };
+    static struct hf__ticket_table table;
+    static struct hf__ticket tickets[N];
+    static struct hf__ticket_entry entries[N];
+    const uint64_t one = 1;
+    const struct hf__ticket *ticket;
+    size_t bucket = 0;
+    uint64_t n = 0;
+
+    hf__ticket_table_init(&table);
+    for (uint64_t i = 0; i < N; i++) {
+        tickets[i].id = i + 1;
+        if (i < FIRST)
+            (void)hf__ticket_table_add(&table, &entries[i], &tickets[i]);
+    }
+    while ((ticket = hf__ticket_table_next(&table, &bucket, is_multiple,
+                                           &one)) != NULL) {
+        ASSERT_TRUE(hf__ticket_table_remove(&table, &entries[ticket->id - 1]));
+        n += ticket->id <= FIRST;
+        for (uint64_t i = FIRST; n == FIRST / 2 && i < N; i++)
+            (void)hf__ticket_table_add(&table, &entries[i], &tickets[i]);
+    }
+    ASSERT_EQ(n, FIRST);
+    hf__ticket_table_release(&table);
+}
+
+/* ---- the link ------------------------------------------------------------- */
+
+static int64_t due_ns; /* of the timer that was started last */
+
+static void start_timer(const struct hf__engine_host *host,
+                        struct hf__timer *timer, int64_t at_ns)
+{
+    (void)host;
+    (void)timer;
+    due_ns = at_ns;
+}
+
+TEST(link, counts_an_answer_to_come_when_a_lock_is_held_for_a_moment)
+{
+    struct hf__engine_host host = {.timer = start_timer};
+    struct hf__engine engine = {.host = &host};
+    struct hf__link link = {0};
+    int64_t listen_ns;
+
+    hf__link_init(&link, &engine, /* fire= */ NULL, 100 * HF_MS);
+    ASSERT_EQ(hf__link_listen_due(&link, hf__now()), HF_NEVER);
+    hf__link_hold(&link, /* held= */ true);
+    listen_ns = due_ns;
+    ASSERT_GT(listen_ns, hf__now() - 100 * HF_MS);
+    ASSERT_EQ(hf__link_listen_due(&link, listen_ns - 1), listen_ns);
+    ASSERT_EQ(engine.under_way, 0);
+    ASSERT_EQ(hf__link_listen_due(&link, listen_ns), HF_NEVER);
+    ASSERT_EQ(engine.under_way, 1);
+    hf__link_hold(&link, /* held= */ true);
+    hf__link_hold(&link, /* held= */ false);
+    ASSERT_EQ(engine.under_way, 1);
+    hf__link_hold(&link, /* held= */ false);
+    ASSERT_EQ(engine.under_way, 0);
+}
+
+TEST(link, that_held_nothing_for_a_moment_does_not_listen)
+{
+    struct hf__engine_host host = {.timer = start_timer};
+    struct hf__engine engine = {.host = &host};
+    struct hf__link link = {0};
+
+    hf__link_init(&link, &engine, /* fire= */ NULL, 100 * HF_MS);
+    hf__link_hold(&link, /* held= */ true);
+    hf__link_hold(&link, /* held= */ false);
+    ASSERT_EQ(hf__link_listen_due(&link, due_ns), HF_NEVER);
+    ASSERT_EQ(engine.under_way, 0);
+    due_ns = 0;
+    hf__link_wake(&link, HF_NEVER);
+    ASSERT_EQ(due_ns, 0);
 }

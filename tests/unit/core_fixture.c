@@ -414,6 +414,14 @@ void core_left(struct hf__ticket *ticket, int rc)
     INSIDE(leave(ticket, rc));
 }
 
+void core_answer(int rc)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, rc, "reported by the test");
+    INSIDE(hf__up_answer(engine, last_query, rc, rc == 0 ? NULL : &err));
+}
+
 void core_down(int code)
 {
     hf_error err;

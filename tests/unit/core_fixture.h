@@ -74,6 +74,8 @@ void core_unknown(struct hf__ticket *ticket);
 void core_renewed(struct hf__ticket *ticket);
 void core_lost(struct hf__ticket *ticket);
 void core_left(struct hf__ticket *ticket, int rc);
+/* The answer to the last query; what it asked for is gone afterwards. */
+void core_answer(int rc);
 void core_down(int code);
 void core_connected(void);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "sockets.h"
 #include "test.h"
 
 #define PATH "/some.Service/Call"
@@ -57,15 +58,9 @@ static void tear_down(void *unused)
 
 static void set_up(void)
 {
-    struct sockaddr_in here = {.sin_family = AF_INET,
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(here);
     hf_error err;
 
-    us.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(bind(us.listener, (struct sockaddr *)&here, len), 0);
-    ASSERT_EQ(listen(us.listener, 8), 0);
-    ASSERT_EQ(getsockname(us.listener, (struct sockaddr *)&here, &len), 0);
+    us.listener = socket_listen(&us.grpc.stream.peer.port);
     ASSERT_EQ(hf__loop_init(&us.loop), 0);
     ASSERT_OK(hf__grpc_load(&err), &err);
     us.grpc.lost = on_lost;
@@ -74,7 +69,6 @@ static void set_up(void)
     us.grpc.token = "";
     us.grpc.stream.loop = &us.loop;
     us.grpc.stream.peer.host = "127.0.0.1";
-    us.grpc.stream.peer.port = ntohs(here.sin_port);
     hf__grpc_init(&us.grpc);
     test_defer(tear_down, NULL);
 }
@@ -176,7 +170,7 @@ static bool heard_pong(void)
     return memmem(us.heard, us.heard_len, pong, sizeof(pong) - 1) != NULL;
 }
 
-/* By whoever reads it: no timer has to run. */
+/* By the thread that reads it: no timer has to run. */
 TEST(ping, is_answered_at_once)
 {
     set_up();

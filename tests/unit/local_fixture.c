@@ -121,19 +121,7 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
         side->answer_err = *err;
 }
 
-static const struct hf__engine_up reports = {
-    .connected = on_connected,
-    .down = on_down,
-    .granted = on_granted,
-    .queued = on_queued,
-    .busy = on_busy,
-    .failed = on_failed,
-    .unknown = on_unknown,
-    .renewed = on_renewed,
-    .lost = on_lost,
-    .left = on_left,
-    .answer = on_answer,
-};
+static const struct hf__engine_up reports = HF__ENGINE_UP(on_);
 
 /* ---- clients ----------------------------------------------------------- */
 

@@ -393,17 +393,37 @@ static void wait_until_killed(struct proc *self, void *arg)
     (void)proc_hear(self);
 }
 
+/* Another process that holds. */
+static struct proc *start_holder(struct scene *scene)
+{
+    struct proc *holder = proc_start(hold_until_killed, scene);
+
+    proc_expect(holder, "holding");
+    return holder;
+}
+
+/* A process holds, @first waits, and so does a side of ours, whose request is
+ * returned. */
+static struct ask *ask_third(struct proc **ret_holder, struct proc **ret_first,
+                             struct side **ret_side)
+{
+    struct scene scene = {tempdir_new(), HF_EXCLUSIVE};
+
+    *ret_holder = start_holder(&scene);
+    *ret_first = proc_start(wait_until_killed, &scene);
+    proc_expect(*ret_first, "waiting");
+    *ret_side = side_new(scene.dir);
+    return side_ask(*ret_side, "jobs", HF_EXCLUSIVE, 0);
+}
+
 TEST(local, a_killed_holder_is_noticed_at_once)
 {
     struct scene scene = {tempdir_new(), HF_EXCLUSIVE};
-    struct proc *child = proc_start(hold_until_killed, &scene);
-    struct side *side;
-    struct ask *ask;
+    struct proc *child = start_holder(&scene);
+    struct side *side = side_new(scene.dir);
+    struct ask *ask = side_ask(side, "jobs", HF_EXCLUSIVE, 0);
     int64_t killed_ns;
 
-    proc_expect(child, "holding");
-    side = side_new(scene.dir);
-    ask = side_ask(side, "jobs", HF_EXCLUSIVE, 0);
     ASSERT_EQ(ask->report, QUEUED);
     proc_kill(child);
     killed_ns = hf__now();
@@ -413,17 +433,11 @@ TEST(local, a_killed_holder_is_noticed_at_once)
 
 TEST(local, a_killed_waiter_is_passed_over)
 {
-    struct scene scene = {tempdir_new(), HF_EXCLUSIVE};
-    struct proc *holder = proc_start(hold_until_killed, &scene);
+    struct proc *holder;
     struct proc *first;
     struct side *side;
-    struct ask *ask;
+    struct ask *ask = ask_third(&holder, &first, &side);
 
-    proc_expect(holder, "holding");
-    first = proc_start(wait_until_killed, &scene);
-    proc_expect(first, "waiting");
-    side = side_new(scene.dir);
-    ask = side_ask(side, "jobs", HF_EXCLUSIVE, 0);
     proc_kill(first);
     side_wait(side, 1000);
     ASSERT_EQ(ask->report, QUEUED);
@@ -434,13 +448,11 @@ TEST(local, a_killed_waiter_is_passed_over)
 TEST(local, the_death_of_any_holder_concerns_the_first_waiter)
 {
     struct scene scene = {tempdir_new(), HF_SLOT};
-    struct proc *one = proc_start(hold_until_killed, &scene);
-    struct proc *two = proc_start(hold_until_killed, &scene);
-    struct side *side;
+    struct proc *one = start_holder(&scene);
     struct ask *ask;
+    struct side *side;
 
-    proc_expect(one, "holding");
-    proc_expect(two, "holding");
+    (void)start_holder(&scene);
     side = side_new(scene.dir);
     ask = side_ask(side, "jobs", HF_SLOT, 2);
     ASSERT_EQ(ask->report, QUEUED);
@@ -450,17 +462,11 @@ TEST(local, the_death_of_any_holder_concerns_the_first_waiter)
 
 TEST(local, a_stopped_waiter_loses_its_grant_to_the_next)
 {
-    struct scene scene = {tempdir_new(), HF_EXCLUSIVE};
-    struct proc *holder = proc_start(hold_until_killed, &scene);
+    struct proc *holder;
     struct proc *stopped;
     struct side *side;
-    struct ask *ask;
+    struct ask *ask = ask_third(&holder, &stopped, &side);
 
-    proc_expect(holder, "holding");
-    stopped = proc_start(wait_until_killed, &scene);
-    proc_expect(stopped, "waiting");
-    side = side_new(scene.dir);
-    ask = side_ask(side, "jobs", HF_EXCLUSIVE, 0);
     proc_stop(stopped);
     proc_kill(holder);
     ASSERT_TRUE(side_wait_for(side, ask, GRANTED, 5000));
@@ -473,13 +479,11 @@ TEST(local, a_stopped_waiter_loses_its_grant_to_the_next)
 TEST(local, without_futex_waitv_everything_still_works)
 {
     struct scene scene = {tempdir_new(), HF_EXCLUSIVE};
-    struct proc *child = proc_start(hold_until_killed, &scene);
-    struct side *side;
+    struct proc *child = start_holder(&scene);
+    struct side *side = side_new(scene.dir);
     struct ask *ask;
     struct rows rows;
 
-    proc_expect(child, "holding");
-    side = side_new(scene.dir);
     hf__watch_forbid(true);
     ask = side_ask(side, "jobs", HF_EXCLUSIVE, 0);
     ASSERT_EQ(ask->report, QUEUED);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the public calls check, and how requests end. */
+#include <stdlib.h>
+
 #include "core_fixture.h"
 
 TEST(request, wrong_options_are_refused_with_a_reason)
@@ -22,7 +24,7 @@ TEST(request, wrong_options_are_refused_with_a_reason)
         {offsetof(hf_opts, wait_ms), 8, INT64_MAX, "wait_ms"},
         {offsetof(hf_opts, ttl_ms), 8, 1, "ttl_ms"},
         {offsetof(hf_opts, ttl_ms), 8, -5, "ttl_ms"},
-        {offsetof(hf_opts, max_hold_ms), 8, -1, "max_hold_ms"},
+        {offsetof(hf_opts, max_hold_ms), 8, -2, "max_hold_ms"},
     };
 
     for (size_t i = 0; i < HF_COUNT_OF(wrong); i++) {
@@ -66,6 +68,99 @@ TEST(request, options_of_a_later_header_must_be_unset)
     bigger.later = 1;
     ASSERT_RC(hf_acquire(client, "a", &bigger.opts, &hold, &err),
               HF_EUNSUPPORTED, &err);
+}
+
+/* The struct of a program that was built with the first header. */
+struct first_opts {
+    uint32_t size, flags;
+    int32_t mode, slots;
+    int64_t wait_ms, ttl_ms, max_hold_ms;
+    const char *owner, *note;
+    void (*on_event)(hf_hold *hold, int state, void *ctx);
+    void *ctx;
+};
+
+/* In memory that ends where they end, so that a sanitizer sees who reads on. */
+static const hf_opts *old_opts(void)
+{
+    struct first_opts *opts = malloc(sizeof(*opts));
+
+    ASSERT_NOT_NULL(opts);
+    test_defer(free, opts);
+    *opts = (struct first_opts){
+        .size = sizeof(*opts), .wait_ms = 700, .owner = "alice"};
+    return (const hf_opts *)(const void *)opts;
+}
+
+TEST(request, options_of_the_first_header_are_taken_everywhere)
+{
+    hf_client *client = core_open("");
+    static const char *const names[] = {"a", "b"};
+    const hf_opts *opts = old_opts();
+    struct core_ask ask;
+    hf_hold *hold;
+    hf_error err;
+
+    core_auto();
+    ASSERT_EQ(sizeof(struct first_opts), offsetof(hf_opts, owner_id));
+    ASSERT_OK(hf_acquire(client, "a", opts, &hold, &err), &err);
+    ASSERT_STREQ(core_last(CORE_ACQUIRE)->owner, "alice");
+    ASSERT_EQ(hf_hold_owner(hold), 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_acquire_many(client, names, 2, opts, &hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    core_ask_with(&ask, "a", opts);
+    ASSERT_EQ(ask.rc, 0);
+    core_end(&ask);
+}
+
+static void on_change(hf_hold *hold, int state, void *ctx)
+{
+    (void)hold;
+    *(int *)ctx = state;
+}
+
+TEST(request, an_election_takes_the_options_of_the_first_header)
+{
+    hf_client *client = core_open("");
+    hf_election *election;
+    int state = -1;
+    hf_error err;
+
+    core_auto();
+    ASSERT_OK(hf_elect_start(client, "a", old_opts(), on_change, &state,
+                             &election, &err),
+              &err);
+    ASSERT_GE(hf_dispatch(client), 0);
+    ASSERT_EQ(state, HF_HELD);
+    ASSERT_OK(hf_elect_stop(election, &err), &err);
+}
+
+TEST(request, owners_are_ids_texts_or_threads_in_this_order)
+{
+    hf_client *client = core_open("");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_hold *again;
+    hf_error err;
+
+    core_auto();
+    opts.wait_ms = 0;
+    ASSERT_OK(hf_acquire(client, "a", &opts, &hold, &err), &err);
+    opts.owner_id = hf_hold_owner(hold); /* the thread, named */
+    opts.owner = "label";
+    ASSERT_OK(hf_acquire(client, "a", &opts, &again, &err), &err);
+    ASSERT_OK(hf_release(again, &err), &err);
+    opts.owner_id = 0;
+    ASSERT_RC(hf_acquire(client, "a", &opts, &again, &err), HF_EBUSY, &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    opts.flags = HF_NEW_OWNER;
+    ASSERT_OK(hf_acquire(client, "a", &opts, &hold, &err), &err);
+    ASSERT_STREQ(core_last(CORE_ACQUIRE)->owner, "label");
+    ASSERT_NE(hf_hold_owner(hold), 0);
+    opts.flags = 0;
+    ASSERT_RC(hf_acquire(client, "a", &opts, &again, &err), HF_EBUSY, &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
 }
 
 TEST(request, a_configured_wait_is_the_clients)
@@ -235,12 +330,126 @@ TEST(request, owner_and_note_reach_the_engine_and_long_ones_are_kept)
     core_ask_with(&ask, "jobs", &opts);
     memset(owner, 'x', HF_OWNER_MAX); /* borrowed for the call only */
     ASSERT_EQ(strlen(core_last(CORE_ACQUIRE)->owner), HF_OWNER_MAX);
-    ASSERT_EQ(core_last(CORE_ACQUIRE)->owner[0], 'o');
+    ASSERT_TRUE(core_last(CORE_ACQUIRE)->owner[0] == 'o');
     ASSERT_STREQ(core_last(CORE_ACQUIRE)->note, "nightly");
     core_end(&ask);
     core_ask(&ask, "other", HF_FOREVER, NULL);
     ASSERT_STREQ(core_last(CORE_ACQUIRE)->note, "standard");
     ASSERT_HAS(core_last(CORE_ACQUIRE)->owner, "thread ");
+    core_end(&ask);
+}
+
+/* ---- why a wait was in vain ------------------------------------------------- */
+
+TEST(reason, a_timeout_names_the_holder_that_the_engine_named_last)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "a", 700, NULL);
+    core_busy(core_last(CORE_ACQUIRE), 0, "db1:7 (first)");
+    core_advance_ms(600);
+    core_busy(core_last(CORE_ACQUIRE), core_now_ns() + HF_SECOND,
+              "db2:9 (second)");
+    core_advance_ms(100);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    ASSERT_HAS(ask.err.text, "'a' is still held by db2:9 (second)");
+    core_end(&ask);
+}
+
+TEST(reason, a_wait_without_an_answer_tells_what_went_wrong_last)
+{
+    struct core_ask ask;
+
+    core_open("");
+    core_ask(&ask, "a", 700, NULL);
+    core_failed(core_last(CORE_ACQUIRE), HF_EUNAVAILABLE);
+    core_advance_ms(700);
+    ASSERT_EQ(ask.rc, HF_EUNAVAILABLE);
+    ASSERT_HAS(ask.err.text, "acquire 'a': reported by the test");
+    core_end(&ask);
+    core_ask(&ask, "a", 700, NULL);
+    core_busy(core_last(CORE_ACQUIRE), 0, NULL);
+    core_advance_ms(600);
+    core_failed(core_last(CORE_ACQUIRE), HF_EUNAVAILABLE);
+    core_advance_ms(100);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    ASSERT_HAS(ask.err.text, "reported by the test");
+    core_end(&ask);
+}
+
+static void start_to_wait(struct core_ask *ask)
+{
+    core_ask(ask, "a", 700, NULL);
+    core_queued(core_last(CORE_ACQUIRE));
+    core_advance_ms(700);
+    ASSERT_EQ(ask->outcomes, 0); /* it asks who keeps it */
+}
+
+static void answer_list(int rc)
+{
+    static const hf_lock_info rows[] = {
+        {.role = HF_WAITER, .name = "a", .owner = "w", .host = "db3"},
+        {.role = HF_HOLDER,
+         .name = "a",
+         .owner = "h",
+         .host = "db4",
+         .pid = 4,
+         .note = "vacuum"},
+    };
+
+    for (size_t i = 0; rc == 0 && i < HF_COUNT_OF(rows); i++)
+        ASSERT_EQ(hf__query_add_lock(core_query(), &rows[i]), 0);
+    core_answer(rc);
+}
+
+TEST(reason, an_engine_that_lists_is_asked_when_the_time_is_over)
+{
+    hf_client *client;
+    struct core_ask ask;
+
+    core_traits(HF_CAP_FENCED | HF_CAP_LEASED | HF_CAP_LIST, 0);
+    client = core_open("");
+    start_to_wait(&ask);
+    answer_list(0);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    ASSERT_HAS(ask.err.text, "'a' is still held by db4:4 (h), \"vacuum\"");
+    core_left(core_last(CORE_WITHDRAW), 0);
+    core_end(&ask);
+    start_to_wait(&ask);
+    answer_list(HF_EUNAVAILABLE);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    core_left(core_last(CORE_WITHDRAW), 0);
+    core_end(&ask);
+    start_to_wait(&ask);
+    core_advance_ms(200);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    answer_list(0); /* nobody waits for it any more */
+    core_left(core_last(CORE_WITHDRAW), 0);
+    core_end(&ask);
+    start_to_wait(&ask);
+    hf_cancel(ask.request);
+    ASSERT_GE(hf_dispatch(client), 0);
+    ASSERT_EQ(ask.rc, HF_ECANCELED);
+    answer_list(0);
+    core_left(core_last(CORE_WITHDRAW), 0);
+    core_end(&ask);
+    ASSERT_EQ(core_count(CORE_QUERY), 4);
+}
+
+TEST(reason, a_grant_while_it_is_asked_for_is_a_grant)
+{
+    struct core_ask ask;
+
+    core_traits(HF_CAP_FENCED | HF_CAP_LEASED | HF_CAP_LIST, 0);
+    core_open("");
+    start_to_wait(&ask);
+    core_granted(core_last(CORE_ACQUIRE), 7, 1);
+    ASSERT_EQ(ask.rc, 0);
+    ASSERT_EQ(hf_check(ask.hold), HF_HELD);
+    answer_list(0);
+    core_advance_ms(300);
+    ASSERT_EQ(ask.outcomes, 1);
     core_end(&ask);
 }
 

@@ -182,6 +182,41 @@ TEST(ticket, one_that_lost_its_place_while_asking_asks_anew)
     core_end(&ask);
 }
 
+/* Give each place that is asked for in the next @ms, and take it at once. */
+static void lose_places(int ms)
+{
+    int seen = 0;
+
+    for (int i = 0; i < ms; i++) {
+        if (core_count(CORE_ACQUIRE) != seen) {
+            seen = core_count(CORE_ACQUIRE);
+            core_queued(core_last(CORE_ACQUIRE));
+            core_lost(core_last(CORE_ACQUIRE));
+        }
+        core_advance_ms(1);
+    }
+}
+
+TEST(ticket, one_that_loses_each_place_at_once_asks_by_the_policy)
+{
+    struct core_ask ask;
+    int asked;
+
+    core_open("retry.base=50ms&retry.jitter=0&retry.max_interval=400ms");
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    lose_places(1000); /* at 0, 0, 50, 150, 350, 750 */
+    asked = core_count(CORE_ACQUIRE);
+    ASSERT_EQ(asked, 6);
+    core_advance_ms(400); /* this place lasts */
+    ASSERT_EQ(core_count(CORE_ACQUIRE), asked + 1);
+    core_queued(core_last(CORE_ACQUIRE));
+    core_advance_ms(1000);
+    core_lost(core_last(CORE_ACQUIRE));
+    core_advance_ms(0);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), asked + 2);
+    core_end(&ask);
+}
+
 TEST(reaper, shows_in_the_metrics_what_is_not_confirmed)
 {
     struct core_ask ask;

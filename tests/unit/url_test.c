@@ -231,6 +231,36 @@ TEST(redact, hides_a_url_without_a_scheme_behind_its_key)
     ASSERT_STREQ(redacted("owner=me@host"), "owner=me@host");
 }
 
+TEST(redact, hides_a_secret_of_what_is_no_url)
+{
+    static const struct {
+        const char *text;
+        const char *shown;
+    } cases[] = {
+        {"foo?password=x", "foo?password=***"},
+        {"foo?ttl=1s&password=x", "foo?ttl=1s&password=***"},
+        {"foo?ttl=1s&password=x&y=1", "foo?ttl=1s&password=***"},
+        {"foo:bar?passwd=x", "foo:bar?passwd=***"},
+        {"foo:bar?p%61ss=x", "foo:bar?p%61ss=***"},
+        {"foo:bar?%=x", "foo:bar?%=***"},
+        {"foo:bar?%00pass=x", "foo:bar?%00pass=***"},
+        {"redis://h?ttl=1s;password=x", "redis://h?ttl=1s;password=***"},
+        {"redis:h?token=x", "redis:h?token=***"},
+        {"/tmp?Secret=x", "/tmp?Secret=***"},
+        {"h:6379?sslpassword=x", "h:6379?sslpassword=***"},
+        {"h:6379 password=x", "h:6379 password=***"},
+        {"host=a password=x", "host=a password=***"},
+        {"host=a;pwd=x", "host=a;pwd=***"},
+        {"url=foo?ttl=1s&password=x", "url=foo?ttl=1s&password=***"},
+        {"foo:bar?password_file=/f", "foo:bar?password_file=/f"},
+        {"foo:bar?ttl=1s", "foo:bar?ttl=1s"},
+        {"note=a b", "note=a b"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ASSERT_STREQ(redacted(cases[i].text), cases[i].shown);
+}
+
 TEST(redact, hides_a_secret_of_any_length)
 {
     char text[6000] = "redis://u:";

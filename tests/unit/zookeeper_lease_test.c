@@ -65,8 +65,8 @@ static int64_t below(int64_t limit)
     return (int64_t)((seed >> 33) % (uint64_t)limit);
 }
 
-/* A server that hears a client, and tells its leader every half tick whom it has
- * heard; a tick is half the session. Whenever the leader has answered, the two may
+/* A server that hears a client, and tells its leader every half tick which clients it
+ * has heard; a tick is half the session. Whenever the leader has answered, the two may
  * be cut off from each other: nothing is reported after that. */
 static void claim_leases(void)
 {

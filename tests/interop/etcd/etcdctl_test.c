@@ -41,16 +41,25 @@ TEST(etcdctl, excludes_us_and_its_death_wakes_us)
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
 
-TEST(etcdctl, waits_for_us_and_our_release_wakes_it)
+/* An etcdctl that waits for our holder. */
+static struct proc *start_behind_us(struct proc **ret_holder)
 {
     struct etcd *etcd = etcd_start(1);
-    struct proc *holder = ours_holder(etcd);
     struct proc *peer;
 
-    proc_say(holder, "go");
-    (void)proc_expect(holder, "holds");
+    *ret_holder = ours_holder(etcd);
+    proc_say(*ret_holder, "go");
+    (void)proc_expect(*ret_holder, "holds");
     peer = start_etcdctl(etcd);
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
+    return peer;
+}
+
+TEST(etcdctl, waits_for_us_and_our_release_wakes_it)
+{
+    struct proc *holder;
+    struct proc *peer = start_behind_us(&holder);
+
     ASSERT_TRUE(proc_is_silent(peer, 100));
     proc_say(holder, "end"); /* and its client is closed */
     (void)proc_expect(peer, "jobs/");
@@ -60,14 +69,9 @@ TEST(etcdctl, waits_for_us_and_our_release_wakes_it)
 
 TEST(etcdctl, gets_the_lock_of_our_killed_holder)
 {
-    struct etcd *etcd = etcd_start(1);
-    struct proc *holder = ours_holder(etcd);
-    struct proc *peer;
+    struct proc *holder;
+    struct proc *peer = start_behind_us(&holder);
 
-    proc_say(holder, "go");
-    (void)proc_expect(holder, "holds");
-    peer = start_etcdctl(etcd);
-    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     proc_kill(holder);
     (void)proc_expect(peer, "jobs/");
     proc_kill(peer);

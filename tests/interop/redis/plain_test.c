@@ -43,7 +43,7 @@ TEST(plain, excludes_both_ways)
     hold = peer_take(client, "jobs", HF_EXCLUSIVE, 0);
     (void)peer_ask(peer, "1 busy", "1 lock jobs 30000 0");
     peer_tell(peer, "1 lock jobs 30000 15000");
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(peer, "1 ok");
     ASSERT_EQ(peer_try(client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
     (void)peer_ask(peer, "1 ok", "1 unlock jobs");
@@ -60,7 +60,7 @@ TEST(plain, a_prefix_of_ours_is_part_of_its_name)
 
     (void)peer_ask(peer, "1 busy", "1 lock app:jobs 30000 0");
     (void)peer_ask(peer, "1 ok", "1 lock jobs 30000 0");
-    peer_give(hold);
+    client_release(hold);
 }
 
 /* Our lease is 1 s, renewed; its lease is 1 s, extended once by 30 s. */
@@ -75,7 +75,7 @@ TEST(plain, renewals_of_either_side_are_seen_by_the_other)
     (void)peer_ask(peer, "1 ok", "1 extend theirs 30000");
     (void)peer_ask(peer, "2 busy", "2 lock ours 30000 3500");
     ASSERT_EQ(peer_try(client, "theirs", HF_EXCLUSIVE, 0), HF_EBUSY);
-    peer_give(hold);
+    client_release(hold);
 }
 
 TEST(plain, the_release_of_an_expired_lock_spares_the_other_side)
@@ -103,7 +103,7 @@ TEST(plain, a_killed_peer_is_succeeded)
 
     (void)peer_ask(peer, "1 ok", "1 lock jobs 1000 0");
     proc_kill(peer);
-    peer_give(peer_take(client, "jobs", HF_EXCLUSIVE, 0));
+    client_release(peer_take(client, "jobs", HF_EXCLUSIVE, 0));
 }
 
 /* ---- RedLock ----------------------------------------------------------- */
@@ -159,12 +159,12 @@ TEST(redlock, excludes_both_ways_on_five_masters)
     nodes = start_nodes();
     hold = peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0);
     (void)peer_ask(nodes.peer, "1 busy", "1 lock jobs 30000 0");
-    peer_give(hold);
+    client_release(hold);
     (void)peer_ask(nodes.peer, "1 ok", "1 lock jobs 30000 5000");
     ASSERT_EQ(peer_try(nodes.client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
     (void)peer_ask(nodes.peer, "1 ok", "1 unlock jobs");
     hold = peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0);
-    peer_give(hold);
+    client_release(hold);
     for (int i = 0; i < NODES; i++)
         EVENTUALLY(redis_leftovers(nodes.servers[i]) == 0);
 }
@@ -177,12 +177,12 @@ TEST(redlock, excludes_both_ways_with_two_of_five_stopped)
     if (!knows_redlock())
         return;
     nodes = start_nodes();
-    peer_give(peer_take(nodes.client, "warm", HF_EXCLUSIVE, 0));
+    client_release(peer_take(nodes.client, "warm", HF_EXCLUSIVE, 0));
     server_kill(nodes.servers[1]);
     server_kill(nodes.servers[3]);
     hold = peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0);
     (void)peer_ask(nodes.peer, "1 busy", "1 lock jobs 30000 0");
-    peer_give(hold);
+    client_release(hold);
     (void)peer_ask(nodes.peer, "1 ok", "1 lock jobs 30000 10000");
     ASSERT_EQ(peer_try(nodes.client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
 }

@@ -103,7 +103,7 @@ TEST(redisson, lock_excludes_and_wakes_both_ways)
     EVENTUALLY(strstr(redis_do(stage.server,
                                "PUBSUB NUMSUB redisson_lock__channel:{jobs}"),
                       ":1") != NULL);
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(stage.java, "1 ok");
     ASSERT_EQ(peer_try(client, "jobs", X, 0), HF_EBUSY);
     (void)peer_ask(stage.java, "1 ok", "1 unlock lock jobs");
@@ -121,7 +121,7 @@ TEST(redisson, locks_of_a_cluster_exclude_and_wake_both_ways)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const char *kind = i == 3 ? "write" : kinds[i];
         const char *name = topology_text("jobs-%zu", i);
-        hf_client *client = topology_open(cluster_url(
+        hf_client *client = client_open(cluster_url(
             cluster, topology_text("dialect=redisson&mode=%s", kinds[i])));
         hf_request *request;
         hf_hold *hold;
@@ -136,7 +136,7 @@ TEST(redisson, locks_of_a_cluster_exclude_and_wake_both_ways)
         (void)peer_ask(java, "2 busy", "2 lock %s %s -1 0", kind, name);
         peer_tell(java, "1 lock %s %s -1 20000", kind, name);
         EVENTUALLY(sharded_listeners(cluster) == 1);
-        peer_give(hold);
+        client_release(hold);
         (void)proc_expect(java, "1 ok");
         (void)peer_ask(java, "1 ok", "1 unlock %s %s", kind, name);
         EVENTUALLY(sharded_listeners(cluster) == 0);
@@ -158,11 +158,11 @@ TEST(redisson, reentry_of_either_side_counts)
 
     outer = peer_take(client, "jobs", X, 0);
     inner = peer_take(client, "jobs", X, 0);
-    peer_give(inner);
+    client_release(inner);
     (void)peer_ask(stage.java, "1 busy", "1 lock lock jobs -1 0");
     (void)peer_ask(stage.java, "1 lost", "1 unlock lock jobs");
     ASSERT_EQ(hf_verify(outer, NULL), 0);
-    peer_give(outer);
+    client_release(outer);
     (void)peer_ask(stage.java, "1 ok", "1 lock lock jobs -1 0");
 }
 
@@ -195,7 +195,7 @@ TEST(redisson, a_killed_holder_of_either_side_is_succeeded)
     client = open_mode(&stage, "lock");
     ASSERT_EQ(peer_try(client, "jobs", X, 0), HF_EBUSY);
     proc_kill(stage.java);
-    peer_give(peer_take(client, "jobs", X, 0));
+    client_release(peer_take(client, "jobs", X, 0));
 }
 
 /* The leases are 1.5 s, and 4 s pass. */
@@ -209,7 +209,7 @@ TEST(redisson, the_watchdogs_of_both_sides_are_seen_by_the_other)
     (void)peer_ask(stage.java, "2 busy", "2 lock lock ours -1 4000");
     ASSERT_EQ(peer_try(client, "theirs", X, 0), HF_EBUSY);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    peer_give(hold);
+    client_release(hold);
     (void)peer_ask(stage.java, "1 ok", "1 unlock lock theirs");
 }
 
@@ -226,7 +226,7 @@ TEST(redisson, tokens_grow_across_both)
         ASSERT_GT(hf_token(hold), last);
         last = hf_token(hold);
         ASSERT_EQ(hf_check_token(client, "jobs", last, NULL), 0);
-        peer_give(hold);
+        client_release(hold);
         line = peer_ask(stage.java, "1 ok", "1 lock fenced jobs -1 0");
         ASSERT_GT(strtoull(line + 5, NULL, 10), last);
         last = strtoull(line + 5, NULL, 10);
@@ -255,7 +255,7 @@ TEST(redisson, readers_share_and_writers_exclude_across_both)
     EVENTUALLY(
         strstr(redis_do(stage.server, "PUBSUB NUMSUB redisson_rwlock:{book}"),
                ":1") != NULL);
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(stage.java, "2 ok");
 
     request = peer_await(client, "book", S, 0);
@@ -263,7 +263,7 @@ TEST(redisson, readers_share_and_writers_exclude_across_both)
     (void)peer_ask(stage.java, "2 ok", "2 unlock write book");
     hold = peer_awaited(request, WOKEN_MS);
     (void)peer_ask(stage.java, "1 ok", "1 lock read book -1 0");
-    peer_give(hold);
+    client_release(hold);
     ASSERT_EQ(peer_try(client, "book", X, 0), HF_EBUSY);
     (void)peer_ask(stage.java, "1 ok", "1 unlock read book");
     ASSERT_TRUE(nothing_left(stage.server));
@@ -283,7 +283,7 @@ TEST(redisson, our_downgrade_lets_its_readers_in)
     ASSERT_OK(hf_downgrade(hold, &err), &err);
     (void)proc_expect(stage.java, "1 ok");
     (void)peer_ask(stage.java, "2 busy", "2 lock write book -1 0");
-    peer_give(hold);
+    client_release(hold);
     (void)peer_ask(stage.java, "1 ok", "1 unlock read book");
     (void)peer_ask(stage.java, "2 ok", "2 lock write book -1 0");
 }
@@ -313,12 +313,12 @@ TEST(redisson, the_fair_lock_goes_round_in_order)
     EVENTUALLY(in_line(stage.server, 3));
     ASSERT_EQ(peer_try(one, "jobs", X, 0), HF_EBUSY);
 
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(stage.java, "1 ok");
     ASSERT_TRUE(peer_is_waiting(request));
     (void)peer_ask(stage.java, "1 ok", "1 unlock fair jobs");
     hold = peer_awaited(request, WOKEN_MS);
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(stage.java, "2 ok");
     (void)peer_ask(stage.java, "2 ok", "2 unlock fair jobs");
     ASSERT_TRUE(nothing_left(stage.server));
@@ -340,14 +340,14 @@ static void share_permits(const char *kind)
     request = peer_await(client, "pool", N, 2);
     ASSERT_TRUE(peer_is_waiting(request));
     (void)peer_ask(stage.java, "1 ok", "1 unlock %s pool", kind);
-    peer_give(peer_awaited(request, WOKEN_MS));
+    client_release(peer_awaited(request, WOKEN_MS));
 
     (void)peer_ask(stage.java, "1 ok", "1 lock %s pool 60000 0", kind);
     peer_tell(stage.java, "2 lock %s pool 60000 20000", kind);
     EVENTUALLY(
         strstr(redis_do(stage.server, "PUBSUB NUMSUB redisson_sc:{pool}"),
                ":1") != NULL);
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(stage.java, "2 ok");
     (void)peer_ask(stage.java, "2 ok", "2 unlock %s pool", kind);
     (void)peer_ask(stage.java, "1 ok", "1 unlock %s pool", kind);

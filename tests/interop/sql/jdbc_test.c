@@ -99,7 +99,7 @@ static void exclude(const char *kind, char *listed)
     ASSERT_EQ(hf_verify(hold, NULL), 0);
     (void)peer_ask(java, "2 busy", "2 lock %s my-lock 60000 50", kind);
     peer_tell(java, "2 lock %s my-lock 60000 60000", kind);
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(java, "2 ok");
     ASSERT_EQ(peer_try(client, "my-lock", X, 0), HF_EBUSY);
     ASSERT_EQ(peer_try(client, "another", X, 0), 0);
@@ -150,7 +150,7 @@ static void succeed(const char *kind)
     proc_kill(ours);
     (void)peer_ask(java, "1 ok", "1 lock %s jobs 2000 60000", kind);
     proc_kill(java);
-    peer_give(peer_take(client_open(url_of(kind, "60s")), "jobs", X, 0));
+    client_release(peer_take(client_open(url_of(kind, "60s")), "jobs", X, 0));
 }
 
 TEST(shedlock, a_killed_holder_of_either_side_is_succeeded)
@@ -235,7 +235,7 @@ static void *count(void *arg)
         hf_hold *hold = client_acquire(counter->client, "counter");
 
         write_number(counter->file, read_number(counter->file) + 1);
-        peer_give(hold);
+        client_release(hold);
     }
     return NULL;
 }
@@ -254,7 +254,7 @@ static void count_together(const char *kind)
     java = start_java();
     for (int i = 0; i < THREADS; i++)
         counters[i] = (struct counter){file, client_open(url_of(kind, "60s"))};
-    peer_give(peer_take(counters[0].client, "counter", X, 0));
+    client_release(peer_take(counters[0].client, "counter", X, 0));
     for (int i = 0; i < THREADS; i++) {
         peer_tell(java, "%d count %s counter %d %s", i, kind, TIMES, file);
         ASSERT_EQ(pthread_create(&threads[i], NULL, count, &counters[i]), 0);

@@ -11,6 +11,25 @@ TEST(curator, a_mutex_and_our_lock_exclude_and_wake_each_other)
     exclude_and_wake(peer, zk_ours("curator"), "mutex", "mutex");
 }
 
+TEST(curator, a_mutex_below_the_root_is_our_lock_of_two_slashes)
+{
+    struct proc *peer = zk_peer("CURATOR_DIR", /* java= */ true);
+    char url[64];
+    hf_client *client;
+    hf_hold *hold;
+
+    (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d//?ttl=3s",
+                   ensemble_port(0));
+    client = client_open(url);
+    hold = peer_take(client, "jobs", HF_EXCLUSIVE, 0);
+    (void)peer_ask(peer, "a busy", "a lock mutex /jobs 300");
+    client_release(hold);
+    (void)peer_ask(peer, "a ok", "a lock mutex /jobs 15000");
+    ASSERT_EQ(peer_try(client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
+    (void)peer_ask(peer, "a ok", "a unlock mutex /jobs");
+    client_release(peer_take(client, "jobs", HF_EXCLUSIVE, 0));
+}
+
 TEST(curator, a_read_write_lock_shares_and_excludes_with_ours)
 {
     struct proc *peer = zk_peer("CURATOR_DIR", /* java= */ true);
@@ -42,10 +61,10 @@ TEST(curator, a_semaphore_and_our_slots_admit_so_many_together)
     /* Our release wakes it, its release wakes us. */
     peer_tell(peer, "b lock semaphore2 /locks/pool 15000");
     ASSERT_TRUE(proc_is_silent(peer, 200));
-    peer_give(hold);
+    client_release(hold);
     (void)proc_expect(peer, "b ok");
     request = peer_await(client, "pool", HF_SLOT, 2);
-    EVENTUALLY(zk_count(client, "pool", HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, "pool", HF_WAITER) == 1);
     ASSERT_TRUE(peer_is_waiting(request));
     (void)peer_ask(peer, "a ok", "a unlock semaphore2 /locks/pool");
     hold = peer_awaited(request, 15000);
@@ -53,14 +72,14 @@ TEST(curator, a_semaphore_and_our_slots_admit_so_many_together)
     ASSERT_EQ(hf_check_token(client, "pool", hf_token(hold), NULL), 0);
 
     /* Whoever is killed gives his place to the other. */
-    peer_give(hold);
+    client_release(hold);
     hold = peer_take(client, "pool", HF_SLOT, 2);
     request = peer_await(client, "pool", HF_SLOT, 2);
     ASSERT_TRUE(peer_is_waiting(request));
     proc_kill(peer);
-    peer_give(peer_awaited(request, 15000));
-    peer_give(hold);
-    ASSERT_EQ(zk_count(client, "pool", HF_HOLDER), 0);
+    client_release(peer_awaited(request, 15000));
+    client_release(hold);
+    ASSERT_EQ(client_count(client, "pool", HF_HOLDER), 0);
 }
 
 TEST(curator, the_death_of_either_serves_the_other)

@@ -55,20 +55,20 @@ void exclude_and_wake(struct proc *peer, hf_client *client, const char *kind,
     hold = peer_take(client, name, X, 0);
     (void)peer_ask(peer, "a busy", "a lock %s /locks/%s 300", kind, name);
     peer_tell(peer, "b lock %s /locks/%s 15000", kind, name);
-    EVENTUALLY(zk_count(client, name, HF_WAITER) == 1);
-    peer_give(hold);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
+    client_release(hold);
     (void)proc_expect(peer, "b ok");
 
     /* It holds: we wait, and are woken by its release. */
     ASSERT_EQ(peer_try(client, name, X, 0), HF_EBUSY);
     request = peer_await(client, name, X, 0);
-    EVENTUALLY(zk_count(client, name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
     ASSERT_TRUE(peer_is_waiting(request));
     (void)peer_ask(peer, "b ok", "b unlock %s /locks/%s", kind, name);
     hold = peer_awaited(request, 15000);
     (void)peer_ask(peer, "a busy", "a lock %s /locks/%s 300", kind, name);
-    peer_give(hold);
-    ASSERT_EQ(zk_count(client, name, HF_HOLDER), 0);
+    client_release(hold);
+    ASSERT_EQ(client_count(client, name, HF_HOLDER), 0);
 }
 
 void survive_its_death(struct proc *peer, hf_client *client, const char *kind,
@@ -78,9 +78,9 @@ void survive_its_death(struct proc *peer, hf_client *client, const char *kind,
 
     (void)peer_ask(peer, "a ok", "a lock %s /locks/%s 5000", kind, name);
     request = peer_await(client, name, X, 0);
-    EVENTUALLY(zk_count(client, name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
     proc_kill(peer);
-    peer_give(peer_awaited(request, 15000));
+    client_release(peer_awaited(request, 15000));
 }
 
 /* ---- our death ---------------------------------------------------------- */
@@ -123,8 +123,8 @@ void share_and_exclude(struct proc *peer, hf_client *client, const char *name)
     (void)peer_ask(peer, "a ok", "a lock read /locks/%s 5000", name);
     (void)peer_ask(peer, "b busy", "b lock write /locks/%s 200", name);
     request = peer_await(client, name, X, 0);
-    EVENTUALLY(zk_count(client, name, HF_WAITER) == 1);
-    peer_give(hold);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
+    client_release(hold);
     ASSERT_TRUE(peer_is_waiting(request));
     (void)peer_ask(peer, "a ok", "a unlock read /locks/%s", name);
 
@@ -132,8 +132,8 @@ void share_and_exclude(struct proc *peer, hf_client *client, const char *name)
     hold = peer_awaited(request, 15000);
     (void)peer_ask(peer, "a busy", "a lock read /locks/%s 200", name);
     peer_tell(peer, "b lock read /locks/%s 15000", name);
-    EVENTUALLY(zk_count(client, name, HF_WAITER) == 1);
-    peer_give(hold);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
+    client_release(hold);
     (void)proc_expect(peer, "b ok");
     (void)peer_ask(peer, "b ok", "b unlock read /locks/%s", name);
 }

@@ -6,8 +6,6 @@
  * that are no HTTP/2 at all. Whatever comes: no crash, no lock, and an end in
  * time.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <nghttp2/nghttp2.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,6 +16,7 @@
 #include "engines/etcd/etcd.h"
 #include "etcd.h"
 #include "event.h"
+#include "sockets.h"
 
 #define QUICKLY "retry.base=1ms&retry.max_interval=20ms"
 #define QUICK QUICKLY "&io_timeout=300ms"
@@ -309,21 +308,13 @@ static struct fake *start_fake(const struct page *pages, size_t n,
                                struct hf__pb bytes)
 {
     struct fake *fake = calloc(1, sizeof(*fake));
-    struct sockaddr_in here = {.sin_family = AF_INET,
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(here);
 
     if (!fake)
         FAIL("out of memory");
     for (size_t i = 0; i < n; i++)
         fake->pages[i] = pages[i];
     fake->bytes = bytes;
-    fake->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fake->fd < 0 || bind(fake->fd, (struct sockaddr *)&here, len) != 0 ||
-        listen(fake->fd, 64) != 0 ||
-        getsockname(fake->fd, (struct sockaddr *)&here, &len) != 0)
-        FAIL("listen: %s", strerror(errno));
-    fake->port = ntohs(here.sin_port);
+    fake->fd = socket_listen(&fake->port);
     ASSERT_EQ(pthread_create(&fake->thread, NULL, accept_all, fake), 0);
     test_defer(end_fake, fake);
     return fake;
@@ -529,6 +520,75 @@ TEST(grant, whose_answer_does_not_end_well_is_none)
 
     for (int end = ENDS_ILL; end <= ENDS_GONE; end++)
         grants_nothing(good_lease, granted, (enum end)end);
+}
+
+static void add_field(struct hf__buf *to, uint32_t field, const char *bytes)
+{
+    hf__pb_add_bytes(to, field, bytes, strlen(bytes));
+}
+
+/* The answer to a transaction that put a key at MANY, or found it there, behind
+ * MANY - 1 others with @value. */
+enum { MANY = HF__ETCD_ROWS + 2 };
+
+static struct hf__pb long_queue(bool put, const char *value)
+{
+    struct hf__buf to = {0};
+    char head[HF__FRAME_HEAD] = {0};
+    size_t at;
+
+    hf__buf_append(&to, head, sizeof(head));
+    at = hf__pb_begin(&to, HF__ANSWER_HEADER);
+    hf__pb_add_number(&to, HF__HEADER_REVISION, MANY);
+    hf__pb_end(&to, at);
+    hf__pb_add_number(&to, HF__TXN_SUCCEEDED, put);
+    for (int i = 0; i < 2; i++) {
+        size_t response = hf__pb_begin(&to, HF__TXN_RESPONSES);
+        size_t range = hf__pb_begin(&to, HF__OP_RANGE);
+
+        for (uint64_t n = i == 0 ? MANY : 1; n <= MANY; n++) {
+            size_t kv = hf__pb_begin(&to, HF__RANGE_KVS);
+
+            hf__pb_add_number(&to, HF__KV_CREATED, n);
+            add_field(&to, HF__KV_VALUE, value);
+            hf__pb_end(&to, kv);
+        }
+        hf__pb_end(&to, range);
+        hf__pb_end(&to, response);
+    }
+    hf__frame_head(to.text, to.len - sizeof(head));
+    test_defer(free, to.text); /* the server that says it ends before */
+    return (struct hf__pb){to.text, to.len};
+}
+
+/* What a ticket of @mode is told behind so many with @value. */
+static int behind_many(int mode, const char *value, bool put, int64_t wait_ms)
+{
+    const struct page pages[PAGES] = {
+        {HF__CALL_STATUS, good_status, ENDS_WELL},
+        {HF__CALL_GRANT, good_lease, ENDS_WELL},
+        {NULL, long_queue(put, value), ENDS_WELL}};
+    struct fake *fake = start_fake(pages, PAGES, (struct hf__pb){0});
+    hf_opts opts = HF_OPTS_INIT;
+    hf_client *client;
+    hf_hold *hold;
+
+    opts.mode = mode;
+    opts.slots = mode == HF_SLOT ? 2 * MANY : 0;
+    opts.wait_ms = wait_ms;
+    client = client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"));
+    return hf_acquire(client, "jobs", &opts, &hold, NULL);
+}
+
+/* Such a queue is asked for without a limit: all of it counts. */
+TEST(queue, of_more_than_a_list_shows_still_grants)
+{
+    for (int put = 0; put <= 1; put++) {
+        ASSERT_EQ(behind_many(HF_SHARED, "hf1 s 0 1 1", put != 0, -1), 0);
+        ASSERT_EQ(behind_many(HF_SLOT, "hf1 n 99999 1 1", put != 0, -1), 0);
+        ASSERT_EQ(behind_many(HF_SHARED, "hf1 x 0 1 1", put != 0, 300),
+                  HF_ETIMEOUT);
+    }
 }
 
 /* ---- rows ------------------------------------------------------------------ */

@@ -11,6 +11,7 @@
 
 #include "etcd.h"
 #include "event.h"
+#include "heap.h"
 #include "proc.h"
 
 #define QUICK "retry.base=5ms&retry.max_interval=100ms&"
@@ -252,7 +253,7 @@ TEST(minority, there_are_never_two_holders)
 }
 
 /* The holder's member is cut off: no byte passes between it and the other two,
- * while all three run and serve whom they can. */
+ * while all three run. */
 TEST(minority, cut_off_by_the_network_is_lost_before_another_holds)
 {
     struct event events = EVENT_INIT;
@@ -380,7 +381,7 @@ static void compact(struct etcd *etcd)
                "compacted");
 }
 
-/* Who waits behind a proxy. No beat looks for it while a test is patient. */
+/* A waiter behind a proxy. No renewal looks for it while a test is patient. */
 struct late_watch {
     struct etcd *etcd;
     struct proxy *proxy;
@@ -414,6 +415,41 @@ TEST(watch, that_is_made_after_the_release_misses_nothing)
     proxy_pass(late.proxy);
     finish_waiting(late.request);
     EVENTUALLY(etcd_keys(late.etcd, "jobs") == 0);
+}
+
+/* The lock is released while the waiter looks; then it looks once more, and the
+ * @nth allocation from there fails. True if there was one. */
+static bool look_again_without_memory(long nth)
+{
+    struct late_watch late = watch_late();
+    uint64_t passed;
+    bool failed;
+    hf_error err;
+
+    proxy_hold(late.proxy, PROXY_TO_CLIENT, true);
+    proxy_hold_at(late.proxy, PROXY_TO_SERVER, NULL);
+    proxy_hold_at(late.proxy, PROXY_TO_SERVER, "jobs");
+    proxy_hold(late.proxy, PROXY_TO_CLIENT, false);
+    EVENTUALLY(proxy_holds(late.proxy));
+    passed = proxy_bytes(late.proxy, PROXY_TO_CLIENT);
+    ASSERT_OK(hf_release(late.hold, &err), &err);
+    EVENTUALLY(proxy_bytes(late.proxy, PROXY_TO_CLIENT) > passed);
+    heap_fail_at(nth);
+    proxy_pass(late.proxy);
+    finish_waiting(late.request);
+    failed = heap_has_failed();
+    heap_fail_at(0);
+    return failed;
+}
+
+TEST_FORKED(watch, whose_look_has_no_memory_is_repeated)
+{
+    long n = 1;
+
+    heap_install();
+    while (n < 4 && look_again_without_memory(n))
+        n++;
+    test_note("%ld allocations", n);
 }
 
 TEST(compaction, that_overtakes_a_watch_costs_nothing)

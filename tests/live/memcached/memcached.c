@@ -2,7 +2,6 @@
 /* memcached.c - a Memcached server for a test, and a word with it. */
 #include "memcached.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "sockets.h"
 
 struct server *memcached_start(const char *megabytes, const char *option)
 {
@@ -23,18 +24,6 @@ struct server *memcached_start(const char *megabytes, const char *option)
     memcpy(kept, words, sizeof(words));
     test_defer(free, kept);
     return server_start(kept);
-}
-
-static int dial(int port)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
-        FAIL("connect: %s", strerror(errno));
-    return fd;
 }
 
 /* Has a line that begins with @last come to its end? */
@@ -56,7 +45,7 @@ const char *memcached_do(struct server *server, const char *last,
                          const char *format, ...)
 {
     static char answer[1 << 16];
-    int fd = dial(server_port(server));
+    int fd = socket_dial_now(server_port(server));
     size_t used = 0;
     va_list args;
 
@@ -82,11 +71,17 @@ bool memcached_has(struct server *server, const char *key)
     return strncmp(memcached_do(server, "", "mg %s", key), "HD", 2) == 0;
 }
 
+const char *memcached_url(int port, const char *query)
+{
+    char *url = NULL;
+
+    if (asprintf(&url, "memcached://127.0.0.1:%d?%s", port, query) < 0)
+        FAIL("out of memory");
+    test_defer(free, url);
+    return url;
+}
+
 hf_client *memcached_open(int port, const char *query)
 {
-    char url[512];
-
-    (void)snprintf(url, sizeof(url), "memcached://127.0.0.1:%d?%s", port,
-                   query);
-    return client_open(url);
+    return client_open(memcached_url(port, query));
 }

@@ -20,5 +20,7 @@ const char *memcached_do(struct server *server, const char *last,
 bool memcached_has(struct server *server, const char *key);
 /* A client that is closed when the test is over. */
 hf_client *memcached_open(int port, const char *query);
+/* The URL of that, valid until the end of the test. */
+const char *memcached_url(int port, const char *query);
 
 #endif

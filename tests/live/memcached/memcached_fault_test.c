@@ -66,7 +66,7 @@ TEST(server, that_is_full_and_keeps_what_it_has_refuses)
     for (int i = 0; i < 60000;)
         i = fill(server, i);
     ASSERT_EQ(client_try(client, "another", &err), HF_ENOSPACE);
-    /* Who asks for what is held does not throw it away. */
+    /* A client that asks for a held lock does not delete it. */
     ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
     ASSERT_TRUE(memcached_has(server, "hf:jobs"));
     (void)hf_verify(hold, NULL); /* there may be no memory to renew it */
@@ -152,68 +152,20 @@ TEST(server, a_waiter_survives_its_restart)
 TEST(server, that_stands_still_is_unavailable_and_recovers)
 {
     struct server *server = memcached_start("64", NULL);
-    hf_client *client =
-        memcached_open(server_port(server), QUICK "&io_timeout=200ms");
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-    int rc;
 
-    opts.wait_ms = 600;
-    server_pause(server);
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
-    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
-    server_resume(server);
-    hold = client_acquire(client, "jobs");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_outlasts_pause(
+        memcached_open(server_port(server), QUICK "&io_timeout=200ms"), server);
     EVENTUALLY(!memcached_has(server, "hf:jobs"));
 }
 
 /* ---- clients -------------------------------------------------------------- */
 
-struct job {
-    int port;
-};
-
-static void hold_and_look(struct proc *self, void *arg)
-{
-    const struct job *job = arg;
-    hf_client *client;
-    hf_hold *hold;
-
-    (void)proc_hear(self);
-    client = memcached_open(job->port, QUICK "&ttl=1s");
-    hold = client_acquire(client, "jobs");
-    proc_tell(self, "holds");
-    (void)proc_hear(self);
-    proc_tell(self, "check %d", hf_check(hold));
-    proc_tell(self, "release %d", hf_release(hold, NULL));
-}
-
 TEST(client, that_was_paused_past_its_lease_knows_that_it_has_lost)
 {
-    struct server *server = memcached_start("64", NULL);
-    struct job job = {server_port(server)};
-    struct proc *proc = proc_start(hold_and_look, &job);
-    hf_client *client;
-    hf_hold *hold;
-    hf_error err;
-    char wanted[32];
+    int port = server_port(memcached_start("64", NULL));
 
-    proc_say(proc, "go");
-    (void)proc_expect(proc, "holds");
-    proc_stop(proc);
-    client = memcached_open(server_port(server), QUICK);
-    hold = client_acquire(client, "jobs");
-    proc_say(proc, "look");
-    proc_continue(proc);
-    (void)snprintf(wanted, sizeof(wanted), "check %d", HF_LOST);
-    (void)proc_expect(proc, wanted);
-    (void)snprintf(wanted, sizeof(wanted), "release %d", HF_ELOST);
-    (void)proc_expect(proc, wanted);
-    proc_join(proc);
-    ASSERT_OK(hf_verify(hold, &err), &err); /* ours was not touched */
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_loses_by_pause(memcached_url(port, QUICK "&ttl=1s"),
+                          memcached_url(port, QUICK));
 }
 
 /* ---- the network ---------------------------------------------------------- */

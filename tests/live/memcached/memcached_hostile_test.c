@@ -2,7 +2,6 @@
 /*
  * memcached_hostile_test.c - a server that answers rightly, but for one command.
  */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "event.h"
 #include "memcached.h"
 #include "proc.h"
+#include "sockets.h"
 
 enum { ENDLESS = -1 };
 
@@ -132,15 +132,7 @@ static void be_hostile(struct proc *self, void *arg)
 
 static struct proc *start(struct plan *plan, int *port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(address);
-
-    plan->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(bind(plan->fd, (struct sockaddr *)&address, len), 0);
-    ASSERT_EQ(listen(plan->fd, 8), 0);
-    ASSERT_EQ(getsockname(plan->fd, (struct sockaddr *)&address, &len), 0);
-    *port = ntohs(address.sin_port);
+    plan->fd = socket_listen(port);
     return proc_start(be_hostile, plan);
 }
 

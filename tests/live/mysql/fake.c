@@ -8,6 +8,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,11 @@ struct fake {
     int listener;
 };
 static atomic_int logins;
+static atomic_int waits;
+static atomic_uint refuses; /* the second login, with this error */
+static int connections[64]; /* open ones; 0: none */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool is_wait; /* what this connection prepared last */
 
 struct packets {
     uint8_t bytes[4096];
@@ -244,7 +250,10 @@ static bool answer_query(int fd, struct packets *to, const char *text)
         put_end(to, DONE);
     } else if (lie == FAKE_RENEWS_NOTHING && is(text, "DO 1")) {
         put_error(to, 1317, "Query execution was interrupted");
-    } else if (lie == FAKE_RENEWS_NOTHING || is(text, "ROLLBACK")) {
+    } else if (lie == FAKE_WAITS && strstr(text, "KILL CONNECTION")) {
+        put_error(to, 1094, "Unknown thread id");
+    } else if (lie == FAKE_RENEWS_NOTHING || lie == FAKE_PREPARES_NO_WAIT ||
+               lie == FAKE_WAITS || is(text, "ROLLBACK")) {
         put_done(to, DONE);
     } else if (lie == FAKE_ENDLESS_RESULTS) {
         do {
@@ -261,6 +270,12 @@ static bool answer_prepare(int fd, struct packets *to, const char *text)
     unsigned n = lie == FAKE_MANY_PARAMETERS ? 5000 : count(text, '?');
     size_t at = to->len;
 
+    is_wait = strstr(text, ",3600)") != NULL;
+    if (is_wait && lie == FAKE_PREPARES_NO_WAIT) {
+        atomic_fetch_add(&waits, 1);
+        put_error(to, 1461, "Can't create more prepared statements");
+        return send_all(fd, to);
+    }
     begin(to);
     put_number(to, 0, 1);
     put_number(to, 1, 4);
@@ -288,6 +303,9 @@ static bool answer(int fd, uint8_t turn, const char *packet)
     case PREPARE:
         return answer_prepare(fd, &to, packet + 1);
     case EXECUTE:
+        atomic_fetch_add(&waits, is_wait ? 1 : 0);
+        if (is_wait && lie == FAKE_WAITS)
+            return true;
         if (lie == FAKE_RENEWS_NOTHING)
             put_done(&to, DONE);
         else
@@ -313,6 +331,31 @@ static int hear(int fd, char *packet, size_t size)
     return head[3];
 }
 
+/* Put @to in the place of @from; 0 is no connection. */
+static void replace_connection(int from, int to)
+{
+    (void)pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < HF_COUNT_OF(connections); i++) {
+        if (connections[i] == from) {
+            connections[i] = to;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&guard);
+}
+
+void fake_break(unsigned code)
+{
+    atomic_store(&refuses, code);
+    atomic_store(&logins, 0);
+    (void)pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < HF_COUNT_OF(connections); i++) {
+        if (connections[i] != 0)
+            (void)shutdown(connections[i], SHUT_RDWR);
+    }
+    (void)pthread_mutex_unlock(&guard);
+}
+
 static void *serve(void *arg)
 {
     static const size_t size = 1 << 17;
@@ -321,16 +364,20 @@ static void *serve(void *arg)
     int fd = (int)(intptr_t)arg;
     int turn;
 
+    replace_connection(0, fd);
     greet(&to);
     if (packet && send_all(fd, &to) && (turn = hear(fd, packet, size)) >= 0) {
-        atomic_fetch_add(&logins, 1);
         to.turn = (uint8_t)(turn + 1);
-        put_done(&to, DONE);
+        if (atomic_fetch_add(&logins, 1) == 1 && atomic_load(&refuses) != 0)
+            put_error(&to, atomic_load(&refuses), "no");
+        else
+            put_done(&to, DONE);
         while (send_all(fd, &to) && (turn = hear(fd, packet, size)) >= 0 &&
                answer(fd, (uint8_t)turn, packet))
             continue;
     }
     free(packet);
+    replace_connection(fd, 0);
     (void)close(fd);
     return NULL;
 }
@@ -368,6 +415,8 @@ int fake_start(enum fake_lie which)
 
     lie = which;
     atomic_store(&logins, 0);
+    atomic_store(&waits, 0);
+    atomic_store(&refuses, 0);
     ASSERT_NOT_NULL(fake);
     fake->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ASSERT_EQ(bind(fake->listener, (struct sockaddr *)&address, size), 0);
@@ -382,4 +431,9 @@ int fake_start(enum fake_lie which)
 int fake_logins(void)
 {
     return atomic_load(&logins);
+}
+
+int fake_waits(void)
+{
+    return atomic_load(&waits);
 }

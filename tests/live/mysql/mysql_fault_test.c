@@ -15,11 +15,14 @@
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms"
 
+/* On a busy machine a hold may be in jeopardy, and held again, before. */
 static void await_lost(hf_hold *hold, struct event *events)
 {
-    event_await(events, 1, 10000);
-    if (events->values[0] != HF_LOST)
-        event_await(events, 2, 10000);
+    int n = 1;
+
+    event_await(events, n, 10000);
+    while (events->values[n - 1] != HF_LOST)
+        event_await(events, ++n, 10000);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
 }
@@ -68,13 +71,12 @@ TEST(caller, who_calls_all_day_is_not_listened_to)
     EVENTUALLY(background_sleeps() > 0);
     sleeps = background_sleeps();
     before_ns = hf__now();
-    for (int i = 0; i < 400; i++)
+    for (int i = 0; i < 2000; i++)
         ASSERT_EQ(client_try(client, "jobs", &err), 0);
-    /* Twenty times a second, and now and then for the monitor, more often on a
-     * busy machine; beside every answer it was more than a thousand times. */
+    /* A few for each 50 ms; rung for each call it was more than one a pair. */
     ASSERT_LT(background_sleeps() - sleeps,
-              700 + 2 * (hf__now() - before_ns) / (50 * HF_MS));
-    ASSERT_OK(hf_release(kept, &err), &err);
+              200 + 4 * (hf__now() - before_ns) / (50 * HF_MS));
+    client_release(kept);
 }
 
 /* ---- the server ---------------------------------------------------------- */
@@ -90,18 +92,15 @@ TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
     hf_hold *next;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
-              &err);
+    request = client_start(rival, "jobs");
     EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_ticket")) ==
                1);
     server_kill(server);
     server_restart(server);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
-    ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
-    hf_request_free(request);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(hold);
+    client_release(client_finish(request));
     ASSERT_EQ(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_ticket")), 0);
 }
 
@@ -123,18 +122,13 @@ static void lose_with_the_server(const char *query)
     hf_client *rival = mysql_open(port, query);
     hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_request *request;
-    hf_hold *next;
-    hf_error err;
 
-    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
-              &err);
+    request = client_start(rival, "jobs");
     EVENTUALLY(waiting(port) == 1);
     server_kill(server);
     server_restart(server);
     await_lost(hold, &events);
-    ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
-    hf_request_free(request);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(client_finish(request));
 }
 
 TEST(server, killed_and_restarted_loses_the_locks_of_sessions)
@@ -162,8 +156,7 @@ TEST(server, that_stands_still_is_unavailable_and_recovers)
     rc = hf_acquire(client, "jobs", &opts, &hold, &err);
     ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
     server_resume(server);
-    hold = client_acquire(client, "jobs");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(client_acquire(client, "jobs"));
 }
 
 /* ---- its administrator --------------------------------------------------- */
@@ -181,7 +174,7 @@ TEST(administrator, who_kills_sessions_takes_no_lock_of_the_table)
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
     ASSERT_EQ(hf_token(hold), token);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 static void lose_with_the_session(const char *query)
@@ -196,7 +189,7 @@ static void lose_with_the_session(const char *query)
     await_lost(hold, &events);
     rival = mysql_open(port, query);
     hold = client_acquire(rival, "jobs");
-    ASSERT_EQ(hf_release(hold, NULL), 0);
+    client_release(hold);
 }
 
 TEST(administrator, who_kills_a_session_is_noticed_as_lost)
@@ -216,13 +209,12 @@ TEST(administrator, who_drops_the_tables_takes_the_locks)
     hf_client *client = mysql_open(port, QUICK "&ttl=1s");
     hf_hold *hold = client_acquire_told(client, "jobs", &events);
     uint64_t token = hf_token(hold);
-    hf_error err;
 
     (void)mysql_do(port, "DROP TABLE holdfast_lock,holdfast_ticket");
     await_lost(hold, &events);
     hold = client_acquire(client, "jobs");
     ASSERT_GT(hf_token(hold), token);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 TEST(table, of_an_older_version_is_told_and_left_alone)
@@ -252,16 +244,15 @@ TEST(administrator, who_drops_the_rows_of_transactions_is_forgiven)
     hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     (void)mysql_do(port, "DROP TABLE holdfast_row");
     hold = client_acquire(client, "jobs");
     ASSERT_RC(
         client_try(mysql_open(port, QUICK "&mode=for_update"), "jobs", &err),
         HF_EBUSY, &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     (void)mysql_do(port, "DELETE FROM holdfast_row");
-    hold = client_acquire(client, "jobs");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(client_acquire(client, "jobs"));
 }
 
 /* A row that could not be locked at once ends the transaction there. */
@@ -282,11 +273,11 @@ TEST(administrator, who_rolls_back_on_timeout_gives_no_lock_that_holds_nothing)
         hf_acquire_start(rival, "jobs", &opts, NULL, NULL, &request, &err),
         &err);
     EVENTUALLY(mysql_row_waits(port) == 1);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_OK(hf_request_wait(request, HF_FOREVER, &hold, &err), &err);
     hf_request_free(request);
     ASSERT_RC(client_try(client, "jobs", &err), HF_EBUSY, &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 TEST(administrator, who_makes_the_server_read_only_is_told)
@@ -296,7 +287,7 @@ TEST(administrator, who_makes_the_server_read_only_is_told)
     hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     (void)mysql_do(port, "SET GLOBAL read_only=1");
     ASSERT_RC(client_try(client, "jobs", &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "read-only");
@@ -358,6 +349,18 @@ TEST(administrator, who_lets_the_disk_fill_up_is_told)
     (void)hf_release(hold, NULL);
 }
 
+/* True, and *@answers is false, if the server has died: MySQL 8 may do so a
+ * moment after a full disk. */
+static bool nothing_left(int port, bool *answers)
+{
+    const char *left =
+        mysql_do(port, "SELECT (SELECT COUNT(*) FROM holdfast_lock WHERE "
+                       "until>0)+(SELECT COUNT(*) FROM holdfast_ticket)");
+
+    *answers = strstr(left, "ERROR 2002") == NULL;
+    return !*answers || strcmp(left, "0\n") == 0;
+}
+
 /* The tables are on a disk of two megabytes, and so is a file of somebody else's
  * that grows until there is no room. */
 TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
@@ -370,6 +373,7 @@ TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
     char tables[256];
     char filler[300];
     char fill[400];
+    bool answers;
     hf_error err;
     int port;
 
@@ -381,6 +385,8 @@ TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
         test_not_tested("a disk of two megabytes cannot be mounted here");
         return;
     }
+    /* A patient client makes the tables. */
+    client_release(client_acquire(mysql_open(port, QUICK), "jobs"));
     client = mysql_open(port, QUICK "&io_timeout=1s");
     hold = client_acquire(client, "jobs");
     (void)snprintf(filler, sizeof(filler), "%s/filler", tables);
@@ -392,11 +398,10 @@ TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
     ASSERT_RC(client_try(client, "a new one", &err), 0, &err);
     ASSERT_RC(client_try(mysql_open(port, QUICK), "jobs", &err), HF_EBUSY,
               &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
-    EVENTUALLY(strcmp(mysql_do(port, "SELECT (SELECT COUNT(*) FROM "
-                                     "holdfast_lock WHERE until>0) + "
-                                     "(SELECT COUNT(*) FROM holdfast_ticket)"),
-                      "0\n") == 0);
+    client_release(hold);
+    EVENTUALLY(nothing_left(port, &answers));
+    if (!answers)
+        test_not_tested("the server has ended itself after the full disk");
 }
 
 struct turns {
@@ -412,7 +417,7 @@ static void *take_turns(void *arg)
         hf_hold *hold = client_acquire(turns->client, "counter");
 
         ++*turns->counter;
-        ASSERT_EQ(hf_release(hold, NULL), 0);
+        client_release(hold);
     }
     return NULL;
 }
@@ -469,24 +474,38 @@ TEST(administrator, a_wrong_password_is_said_at_once)
 
 /* ---- the network --------------------------------------------------------- */
 
+/* A client behind a proxy, and another one that is not. */
+struct sides {
+    int port;
+    struct proxy *proxy;
+    hf_client *client;
+    hf_client *rival;
+};
+
+static struct sides open_sides(const char *query)
+{
+    struct sides sides = {.port = mysql_fresh()};
+
+    sides.proxy = proxy_start(sides.port);
+    sides.client = mysql_open(proxy_port(sides.proxy), query);
+    sides.rival = mysql_open(sides.port, query);
+    return sides;
+}
+
 /* Our side is silent: the server ends the session by wait_timeout. */
 static void lose_by_silence(const char *query)
 {
     struct event events = EVENT_INIT;
-    int port = mysql_fresh();
-    struct proxy *proxy = proxy_start(port);
-    hf_client *client = mysql_open(proxy_port(proxy), query);
-    hf_client *rival = mysql_open(port, query);
-    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    struct sides sides = open_sides(query);
+    hf_hold *hold = client_acquire_told(sides.client, "jobs", &events);
     hf_hold *next;
-    hf_error err;
 
-    proxy_hold(proxy, PROXY_TO_SERVER, true);
-    next = client_acquire(rival, "jobs");
+    proxy_hold(sides.proxy, PROXY_TO_SERVER, true);
+    next = client_acquire(sides.rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST); /* before another could have it */
-    proxy_pass(proxy);
+    proxy_pass(sides.proxy);
     await_lost(hold, &events);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
 }
 
 TEST(network, silence_loses_a_row)
@@ -507,25 +526,22 @@ TEST(network, silence_loses_a_transaction_by_wait_timeout)
 /* The statement is carried out, its answer never comes. */
 static void lose_the_answer(const char *query)
 {
-    int port = mysql_fresh();
-    struct proxy *proxy = proxy_start(port);
-    hf_client *client = mysql_open(proxy_port(proxy), query);
-    hf_client *rival = mysql_open(port, query);
+    struct sides sides = open_sides(query);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     int rc;
 
-    ASSERT_EQ(client_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(sides.client, "jobs", &err), 0);
     opts.wait_ms = 300;
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    proxy_hold(sides.proxy, PROXY_TO_CLIENT, true);
+    rc = hf_acquire(sides.client, "jobs", &opts, &hold, &err);
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_ETIMEOUT ||
                 rc == HF_EUNAVAILABLE);
-    proxy_pass(proxy);
-    proxy_reset(proxy);
-    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
-    EVENTUALLY(client_try(client, "jobs", &err) == 0);
+    proxy_pass(sides.proxy);
+    proxy_reset(sides.proxy);
+    EVENTUALLY(client_try(sides.rival, "jobs", &err) == 0);
+    EVENTUALLY(client_try(sides.client, "jobs", &err) == 0);
 }
 
 TEST(network, a_lost_answer_leaves_no_row_behind)
@@ -546,29 +562,27 @@ TEST(network, a_lost_answer_leaves_no_transaction_behind)
 /* … and asked again, it is refused: that says nothing of the first time. */
 static void lose_the_answer_and_be_refused(const char *query, const char *held)
 {
-    int port = mysql_fresh();
-    struct proxy *proxy = proxy_start(port);
-    hf_client *client = mysql_open(proxy_port(proxy), query);
-    hf_client *rival = mysql_open(port, query);
+    struct sides sides = open_sides(query);
     hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_hold *hold;
     hf_error err;
 
-    ASSERT_EQ(client_try(client, "jobs", &err), 0);
+    ASSERT_EQ(client_try(sides.client, "jobs", &err), 0);
     opts.wait_ms = 1500;
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
-        &err);
-    EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM %s", held)) == 1);
-    (void)mysql_do(port, "SET GLOBAL read_only=1");
-    proxy_reset(proxy);
-    proxy_pass(proxy);
+    proxy_hold(sides.proxy, PROXY_TO_CLIENT, true);
+    ASSERT_OK(hf_acquire_start(sides.client, "jobs", &opts, NULL, NULL,
+                               &request, &err),
+              &err);
+    EVENTUALLY(atoi(mysql_do(sides.port, "SELECT COUNT(*) FROM %s", held)) ==
+               1);
+    (void)mysql_do(sides.port, "SET GLOBAL read_only=1");
+    proxy_reset(sides.proxy);
+    proxy_pass(sides.proxy);
     ASSERT_TRUE(hf_request_wait(request, HF_FOREVER, &hold, &err) != 0);
     hf_request_free(request);
-    (void)mysql_do(port, "SET GLOBAL read_only=0");
-    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
+    (void)mysql_do(sides.port, "SET GLOBAL read_only=0");
+    EVENTUALLY(client_try(sides.rival, "jobs", &err) == 0);
 }
 
 TEST(network, a_lost_answer_and_a_refusal_leave_no_row_behind)
@@ -589,27 +603,21 @@ TEST(network, a_lost_answer_and_a_refusal_leave_no_row_of_shedlock_behind)
 static void lose_what_cannot_come_back(const char *query)
 {
     struct event events = EVENT_INIT;
-    int port = mysql_fresh();
-    struct proxy *proxy = proxy_start(port);
-    hf_client *client = mysql_open(proxy_port(proxy), query);
-    hf_client *rival = mysql_open(port, query);
-    hf_hold *hold = client_acquire_told(client, "jobs", &events);
-    hf_request *request;
+    struct sides sides = open_sides(query);
+    hf_hold *hold = client_acquire_told(sides.client, "jobs", &events);
+    hf_request *request = client_start(sides.rival, "jobs");
     hf_hold *next;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
-              &err);
-    EVENTUALLY(waiting(port) == 1);
-    proxy_refuse(proxy, true);
-    proxy_reset(proxy);
-    ASSERT_OK(hf_request_wait(request, HF_FOREVER, &next, &err), &err);
-    hf_request_free(request);
+    EVENTUALLY(waiting(sides.port) == 1);
+    proxy_refuse(sides.proxy, true);
+    proxy_reset(sides.proxy);
+    next = client_finish(request);
     await_lost(hold, &events);
-    ASSERT_OK(hf_release(next, &err), &err);
-    proxy_pass(proxy);
-    proxy_refuse(proxy, false);
-    EVENTUALLY(client_try(client, "jobs", &err) == 0);
+    client_release(next);
+    proxy_pass(sides.proxy);
+    proxy_refuse(sides.proxy, false);
+    EVENTUALLY(client_try(sides.client, "jobs", &err) == 0);
 }
 
 TEST(network, a_session_that_ends_for_good_is_lost_at_once)
@@ -622,33 +630,23 @@ TEST(network, a_transaction_that_ends_for_good_is_lost_at_once)
     lose_what_cannot_come_back(QUICK "&mode=for_update&ttl=1h");
 }
 
-/* Who waits loses its connections, and can have no new ones for a while. */
+/* A waiter loses its connections, and can have no new ones for a while. */
 static void wait_through_an_outage(const char *query)
 {
-    int port = mysql_fresh();
-    struct proxy *proxy = proxy_start(port);
-    hf_client *client = mysql_open(proxy_port(proxy), query);
-    hf_client *rival = mysql_open(port, query);
-    hf_hold *hold = client_acquire(rival, "jobs");
-    hf_request *request;
-    hf_hold *next;
-    hf_error err;
+    struct sides sides = open_sides(query);
+    hf_hold *hold = client_acquire(sides.rival, "jobs");
+    hf_request *request = client_start(sides.client, "jobs");
 
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
     for (int i = 0; i < 3; i++) {
-        EVENTUALLY(waiting(port) == 1);
-        proxy_refuse(proxy, true);
-        proxy_reset(proxy);
-        (void)mysql_do(port, "DO SLEEP(1.2)");
-        proxy_refuse(proxy, false);
+        EVENTUALLY(waiting(sides.port) == 1);
+        proxy_refuse(sides.proxy, true);
+        proxy_reset(sides.proxy);
+        (void)mysql_do(sides.port, "DO SLEEP(1.2)");
+        proxy_refuse(sides.proxy, false);
     }
-    EVENTUALLY(waiting(port) == 1);
-    ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, HF_FOREVER, &next, &err), &err);
-    hf_request_free(request);
-    ASSERT_OK(hf_release(next, &err), &err);
+    EVENTUALLY(waiting(sides.port) == 1);
+    client_release(hold);
+    client_release(client_finish(request));
 }
 
 TEST(network, an_outage_of_a_second_ends_no_wait_in_a_session)
@@ -691,12 +689,11 @@ TEST(death, of_a_waiter_leaves_no_row_and_no_gate)
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_error err;
 
     (void)mysql_do(port, "INSERT INTO holdfast_ticket VALUES('jobs','a ticket',"
                          "1,0,0,0,0,UNIX_TIMESTAMP()*1000000+1000000,1,'');"
                          "UPDATE holdfast_lock SET gate=~0 WHERE name='jobs'");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(strcmp(mysql_do(port, "SELECT (SELECT COUNT(*) FROM "
                                      "holdfast_ticket),gate FROM "
                                      "holdfast_lock WHERE name='jobs'"),

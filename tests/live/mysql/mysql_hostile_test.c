@@ -190,6 +190,65 @@ static const char *call_with_rights(const char *environment)
     return said;
 }
 
+/* Each wait of mode=get_lock ends at once: it was asked again as fast. */
+static void wait_in_vain(enum fake_lie lie)
+{
+    hf_client *client = open_fake(lie, "mode=get_lock&retry.base=20ms");
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.wait_ms = 500;
+    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_ETIMEOUT,
+              &err);
+    ASSERT_GT(fake_waits(), 1);
+    ASSERT_LT(fake_waits(), 20); /* the pauses double */
+}
+
+TEST(server, that_prepares_no_wait_is_asked_by_the_retry_policy)
+{
+    wait_in_vain(FAKE_PREPARES_NO_WAIT);
+}
+
+TEST(server, that_ends_each_wait_at_once_is_asked_by_the_retry_policy)
+{
+    wait_in_vain(FAKE_NULLS);
+}
+
+/* A waiter's connections break. The main one comes back; the one to wait on is
+ * refused with @code. */
+static hf_request *wait_and_be_refused(unsigned code)
+{
+    hf_client *client = open_fake(FAKE_WAITS, QUICK "&mode=get_lock");
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(fake_waits() == 1);
+    fake_break(code);
+    return request;
+}
+
+TEST(waiter, whose_new_connection_is_refused_once_waits_again)
+{
+    hf_request *request = wait_and_be_refused(/* too many */ 1040);
+
+    EVENTUALLY(fake_waits() == 2);
+    hf_request_free(request);
+}
+
+TEST(waiter, whose_new_connection_is_refused_for_good_is_told)
+{
+    hf_request *request = wait_and_be_refused(/* access denied */ 1045);
+    hf_hold *hold;
+    hf_error err;
+
+    ASSERT_RC(hf_request_wait(request, 10000, &hold, &err), HF_EAUTH, &err);
+    hf_request_free(request);
+}
+
 TEST(caller, of_a_program_with_more_rights_loads_no_plugin_into_it)
 {
     const char *said;

@@ -77,3 +77,31 @@ TEST_FORKED(torture, shedlock)
 {
     torture_until(QUICK "&dialect=shedlock", shedlock_clean);
 }
+
+/* The pool has one connection. A ticket that kept it after its question could
+ * not be sent would wait for another one until its time is over. */
+TEST_FORKED(torture, a_pool_of_one_connection_serves_a_ticket_that_asks_again)
+{
+    int port = mysql_fresh();
+    hf_opts opts = HF_OPTS_INIT;
+    bool failed = true;
+    long n;
+
+    heap_install();
+    opts.wait_ms = 5000;
+    for (n = 0; failed; n++) {
+        hf_client *client =
+            mysql_open(port, QUICK "&mode=for_update&pool.max=1");
+        hf_hold *hold;
+        int rc;
+
+        heap_fail_at(n + 1);
+        rc = hf_acquire(client, "jobs", &opts, &hold, NULL);
+        failed = heap_has_failed();
+        heap_fail_at(0);
+        ASSERT_NE(rc, HF_ETIMEOUT);
+        if (rc == 0)
+            ASSERT_EQ(hf_release(hold, NULL), 0);
+    }
+    test_note("%ld allocations", n - 1);
+}

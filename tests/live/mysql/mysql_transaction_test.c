@@ -41,7 +41,6 @@ TEST(transaction, is_committed_with_the_release)
     hf_client *client = mysql_open(port, QUICK "&mode=for_update&ttl=1s");
     hf_hold *hold;
     MYSQL *mine;
-    hf_error err;
 
     (void)mysql_do(port, "CREATE TABLE stock(n INT);"
                          "INSERT INTO stock VALUES(1);"
@@ -51,7 +50,7 @@ TEST(transaction, is_committed_with_the_release)
     ASSERT_EQ(caller.mysql_query(mine, "UPDATE stock SET n=n-1"), 0);
     ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM stock")), 1);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(atoi(mysql_do(port, "SELECT n FROM stock")), 0);
 }
 
@@ -140,14 +139,59 @@ TEST(transaction, of_the_application_on_our_rows_is_waited_for)
     hf_client *client = mysql_open(port, QUICK "&io_timeout=8s");
     hf_hold *hold = client_acquire(client, "jobs");
     pthread_t thread;
-    hf_error err;
 
     ASSERT_EQ(pthread_create(&thread, NULL, lock_our_row, &port), 0);
     EVENTUALLY(atoi(mysql_do(port, "SELECT IS_USED_LOCK('in')")) > 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hold = client_acquire(client, "jobs");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* How many statements have had to wait for a row, ever. */
+static int all_row_waits(int port)
+{
+    const char *value = strchr(
+        mysql_do(port, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'"),
+        '\t');
+
+    return value ? atoi(value) : -1;
+}
+
+static hf_request *wait_for(hf_client *client, int port, int waits)
+{
+    hf_request *request = client_start(client, "jobs");
+
+    EVENTUALLY(mysql_row_waits(port) == waits);
+    return request;
+}
+
+/* A session that the caller has used had the server's limit then; it waits
+ * without. */
+TEST(transaction, is_waited_for_longer_than_the_limit_of_the_server)
+{
+    static const char *const one_second[] = {
+        "--innodb-lock-wait-timeout=1", "--innodb-flush-log-at-trx-commit=0",
+        NULL};
+    int port = server_port(mysql_start(one_second));
+    hf_client *client = mysql_open(port, QUICK "&mode=for_update");
+    hf_client *first = mysql_open(port, QUICK "&mode=for_update");
+    hf_client *second = mysql_open(port, QUICK "&mode=for_update");
+    hf_hold *hold = client_acquire(first, "jobs");
+    hf_request *requests[2];
+    int waits;
+
+    (void)lend(hold);
+    client_release(hold);
+    hold = client_acquire(client, "jobs");
+    requests[0] = wait_for(first, port, 1);
+    requests[1] = wait_for(second, port, 2);
+    waits = all_row_waits(port);
+    (void)mysql_do(port, "DO SLEEP(2.5)");
+    ASSERT_EQ(all_row_waits(port), waits); /* nobody has asked again */
+    client_release(hold);
+    client_release(client_finish(requests[0]));
+    client_release(client_finish(requests[1]));
 }
 
 TEST(transaction, is_not_what_the_other_modes_have)
@@ -161,5 +205,5 @@ TEST(transaction, is_not_what_the_other_modes_have)
     ASSERT_RC(hf_sql_connection(hold, &connection, &err), HF_EUNSUPPORTED,
               &err);
     ASSERT_HAS(err.text, "for_update");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }

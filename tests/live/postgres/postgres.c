@@ -95,11 +95,15 @@ void postgres_crash(struct server *server)
     server_restart(server);
 }
 
-static FILE *psql(struct server *server, const char *statement)
+__attribute__((format(printf, 2, 0))) static FILE *psql(struct server *server,
+                                                        const char *format,
+                                                        va_list args)
 {
+    char statement[2048];
     char command[4096];
     FILE *answer;
 
+    (void)vsnprintf(statement, sizeof(statement), format, args);
     (void)snprintf(command, sizeof(command),
                    "psql -XAtq -h 127.0.0.1 -p %d -U postgres 2>&1 <<'END'\n"
                    "%s\nEND\n",
@@ -113,15 +117,13 @@ static FILE *psql(struct server *server, const char *statement)
 const char *postgres_do(struct server *server, const char *format, ...)
 {
     static char answer[65536];
-    char statement[2048];
     va_list args;
     size_t used;
     FILE *from;
 
     va_start(args, format);
-    (void)vsnprintf(statement, sizeof(statement), format, args);
+    from = psql(server, format, args);
     va_end(args);
-    from = psql(server, statement);
     used = fread(answer, 1, sizeof(answer) - 1, from);
     answer[used] = '\0';
     (void)pclose(from);
@@ -130,14 +132,12 @@ const char *postgres_do(struct server *server, const char *format, ...)
 
 FILE *postgres_begin(struct server *server, const char *format, ...)
 {
-    char statement[2048];
     va_list args;
     FILE *from;
 
     va_start(args, format);
-    (void)vsnprintf(statement, sizeof(statement), format, args);
+    from = psql(server, format, args);
     va_end(args);
-    from = psql(server, statement);
     EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM "
                                           "pg_stat_activity WHERE "
                                           "application_name = 'psql' AND "

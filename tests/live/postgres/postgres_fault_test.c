@@ -16,26 +16,6 @@
 #define TABLE QUICK "&mode=table"
 #define TRANSACTION QUICK "&mode=for_update"
 
-static hf_hold *acquire_watched(hf_client *client, const char *name,
-                                struct event *events)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.on_event = client_on_event;
-    opts.ctx = events;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
-static void release(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 /* ---- the server ---------------------------------------------------------- */
 
 static void lose_by_restart(const char *query)
@@ -43,7 +23,7 @@ static void lose_by_restart(const char *query)
     struct event events = EVENT_INIT;
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), query);
-    hf_hold *hold = acquire_watched(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     uint64_t token = hf_token(hold);
 
     postgres_crash(server);
@@ -53,7 +33,7 @@ static void lose_by_restart(const char *query)
     hold = client_acquire(client, "jobs");
     if (hf_capabilities(client) & HF_CAP_FENCED)
         ASSERT_GT(hf_token(hold), token);
-    release(hold);
+    client_release(hold);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -78,7 +58,7 @@ TEST(server, its_restart_changes_nothing_for_rows)
     postgres_crash(server);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
-    release(hold);
+    client_release(hold);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -103,7 +83,7 @@ static void survive_restart(const char *query)
     postgres_crash(server);
     (void)hf_release(hold, NULL);
     next = client_finish(request);
-    release(next);
+    client_release(next);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -152,8 +132,8 @@ static void give_up_while_down(const char *query)
     other = client_start(waiter, "others");
     server_restart(server);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    release(client_finish(request));
-    release(client_finish(other));
+    client_release(client_finish(request));
+    client_release(client_finish(other));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -175,7 +155,7 @@ static void be_ended(const char *query)
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), query);
     hf_client *rival = postgres_open(server_port(server), query);
-    hf_hold *hold = acquire_watched(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_error err;
 
     (void)postgres_do(server, "SELECT pg_terminate_backend(pid) FROM pg_locks "
@@ -185,7 +165,7 @@ static void be_ended(const char *query)
     ASSERT_EQ(events.values[0], HF_LOST);
     EVENTUALLY(client_try(rival, "jobs", &err) == 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -213,8 +193,8 @@ TEST(administrator, cancels_a_wait_and_it_goes_on)
                                        "pg_locks WHERE NOT granted"),
                    "t\n") == 0);
     ASSERT_EQ(hf_request_pending(request), 1);
-    release(hold);
-    release(client_finish(request));
+    client_release(hold);
+    client_release(client_finish(request));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -250,8 +230,8 @@ TEST(administrator, ends_a_waiter_session_by_session_and_it_goes_on)
     (void)postgres_do(server, "SELECT pg_terminate_backend(pid, 10000) FROM "
                               "pg_locks WHERE NOT granted");
     await_in_line(server);
-    release(hold);
-    release(client_finish(request));
+    client_release(hold);
+    client_release(client_finish(request));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -292,7 +272,7 @@ TEST(administrator, lets_nobody_create_tables)
     *strchr(url, '?') = '\0';
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     ASSERT_EQ(hf_capabilities(client) & HF_CAP_FENCED, 0);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     hf_close(client);
 }
 
@@ -302,7 +282,7 @@ TEST(administrator, drops_a_table_and_nothing_is_held)
     hf_client *client = postgres_open(server_port(server), TABLE);
     hf_error err;
 
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     (void)postgres_do(server, "ALTER TABLE holdfast_place RENAME TO away");
     ASSERT_RC(client_try(client, "jobs", &err), HF_ECONFIG, &err);
     (void)postgres_do(server, "ALTER TABLE away RENAME TO holdfast_place");
@@ -391,7 +371,7 @@ static int64_t key_of(struct server *server, hf_client *client,
         NULL, 10);
 
     ASSERT_NE(key, 0);
-    release(hold);
+    client_release(hold);
     return key;
 }
 
@@ -440,7 +420,7 @@ TEST(names, a_wait_that_comes_to_be_behind_another_name_is_an_error)
         server, "SELECT pg_advisory_lock(%lld), pg_sleep(600)", (long long)key);
     request = client_start(waiter, "jobs");
     EVENTUALLY(waiting_for_locks(server) == 2);
-    release(hold);
+    client_release(hold);
     ASSERT_RC(hf_request_wait(request, 30000, &hold, &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "another name");
     hf_request_free(request);
@@ -459,9 +439,9 @@ TEST(names, that_are_not_used_any_more_are_nowhere)
         hf_hold *hold = client_acquire(client, "jobs");
         hf_request *request = client_start(rival, "jobs");
 
-        release(client_acquire(client, "others"));
-        release(hold);
-        release(client_finish(request));
+        client_release(client_acquire(client, "others"));
+        client_release(hold);
+        client_release(client_finish(request));
     }
     EVENTUALLY(postgres_leftovers(server) == 0);
     ASSERT_STREQ(
@@ -471,7 +451,7 @@ TEST(names, that_are_not_used_any_more_are_nowhere)
                     "true, '')))[1]::text::int) FROM pg_class "
                     "WHERE relname LIKE 'holdfast%%' AND relkind = 'r'"),
         "0\n");
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
 }
 
 static void try_hostile_names(struct server *server, const char *query)
@@ -498,7 +478,7 @@ static void try_hostile_names(struct server *server, const char *query)
         opts.note = names[i];
         ASSERT_OK(hf_acquire(client, names[i], &opts, &hold, &err), &err);
         ASSERT_OK(hf_version_commit(client, names[i], 0, &version, &err), &err);
-        release(hold);
+        client_release(hold);
         (void)postgres_do(server, "DELETE FROM holdfast_version");
     }
     ASSERT_STREQ(postgres_do(server, "SELECT bird FROM canary"), "sings\n");
@@ -529,7 +509,7 @@ static void lose_an_answer(const char *query)
     hf_error err;
     int rc;
 
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     opts.wait_ms = 300;
     rc = hf_acquire(client, "jobs", &opts, &hold, &err);
@@ -538,7 +518,7 @@ static void lose_an_answer(const char *query)
     proxy_reset(proxy);
     proxy_pass(proxy);
     EVENTUALLY(client_try(rival, "jobs", &err) == 0);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -564,7 +544,7 @@ static void be_cut_off(const char *query)
     struct proxy *proxy = proxy_start(server_port(server));
     hf_client *client = postgres_open(proxy_port(proxy), query);
     hf_client *rival = postgres_open(server_port(server), query);
-    hf_hold *hold = acquire_watched(client, "jobs", &events);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_hold *next;
 
     proxy_hold(proxy, PROXY_TO_SERVER, true);
@@ -575,7 +555,7 @@ static void be_cut_off(const char *query)
     proxy_pass(proxy);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     ASSERT_OK(hf_verify(next, NULL), NULL);
-    release(next);
+    client_release(next);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -585,6 +565,17 @@ static void resume(void *arg)
 {
     (void)arg;
     (void)kill(stopped, SIGCONT);
+}
+
+static void stop_oldest_backend(struct server *server)
+{
+    stopped = atoi(postgres_do(
+        server, "SELECT pid FROM pg_stat_activity WHERE backend_type = "
+                "'client backend' AND pid <> pg_backend_pid() "
+                "ORDER BY backend_start LIMIT 1"));
+    ASSERT_GT(stopped, 0);
+    test_defer(resume, NULL);
+    ASSERT_EQ(kill(stopped, SIGSTOP), 0);
 }
 
 /* A backend that does not end when it is told to may still have a request. */
@@ -597,18 +588,13 @@ static void outlive_its_connection(const char *query)
     hf_hold *hold;
     hf_error err;
 
-    release(client_acquire(client, "jobs"));
-    stopped = atoi(postgres_do(server, "SELECT pid FROM pg_stat_activity WHERE "
-                                       "backend_type = 'client backend' AND "
-                                       "pid <> pg_backend_pid()"));
-    ASSERT_GT(stopped, 0);
-    test_defer(resume, NULL);
-    ASSERT_EQ(kill(stopped, SIGSTOP), 0);
+    client_release(client_acquire(client, "jobs"));
+    stop_oldest_backend(server);
     proxy_reset(proxy);
     opts.wait_ms = 3000;
     ASSERT_NE(hf_acquire(client, "jobs", &opts, &hold, &err), 0);
     resume(NULL);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -638,9 +624,9 @@ TEST(network, a_lost_backend_that_may_not_be_ended_goes_by_itself)
                    "postgresql://poor@127.0.0.1:%d/postgres?" TABLE,
                    proxy_port(proxy));
     client = client_open(url);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     proxy_reset(proxy);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -652,6 +638,74 @@ TEST(network, a_row_is_not_asked_for_before_the_lost_backend_has_gone)
 TEST(network, a_break_while_the_lost_backend_is_ended_forgets_nothing)
 {
     outlive_its_connection(TABLE "&io_timeout=200ms");
+}
+
+/* The server does not hear that a connection has ended. Of the next connection
+ * it hears nothing at all from where it is to end the lost session. */
+TEST(network, a_lost_session_is_ended_although_the_first_order_is_lost)
+{
+    struct event events = EVENT_INIT;
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client =
+        postgres_open(proxy_port(proxy), QUICK "&ttl=300s&io_timeout=300ms");
+    hf_client *rival = postgres_open(server_port(server), QUICK);
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    uint64_t version;
+    hf_error err;
+
+    proxy_lose_ends(proxy, true);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "hf_version_read");
+    proxy_refuse(proxy, true);
+    ASSERT_RC(hf_version_read(client, "v", &version, &err), HF_EUNAVAILABLE,
+              &err);
+    event_await(&events, 1, EVENT_PATIENCE_MS);
+    ASSERT_EQ(events.values[0], HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "hf_backend_end");
+    proxy_refuse(proxy, false);
+    EVENTUALLY(proxy_holds(proxy) == 2);
+    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+}
+
+/* How many sessions wait until another has ended. */
+static int ending(struct server *server)
+{
+    return atoi(postgres_do(server, "SELECT count(*) FROM pg_stat_activity "
+                                    "WHERE state = 'active' AND query LIKE "
+                                    "'%%pg_terminate_backend(pid, 2000)%%' AND "
+                                    "pid <> pg_backend_pid()"));
+}
+
+TEST(network, nothing_is_changed_while_the_lost_backend_is_ended)
+{
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client = postgres_open(proxy_port(proxy), TABLE);
+    hf_client *other = postgres_open(server_port(server), TABLE);
+    uint64_t version = 0;
+    hf_request *request;
+    hf_hold *hold;
+    hf_error err;
+
+    client_release(client_acquire(client, "jobs"));
+    hold = client_acquire(other, "jobs");
+    stop_oldest_backend(server);
+    proxy_reset(proxy);
+    request = client_start(client, "others");
+    EVENTUALLY(ending(server) == 1);
+    ASSERT_RC(hf_version_commit(client, "v", 0, &version, &err),
+              HF_EUNAVAILABLE, &err);
+    ASSERT_RC(hf_break(client, "jobs", hf_token(hold), NULL, &err),
+              HF_EUNAVAILABLE, &err);
+    proxy_reset(proxy);
+    resume(NULL);
+    client_release(client_finish(request));
+    ASSERT_OK(hf_version_read(client, "v", &version, &err), &err);
+    ASSERT_EQ(version, 0);
+    client_release(hold);
+    EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
 TEST(network, who_is_cut_off_loses_the_session_lock_in_time)

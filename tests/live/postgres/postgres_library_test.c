@@ -3,7 +3,10 @@
  * postgres_library_test.c - libpq as it is meant to be used: its own keys, its
  * notices, and not a byte on stderr.
  */
+#include <dlfcn.h>
 #include <libpq-fe.h>
+#include <netdb.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -150,4 +153,91 @@ TEST_FORKED(library, its_keys_are_those_that_this_version_has)
             ASSERT_HAS(err.text, keys[i][0]);
         }
     }
+}
+
+/* ---- hosts ----------------------------------------------------------------- */
+
+static atomic_int asked;
+static atomic_int asked_by_libpq;
+
+static bool is_libpq(void *address)
+{
+    Dl_info info;
+
+    return dladdr(address, &info) != 0 && strstr(info.dli_fname, "libpq");
+}
+
+/* In place of the C library's, for libpq as well: it knows the host db.test. */
+int getaddrinfo(const char *node, const char *service,
+                const struct addrinfo *hints, struct addrinfo **res)
+{
+    static int (*real)(const char *, const char *, const struct addrinfo *,
+                       struct addrinfo **);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (!node || !strstr(node, ".test") ||
+        (hints->ai_flags & AI_NUMERICHOST) != 0)
+        return real(node, service, hints, res);
+    atomic_fetch_add(&asked, 1);
+    if (is_libpq(__builtin_return_address(0)))
+        atomic_fetch_add(&asked_by_libpq, 1);
+    return strcmp(node, "db.test") == 0 ? real("127.0.0.1", service, hints, res)
+                                        : EAI_NONAME;
+}
+
+/* libpq would block while it asks, with the monitor held. */
+static void open_by(const char *query, int names)
+{
+    char url[256];
+    hf_client *client;
+    hf_error err;
+
+    atomic_store(&asked, 0);
+    (void)snprintf(url, sizeof(url), "postgresql:///postgres?user=postgres%s",
+                   query);
+    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
+    ASSERT_EQ(atomic_load(&asked), names);
+    ASSERT_EQ(atomic_load(&asked_by_libpq), 0);
+    hf_close(client);
+}
+
+TEST_FORKED(hosts, of_the_query_are_resolved_by_us)
+{
+    struct server *server = postgres_start();
+    int port = server_port(server);
+    char query[256];
+
+    (void)snprintf(query, sizeof(query), "&host=db.test&port=%d", port);
+    open_by(query, 1);
+    (void)snprintf(query, sizeof(query), "&host=no.test,db.test&port=%d", port);
+    open_by(query, 2);
+    (void)snprintf(query, sizeof(query), "&host=127.0.0.1,db.test&port=1,%d",
+                   port);
+    open_by(query, 1);
+    (void)snprintf(query, sizeof(query), "&host=db.test,%s&port=1,%d",
+                   server_dir(server), port);
+    open_by(query, 1);
+    (void)snprintf(query, sizeof(query), "%d", port);
+    ASSERT_EQ(setenv("PGHOST", "db.test", 1), 0);
+    ASSERT_EQ(setenv("PGPORT", query, 1), 0);
+    open_by("", 1);
+}
+
+TEST_FORKED(hosts, that_are_named_twice_or_by_a_file_are_refused)
+{
+    static const char *const urls[][2] = {
+        {"postgresql://db.test/postgres?host=db.test", "one place"},
+        {"postgresql:///postgres?service=mine", "service="},
+        {"postgresql:///postgres?host=db.test&port=x", "port="},
+        {"postgresql:///postgres?host=db.test,,", "host="},
+    };
+    hf_client *client;
+    hf_error err;
+
+    for (size_t i = 0; i < HF_COUNT_OF(urls); i++) {
+        ASSERT_RC(hf_open(urls[i][0], NULL, &client, &err), HF_ECONFIG, &err);
+        ASSERT_HAS(err.text, urls[i][1]);
+    }
+    ASSERT_EQ(atomic_load(&asked), 0);
 }

@@ -26,13 +26,6 @@ static hf_hold *acquire(hf_client *client, int mode)
     return hold;
 }
 
-static void release(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 /* Rows of the name, and how many of them stand where a lock is taken. */
 static void assert_rows(struct server *server, const char *rows)
 {
@@ -58,11 +51,11 @@ TEST(quiet, a_name_is_one_row_until_somebody_else_wants_it)
     EVENTUALLY(
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
     assert_rows(server, "2|1|0\n");
-    release(hold);
+    client_release(hold);
     ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
     hf_request_free(request);
     assert_rows(server, "1|1|0\n");
-    release(hold);
+    client_release(hold);
     assert_rows(server, "0|0|0\n");
 }
 
@@ -80,10 +73,10 @@ TEST(quiet, a_reader_who_joined_keeps_writers_out_when_the_first_has_left)
 
     ASSERT_OK(hf_downgrade(hold, &err), &err);
     joined = acquire(second, HF_SHARED);
-    release(hold);
+    client_release(hold);
     assert_rows(server, "1|1|0\n");
     ASSERT_RC(client_try(writer, "jobs", &err), HF_EBUSY, &err);
-    release(joined);
+    client_release(joined);
     ASSERT_RC(client_try(writer, "jobs", &err), 0, &err);
     assert_rows(server, "0|0|0\n");
 }
@@ -141,7 +134,7 @@ static void *give_up(void *arg)
         if (!hold)
             continue;
         check_alone(hold, HF_EXCLUSIVE);
-        release(hold);
+        client_release(hold);
     }
     return NULL;
 }
@@ -155,7 +148,7 @@ static void *contend(void *arg)
         hf_hold *hold = acquire(crowd->client, mode);
 
         check_alone(hold, mode);
-        release(hold);
+        client_release(hold);
         if (rand_r(&crowd->seed) % 4 == 0) /* quiet for a moment */
             (void)sched_yield();
     }
@@ -213,12 +206,12 @@ TEST(crowded, a_line_is_served_in_its_order_without_the_long_way)
                        i + 1);
         }
         for (int i = 1; i < 3; i++) {
-            release(hold);
+            client_release(hold);
             ASSERT_OK(hf_request_wait(requests[i], 30000, &hold, &err), &err);
             hf_request_free(requests[i]);
         }
     }
-    release(hold);
+    client_release(hold);
     assert_rows(server, "0|0|0\n");
 }
 
@@ -260,7 +253,7 @@ TEST(crowded, readers_whom_nobody_told_find_that_they_may)
     for (int i = 0; i < 2; i++)
         holds[i] = client_finish(requests[i]);
     for (int i = 0; i < 2; i++)
-        release(holds[i]);
+        client_release(holds[i]);
 }
 
 /* Names are elements of an array there. */
@@ -280,7 +273,7 @@ TEST(renewals, go_by_name_whatever_is_in_it)
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place WHERE "
                                  "until > since + interval '6500 ms'")) == N);
     for (int i = 0; i < N; i++)
-        release(holds[i]);
+        client_release(holds[i]);
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
 
@@ -325,13 +318,13 @@ TEST(lease, of_a_pushed_grant_counts_from_the_last_answered_request)
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
     asked_ms = clock_ms();
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    release(hold);
+    client_release(hold);
     wait_a_second(server);
     proxy_pass(proxy);
     ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
     assert_claim(hold, asked_ms);
     hf_request_free(request);
-    release(hold);
+    client_release(hold);
 }
 
 TEST(lease, is_not_prolonged_by_a_downgrade)
@@ -345,7 +338,7 @@ TEST(lease, is_not_prolonged_by_a_downgrade)
     wait_a_second(server);
     ASSERT_OK(hf_downgrade(hold, &err), &err);
     assert_claim(hold, asked_ms);
-    release(hold);
+    client_release(hold);
 }
 
 TEST(table, of_an_older_version_is_told_and_left_alone)

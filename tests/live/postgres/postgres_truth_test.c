@@ -9,18 +9,10 @@
 
 #include "event.h"
 #include "postgres.h"
-#include "proc.h"
 #include "tempdir.h"
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms"
 #define TABLE QUICK "&mode=table"
-
-static void release(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
 
 /* ---- a crash --------------------------------------------------------------- */
 
@@ -41,7 +33,7 @@ TEST(tokens, of_a_session_lock_go_up_over_a_crash)
     FILE *drawn;
     uint64_t token;
 
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     (void)postgres_do(server, "ALTER SYSTEM SET wal_writer_delay = '10s'");
     test_defer(write_soon, server);
     (void)postgres_do(server, "SELECT pg_reload_conf()");
@@ -58,7 +50,7 @@ TEST(tokens, of_a_session_lock_go_up_over_a_crash)
     later = postgres_open(server_port(server), QUICK);
     hold = client_acquire(later, "jobs");
     ASSERT_GT(hf_token(hold), token);
-    release(hold);
+    client_release(hold);
 }
 
 /* ---- rows ------------------------------------------------------------------- */
@@ -78,15 +70,14 @@ static void settle(hf_client *client)
     ASSERT_OK(hf_list(client, NULL, ignore_lock, NULL, &err), &err);
 }
 
-static void wait_in_line(struct proc *self, void *port)
+/* A wake-up for the waiter. */
+static void tell_channel(struct server *server, const char *what,
+                         const char *token)
 {
-    hf_client *client = postgres_open(*(int *)port, TABLE "&ttl=900ms");
-
-    release(client_acquire(client, "mine"));
-    proc_tell(self, "ready");
-    (void)proc_hear(self);
-    release(client_acquire(client, "jobs"));
-    proc_tell(self, "done");
+    (void)postgres_do(server,
+                      "SELECT pg_notify('hf_' || left(id, 16), 'g ' || %s || "
+                      "' ' || %s) FROM holdfast_place WHERE token IS NULL",
+                      what, token);
 }
 
 static void assert_one_waits(struct server *server)
@@ -96,34 +87,33 @@ static void assert_one_waits(struct server *server)
                       "1\n") == 0);
 }
 
-/* A waiter stands still for longer than its lease, and its row is taken out.
- * When it continues, a renewal, a look and a new question cross on a slow
- * line. */
-TEST(line, who_was_taken_out_of_it_stands_in_it_once)
+/* The renewal of a waiter, and behind it a look of its own, are on their way
+ * when its row goes: the renewal finds none, the look puts it in line again. */
+TEST(line, a_renewal_that_crosses_a_look_puts_nobody_in_it_twice)
 {
     struct server *server = postgres_start();
     struct proxy *proxy = proxy_start(server_port(server));
-    int port = proxy_port(proxy);
-    struct proc *waiter = proc_start(wait_in_line, &port);
-    hf_client *holder = postgres_open(server_port(server), TABLE "&ttl=1200ms");
-    hf_hold *hold = client_acquire(holder, "jobs");
+    hf_client *holder = postgres_open(server_port(server), TABLE);
+    hf_client *waiter = postgres_open(proxy_port(proxy), TABLE "&ttl=3s");
+    hf_request *request;
+    hf_hold *hold;
 
-    proc_expect(waiter, "ready");
-    proc_say(waiter, "go");
-    proxy_delay(proxy, 60);
-    for (int i = 0; i < 3; i++) {
-        assert_one_waits(server);
-        proc_stop(waiter);
-        (void)postgres_do(server, "SELECT pg_sleep(1.3)");
-        (void)postgres_do(server,
-                          "DELETE FROM holdfast_place WHERE token IS NULL");
-        proc_continue(waiter);
-        (void)postgres_do(server, "SELECT pg_sleep(0.6)");
-        assert_one_waits(server);
-    }
-    release(hold);
-    proc_expect(waiter, "done");
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    client_release(client_acquire(waiter, "jobs")); /* it knows a token */
+    hold = client_acquire(holder, "jobs");
+    request = client_start(waiter, "jobs");
+    assert_one_waits(server);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "hf_table_renew");
+    EVENTUALLY(proxy_holds(proxy) == 1);
+    tell_channel(server, "substr(id, 17)", "'1'");
+    EVENTUALLY(proxy_keeps(proxy, PROXY_TO_SERVER, "hf_table_ask"));
+    (void)postgres_do(server, "DELETE FROM holdfast_place WHERE token IS NULL");
+    proxy_hold_at(proxy, PROXY_TO_SERVER, NULL);
+    EVENTUALLY(atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place "
+                                        "WHERE token IS NULL")) > 0);
+    settle(waiter);
+    client_release(hold);
+    client_release(client_finish(request));
+    ASSERT_EQ(postgres_leftovers(server), 0);
 }
 
 TEST(row, of_a_holder_without_a_token_is_lost_and_goes)
@@ -158,16 +148,24 @@ TEST(version, whose_answer_was_lost_is_unknown)
                version == 1);
 }
 
-/* ---- what somebody made up ---------------------------------------------------- */
-
-static void tell_channel(struct server *server, const char *what,
-                         const char *token)
+TEST(break, whose_answer_was_lost_is_unknown)
 {
-    (void)postgres_do(server,
-                      "SELECT pg_notify('hf_' || left(id, 16), 'g ' || %s || "
-                      "' ' || %s) FROM holdfast_place WHERE token IS NULL",
-                      what, token);
+    struct server *server = postgres_start();
+    struct proxy *proxy = proxy_start(server_port(server));
+    hf_client *client =
+        postgres_open(proxy_port(proxy), TABLE "&io_timeout=10s");
+    hf_client *holder = postgres_open(server_port(server), TABLE);
+    hf_hold *hold = client_acquire(holder, "jobs");
+    hf_error err;
+
+    proxy_cut_after(proxy, PROXY_TO_CLIENT, 1);
+    ASSERT_RC(hf_break(client, "jobs", hf_token(hold), NULL, &err), HF_EUNKNOWN,
+              &err);
+    EVENTUALLY(postgres_leftovers(server) == 0);
+    (void)hf_release(hold, NULL);
 }
+
+/* ---- what somebody made up ---------------------------------------------------- */
 
 /* What was told before has been heard. */
 static void assert_waits(hf_client *client, const hf_request *request)
@@ -184,7 +182,7 @@ TEST(push, that_somebody_made_up_is_not_believed)
     hf_hold *hold;
     hf_request *request;
 
-    release(client_acquire(waiter, "jobs"));
+    client_release(client_acquire(waiter, "jobs"));
     hold = client_acquire(holder, "jobs");
     request = client_start(waiter, "jobs");
     EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM holdfast_place "
@@ -198,8 +196,8 @@ TEST(push, that_somebody_made_up_is_not_believed)
     assert_waits(waiter, request);
     tell_channel(server, "substr(id, 17)", "'99999999999999999999999999'");
     assert_waits(waiter, request);
-    release(hold);
-    release(client_finish(request));
+    client_release(hold);
+    client_release(client_finish(request));
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 

@@ -20,18 +20,39 @@ const char *redis_program(void)
     return given && given[0] ? given : "redis-server";
 }
 
+struct server *redis_start_with(const char *const *more)
+{
+    const char *const common[] = {redis_program(), "--port", "{port}", "--bind",
+                                  "127.0.0.1",     "--save", "",       "--dir",
+                                  "{dir}"};
+    const size_t first = sizeof(common) / sizeof(common[0]);
+    const char **words;
+    size_t n = 0;
+
+    while (more[n])
+        n++;
+    words = calloc(first + n + 1, sizeof(*words));
+    ASSERT_NOT_NULL(words);
+    test_defer(free, words);
+    memcpy(words, common, sizeof(common));
+    memcpy(words + first, more, n * sizeof(*words));
+    return server_start(words);
+}
+
 struct server *redis_start(void)
 {
-    static const char *words[] = {NULL,        "--port",
-                                  "{port}",    "--bind",
-                                  "127.0.0.1", "--save",
-                                  "",          "--dir",
-                                  "{dir}",     "--appendonly",
-                                  "no",        "--enable-debug-command",
-                                  "yes",       NULL};
+    static const char *const words[] = {"--appendonly", "no",
+                                        "--enable-debug-command", "yes", NULL};
 
-    words[0] = redis_program();
-    return server_start(words);
+    return redis_start_with(words);
+}
+
+struct server *redis_start_durable(void)
+{
+    static const char *const words[] = {"--appendonly", "yes", "--appendfsync",
+                                        "always", NULL};
+
+    return redis_start_with(words);
 }
 
 static int dial(int port)
@@ -110,4 +131,13 @@ const char *redis_url(int port, const char *query)
 hf_client *redis_open(int port, const char *query)
 {
     return client_open(redis_url(port, query));
+}
+
+hf_request *redis_stand_in_line(hf_client *client, struct server *server,
+                                const char *name)
+{
+    hf_request *request = client_start(client, name);
+
+    EVENTUALLY(strcmp(redis_do(server, "LLEN hf:{%s}:q", name), ":1\r\n") == 0);
+    return request;
 }

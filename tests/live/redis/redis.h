@@ -12,6 +12,10 @@
 const char *redis_program(void);
 /* A server without persistence; stopped when the test is over. */
 struct server *redis_start(void);
+/* One that a kill and a restart make forget nothing. */
+struct server *redis_start_durable(void);
+/* One with @more options; they end with NULL. */
+struct server *redis_start_with(const char *const *more);
 /* Send one line; the answer as the server wrote it, valid until the next
  * call. */
 const char *redis_do(struct server *server, const char *format, ...)
@@ -24,5 +28,9 @@ const char *redis_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *redis_open(int port, const char *query);
+/* Ask for @name, which another holds; returns when @client alone waits for it at
+ * @server. */
+hf_request *redis_stand_in_line(hf_client *client, struct server *server,
+                                const char *name);
 
 #endif

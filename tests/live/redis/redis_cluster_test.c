@@ -11,18 +11,6 @@
 
 static const char key[] = "hf:{jobs}";
 
-static hf_request *stand_in_line(hf_client *client, struct server *owner)
-{
-    hf_request *request;
-    hf_error err;
-
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
-    EVENTUALLY(strstr(redis_do(owner, "LLEN %s:q", key), ":1") != NULL);
-    return request;
-}
-
 static void move_slot(const struct cluster *cluster, struct server *from,
                       struct server *to)
 {
@@ -36,7 +24,7 @@ static void move_slot(const struct cluster *cluster, struct server *from,
 TEST(slot, that_moved_is_followed_by_an_acquire)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    hf_client *client = client_open(cluster_url(cluster, QUICK));
     struct server *from = cluster_owner(cluster, key);
     struct server *to = cluster_other(cluster, from);
     hf_error err;
@@ -60,8 +48,8 @@ TEST(slot, that_moved_is_followed_by_an_acquire)
 TEST(slot, that_moves_while_its_lock_is_held_takes_it_along)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK));
-    hf_client *rival = topology_open(cluster_url(cluster, QUICK));
+    hf_client *client = client_open(cluster_url(cluster, QUICK));
+    hf_client *rival = client_open(cluster_url(cluster, QUICK));
     struct server *from = cluster_owner(cluster, key);
     hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
@@ -96,12 +84,12 @@ static void forge_grants(struct server *owner)
 TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
-    hf_client *waiter = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *waiter = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
     struct server *from = cluster_owner(cluster, key);
     hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
-    hf_request *request = stand_in_line(waiter, from);
+    hf_request *request = redis_stand_in_line(waiter, from, "jobs");
     hf_hold *next;
     hf_error err;
 
@@ -109,25 +97,24 @@ TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
     move_slot(cluster, from, cluster_other(cluster, from));
     /* The waiter listens at the old node, and would beat after 20 s. */
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
+    next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
     ASSERT_EQ(hf_check(next), HF_HELD);
     ASSERT_OK(hf_verify(next, &err), &err);
     ASSERT_OK(hf_release(next, &err), &err);
-    hf_request_free(request);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 
 TEST(slot, that_is_on_its_way_is_never_torn)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
-    hf_client *waiter = topology_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *waiter = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
     struct server *from = cluster_owner(cluster, key);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, key);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = stand_in_line(waiter, from);
+    hf_request *request = redis_stand_in_line(waiter, from, "jobs");
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *other;
     hf_hold *next;
@@ -147,9 +134,8 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     cluster_move_end(cluster, to, slot);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
+    next = client_finish(request);
     ASSERT_OK(hf_release(next, &err), &err);
-    hf_request_free(request);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -172,8 +158,8 @@ static uint64_t use(hf_client *client, hf_client *rival)
 static void use_on_its_way(struct cluster *cluster, const char *query,
                            const char *at)
 {
-    hf_client *client = topology_open(cluster_url(cluster, query));
-    hf_client *rival = topology_open(cluster_url(cluster, query));
+    hf_client *client = client_open(cluster_url(cluster, query));
+    hf_client *rival = client_open(cluster_url(cluster, query));
     struct server *from = cluster_owner(cluster, at);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, at);
@@ -220,13 +206,13 @@ TEST(slot, that_is_on_its_way_serves_what_is_wholly_at_one_end)
 TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK));
-    hf_client *waiter = topology_open(cluster_url(cluster, QUICK "&ttl=3s"));
+    hf_client *client = client_open(cluster_url(cluster, QUICK));
+    hf_client *waiter = client_open(cluster_url(cluster, QUICK "&ttl=3s"));
     struct server *from = cluster_owner(cluster, key);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, key);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = stand_in_line(waiter, from);
+    hf_request *request = redis_stand_in_line(waiter, from, "jobs");
     uint64_t token = hf_token(hold);
     hf_hold *next;
     hf_error err;
@@ -235,23 +221,53 @@ TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
     cluster_move_keys(from, to, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
+    next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
     ASSERT_OK(hf_release(next, &err), &err);
-    hf_request_free(request);
     cluster_move_end(cluster, to, slot);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
+/* The replicas do not suffice; meanwhile the slot goes on its way, and the grant
+ * has to be given back at the other node. */
+static void give_back_on_its_way(struct cluster *cluster, const char *query,
+                                 const char *at)
+{
+    hf_client *client = client_open(cluster_url(cluster, query));
+    hf_client *other = client_open(cluster_url(cluster, query));
+    struct server *from = cluster_owner(cluster, at);
+    struct server *to = cluster_other(cluster, from);
+    int slot = cluster_slot(cluster, at);
+    hf_request *request = client_start(client, "jobs");
+    hf_hold *hold;
+    hf_error err;
+
+    EVENTUALLY(redis_do(from, "EXISTS %s", at)[1] == '1');
+    cluster_move_begin(from, to, slot);
+    cluster_move_keys(from, to, slot);
+    ASSERT_EQ(hf_request_wait(request, 3000, &hold, &err), HF_ETIMEOUT);
+    cluster_move_end(cluster, to, slot);
+    ASSERT_NE(client_try(other, "jobs", &err), 0);
+    EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
+TEST(slot, that_is_on_its_way_gets_a_grant_back)
+{
+    static const char sync[] = QUICK "&sync_replicas=2&io_timeout=1s";
+    struct cluster *cluster = cluster_start();
+
+    give_back_on_its_way(cluster, sync, key);
 }
 
 TEST(node, that_dies_gives_its_locks_to_its_replica)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK));
-    hf_client *waiter = topology_open(cluster_url(cluster, QUICK));
+    hf_client *client = client_open(cluster_url(cluster, QUICK));
+    hf_client *waiter = client_open(cluster_url(cluster, QUICK));
     struct server *owner = cluster_owner(cluster, key);
     hf_hold *hold = client_acquire(client, "jobs");
     uint64_t token = hf_token(hold);
-    hf_request *request = stand_in_line(waiter, owner);
+    hf_request *request = redis_stand_in_line(waiter, owner, "jobs");
     hf_hold *next;
     hf_error err;
 
@@ -261,10 +277,9 @@ TEST(node, that_dies_gives_its_locks_to_its_replica)
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
+    next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
     ASSERT_OK(hf_release(next, &err), &err);
-    hf_request_free(request);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -272,7 +287,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
 {
     struct event events = EVENT_INIT;
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK "&ttl=200s"));
+    hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=200s"));
     struct server *owner = cluster_owner(cluster, key);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
@@ -301,7 +316,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
 TEST(node, that_is_down_does_not_concern_the_locks_of_others)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    hf_client *client = client_open(cluster_url(cluster, QUICK));
     struct server *owner = cluster_owner(cluster, key);
     const char *other = NULL;
     hf_hold *hold;
@@ -324,8 +339,8 @@ TEST(cluster, names_of_a_multi_lock_may_be_on_different_nodes)
 {
     enum { NAMES = 8 };
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK));
-    hf_client *rival = topology_open(cluster_url(cluster, QUICK));
+    hf_client *client = client_open(cluster_url(cluster, QUICK));
+    hf_client *rival = client_open(cluster_url(cluster, QUICK));
     const char *names[NAMES];
     struct server *first;
     bool spread = false;
@@ -366,16 +381,16 @@ TEST(cluster, urls_that_are_wrong_say_what_is_right)
               HF_EUNSUPPORTED, &err);
     ASSERT_HAS(err.text, "redis://");
     /* One that is dead, and a replica: enough to find the others. */
-    client = topology_open(topology_text("redis-cluster://127.0.0.1:1,"
-                                         "127.0.0.1:%d",
-                                         server_port(cluster->nodes[5])));
+    client = client_open(topology_text("redis-cluster://127.0.0.1:1,"
+                                       "127.0.0.1:%d",
+                                       server_port(cluster->nodes[5])));
     ASSERT_OK(client_try(client, "jobs", &err), &err);
 }
 
 TEST(doctor, looks_at_every_part)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = topology_open(cluster_url(cluster, QUICK));
+    hf_client *client = client_open(cluster_url(cluster, QUICK));
     const char *findings = topology_doctor(client);
 
     for (int i = 0; i < CLUSTER_NODES / 2; i++)

@@ -4,7 +4,7 @@
  *
  * The suite is a program of its own (CONTRACT_PROGRAM); it is run against
  * servers that are started here. Over TLS, with a user that has no more rights
- * than it needs, a part of it: what differs there is who may speak to whom.
+ * than it needs, a part of it: what differs there is which rights a user has.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ TEST(contract, holds_on_a_cluster_in_the_plain_dialect)
     judge(cluster_url(cluster_start(), "retry.base=1ms&dialect=plain"));
 }
 
-/* What differs there is where the keys are, and who is woken by whom. */
+/* What differs there is where the keys are, and which node wakes a waiter. */
 TEST(contract, holds_in_part_on_a_cluster_in_the_redisson_dialect)
 {
     static const char *const parts[] = {"exclusion.two",

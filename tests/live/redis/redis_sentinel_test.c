@@ -3,9 +3,11 @@
  * redis_sentinel_test.c - failovers, with locks held and awaited.
  *
  * Redis replicates without waiting, so a failover may or may not bring a lock
- * along. What must be true in either case: whoever had it is told before, or
+ * along. What must be true in either case: the holder is told before, or
  * still has it; the token grows; the waiters are served.
  */
+#include <stdlib.h>
+
 #include "event.h"
 #include "topology.h"
 
@@ -25,18 +27,6 @@ static hf_hold *hold_loudly(hf_client *client, const char *name,
     return hold;
 }
 
-static hf_request *stand_in_line(hf_client *client, struct server *master)
-{
-    hf_request *request;
-    hf_error err;
-
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
-    EVENTUALLY(strstr(redis_do(master, "LLEN hf:{jobs}:q"), ":1") != NULL);
-    return request;
-}
-
 static bool is_lost(hf_hold *hold)
 {
     return hf_check(hold) == HF_LOST;
@@ -45,8 +35,8 @@ static bool is_lost(hf_hold *hold)
 TEST(failover, a_lock_that_was_copied_is_kept)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = topology_open(sentinel_set_url(set, QUICK));
-    hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
+    hf_client *client = client_open(sentinel_set_url(set, QUICK));
+    hf_client *rival = client_open(sentinel_set_url(set, QUICK));
     hf_hold *hold = client_acquire(client, "jobs");
     struct server *master;
     hf_error err;
@@ -67,8 +57,8 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
 {
     struct event events = EVENT_INIT;
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = topology_open(sentinel_set_url(set, QUICK "&ttl=200s"));
-    hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
+    hf_client *client = client_open(sentinel_set_url(set, QUICK "&ttl=200s"));
+    hf_client *rival = client_open(sentinel_set_url(set, QUICK));
     hf_hold *before = client_acquire(client, "jobs");
     uint64_t token = hf_token(before);
     hf_hold *hold;
@@ -99,10 +89,10 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
 TEST(failover, waiters_are_served_and_the_token_grows)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *holder = topology_open(sentinel_set_url(set, QUICK "&ttl=3s"));
-    hf_client *waiter = topology_open(sentinel_set_url(set, QUICK "&ttl=3s"));
+    hf_client *holder = client_open(sentinel_set_url(set, QUICK "&ttl=3s"));
+    hf_client *waiter = client_open(sentinel_set_url(set, QUICK "&ttl=3s"));
     hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request = stand_in_line(waiter, set->servers[0]);
+    hf_request *request = redis_stand_in_line(waiter, set->servers[0], "jobs");
     hf_hold *next;
     hf_error err;
     uint64_t token = hf_token(hold);
@@ -112,17 +102,16 @@ TEST(failover, waiters_are_served_and_the_token_grows)
     (void)sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(is_lost(hold) || hf_verify(hold, NULL) == 0);
     (void)hf_release(hold, NULL);
-    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
+    next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
     ASSERT_OK(hf_release(next, &err), &err);
-    hf_request_free(request);
 }
 
 TEST(failover, on_request_keeps_the_lock)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = topology_open(sentinel_set_url(set, QUICK));
-    hf_client *rival = topology_open(sentinel_set_url(set, QUICK));
+    hf_client *client = client_open(sentinel_set_url(set, QUICK));
+    hf_client *rival = client_open(sentinel_set_url(set, QUICK));
     hf_hold *hold = client_acquire(client, "jobs");
     hf_error err;
 
@@ -138,7 +127,7 @@ TEST(failover, on_request_keeps_the_lock)
 TEST(failover, a_master_that_becomes_a_replica_is_left)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = topology_open(sentinel_set_url(set, QUICK));
+    hf_client *client = client_open(sentinel_set_url(set, QUICK));
     hf_hold *hold;
     hf_error err;
     int rc;
@@ -170,7 +159,7 @@ TEST(sentinel, one_that_is_down_is_not_missed)
 
     server_kill(set->sentinels[0]);
     server_pause(set->sentinels[1]);
-    client = topology_open(sentinel_set_url(set, QUICK "&connect_timeout=2s"));
+    client = client_open(sentinel_set_url(set, QUICK "&connect_timeout=2s"));
     hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_release(hold, &err), &err);
 }
@@ -217,11 +206,11 @@ TEST(sync_replicas, waits_for_them_and_hands_over)
 {
     struct sentinel_set *set = sentinel_set_start();
     hf_client *client =
-        topology_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
+        client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
     hf_client *waiter =
-        topology_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
+        client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = stand_in_line(waiter, set->servers[0]);
+    hf_request *request = redis_stand_in_line(waiter, set->servers[0], "jobs");
     hf_hold *next;
     hf_error err;
 
@@ -230,11 +219,10 @@ TEST(sync_replicas, waits_for_them_and_hands_over)
         ASSERT_EQ(redis_do(set->servers[i], "EXISTS hf:{jobs}")[1], '1');
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_request_wait(request, 60000, &next, &err), &err);
+    next = client_finish(request);
     for (int i = 1; i < SET_SERVERS; i++)
         ASSERT_EQ(redis_do(set->servers[i], "LLEN hf:{jobs}:q")[1], '0');
     ASSERT_OK(hf_release(next, &err), &err);
-    hf_request_free(request);
     EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
 }
 
@@ -273,10 +261,149 @@ TEST(sync_replicas, too_few_give_the_grant_back_and_say_so)
             QUICK "&sync_replicas=2&io_timeout=1s&ttl=3s&dialect=redisson");
 }
 
+/* ---- … and a waiter ------------------------------------------------------ */
+
+#define SYNC QUICK "&sync_replicas=2&ttl=3s"
+
+struct crew {
+    struct sentinel_set *set;
+    struct server *master;
+    hf_client *holder; /* asks for no replicas */
+    hf_client *waiter;
+    hf_hold *hold;
+    hf_request *request; /* the waiter's, in line */
+};
+
+/* One replica stands still from here on. */
+static void crew_start(struct crew *crew, const char *query)
+{
+    crew->set = sentinel_set_start();
+    crew->master = crew->set->servers[0];
+    for (int i = 0; i < SET_SENTINELS; i++)
+        server_kill(crew->set->sentinels[i]);
+    crew->holder = redis_open(server_port(crew->master), QUICK);
+    crew->waiter = redis_open(server_port(crew->master), query);
+    crew->hold = client_acquire(crew->holder, "jobs");
+    crew->request = redis_stand_in_line(crew->waiter, crew->master, "jobs");
+    server_pause(crew->set->servers[2]);
+}
+
+static bool has_waited(struct crew *crew, int times)
+{
+    const char *at = strstr(redis_do(crew->master, "INFO commandstats"),
+                            "cmdstat_wait:calls=");
+
+    return at && atoi(at + strlen("cmdstat_wait:calls=")) >= times;
+}
+
+/* The waiter has been granted the lock, and waits for its replicas. */
+static void crew_hand_over(struct crew *crew)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_release(crew->hold, &err), &err);
+    EVENTUALLY(strstr(redis_do(crew->master, "CLIENT LIST"), "cmd=wait") !=
+               NULL);
+}
+
+static void crew_finish(struct crew *crew)
+{
+    hf_hold *hold;
+    hf_error err;
+
+    server_resume(crew->set->servers[2]);
+    hold = client_finish(crew->request);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redis_leftovers(crew->master) == 0);
+}
+
+TEST(sync_replicas, a_waiter_whose_grant_is_given_back_asks_again)
+{
+    struct crew crew;
+    hf_error err;
+
+    crew_start(&crew, SYNC "&io_timeout=1s");
+    ASSERT_OK(hf_release(crew.hold, &err), &err);
+    EVENTUALLY(has_waited(&crew, 3));
+    crew_finish(&crew);
+}
+
+TEST(sync_replicas, a_waiter_that_loses_its_connection_gets_its_grant)
+{
+    struct crew crew;
+
+    crew_start(&crew, SYNC "&io_timeout=60s");
+    crew_hand_over(&crew);
+    (void)redis_do(crew.master, "CLIENT KILL TYPE pubsub");
+    crew_finish(&crew);
+}
+
+static int break_it(const hf_lock_info *info, void *ctx)
+{
+    const struct crew *crew = ctx;
+    hf_error err;
+
+    ASSERT_OK(hf_break(crew->holder, "jobs", info->token, NULL, &err), &err);
+    return 0;
+}
+
+TEST(sync_replicas, a_grant_that_is_broken_before_they_have_it_is_none)
+{
+    struct crew crew;
+    hf_error err;
+
+    crew_start(&crew, SYNC "&io_timeout=60s");
+    crew_hand_over(&crew);
+    ASSERT_OK(hf_list(crew.holder, "jobs", break_it, &crew, &err), &err);
+    crew_finish(&crew);
+}
+
+/* Somebody who may read the line forges a wake-up, and takes the waiter out of
+ * the line: the renewal that goes before WAIT finds that nothing is granted. */
+static void forge_grant(struct crew *crew, const char *first, int digit)
+{
+    char record[512];
+    char channel[64];
+
+    (void)snprintf(
+        record, sizeof(record), "%s",
+        strchr(redis_do(crew->master, "LINDEX hf:{jobs}:q 0"), '\n') + 1);
+    (void)snprintf(channel, sizeof(channel), "hf:i:%.32s", record);
+    ASSERT_STREQ(redis_do(crew->master,
+                          "EVAL \"%s return redis.call('PUBLISH','%s','g%.12s"
+                          "%.16s%d000000000000000')\" 0",
+                          first, channel, record + 32, record + 103, digit),
+                 ":1\r\n");
+}
+
+TEST(sync_replicas, a_forged_grant_is_found_out_before_it_is_told)
+{
+    static const char *const tricks[] = {
+        "redis.call('DEL','hf:{jobs}:q','hf:{jobs}:r')", ""};
+    struct crew crew;
+    hf_hold *next;
+    hf_error err;
+
+    crew_start(&crew, SYNC "&io_timeout=60s");
+    server_resume(crew.set->servers[2]);
+    for (size_t i = 0; i < sizeof(tricks) / sizeof(tricks[0]); i++) {
+        forge_grant(&crew, tricks[i], 7 + (int)i);
+        EVENTUALLY(strstr(redis_do(crew.master, "LLEN hf:{jobs}:q"), ":1") !=
+                   NULL);
+        /* This answer comes behind that of the WAIT. */
+        ASSERT_EQ(client_try(crew.waiter, "other", &err), 0);
+        ASSERT_EQ(hf_request_wait(crew.request, 0, &next, &err), HF_ETIMEOUT);
+    }
+    ASSERT_OK(hf_verify(crew.hold, &err), &err);
+    ASSERT_OK(hf_release(crew.hold, &err), &err);
+    crew_finish(&crew);
+}
+
 TEST(doctor, looks_at_every_part)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = topology_open(sentinel_set_url(set, QUICK));
+    hf_client *client = client_open(sentinel_set_url(set, QUICK));
     const char *findings = topology_doctor(client);
 
     ASSERT_HAS(findings, "of 3 answered; 3 know of each other, quorum 2");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * redis_tls_test.c - whom we believe, and who believes us.
+ * redis_tls_test.c - which servers we believe, and which believe us.
  *
  * The certificates are made for each test: an authority, and a server's and a
  * client's certificate of it.

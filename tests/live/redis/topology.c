@@ -34,11 +34,6 @@ char *topology_text(const char *format, ...)
     return text;
 }
 
-hf_client *topology_open(const char *url)
-{
-    return client_open(url);
-}
-
 static size_t put_words(const char **to, const char *const *words)
 {
     size_t n = 0;
@@ -73,21 +68,9 @@ const char *topology_doctor(hf_client *client)
 static struct server *start(const struct topology_tls *tls,
                             const char *const *more)
 {
-    const char *const common[] = {redis_program(),
-                                  "--port",
-                                  "{port}",
-                                  "--bind",
-                                  "127.0.0.1",
-                                  "--save",
-                                  "",
-                                  "--dir",
-                                  "{dir}",
-                                  "--appendonly",
-                                  "no",
-                                  "--repl-diskless-sync-delay",
-                                  "0",
-                                  NULL};
-    const char **words = kept(WORDS_MAX * sizeof(*words));
+    static const char *const common[] = {
+        "--appendonly", "no", "--repl-diskless-sync-delay", "0", NULL};
+    const char *words[WORDS_MAX] = {NULL};
     size_t n = put_words(words, common);
 
     n += put_words(words + n, more);
@@ -110,7 +93,7 @@ static struct server *start(const struct topology_tls *tls,
 
         (void)put_words(words + n, secure);
     }
-    return server_start(words);
+    return redis_start_with(words);
 }
 
 static struct topology_tls tls_at(const char *dir)

@@ -80,8 +80,6 @@ void topology_expire(struct server *server, const char *dir);
 /* Do all replicas of @master have what it has? A WAIT would tell only of what
  * its own connection wrote. */
 bool topology_in_step(struct server *master);
-/* A client that is closed when the test is over. */
-hf_client *topology_open(const char *url);
 /* What doctor finds, a line each. */
 const char *topology_doctor(hf_client *client);
 /* A formatted text, kept until the test is over. */

@@ -2,24 +2,10 @@
 /* redlock.c - several Redis servers for a test. */
 #include "redlock.h"
 
-struct server *redlock_start_durable(void)
-{
-    static const char *words[] = {NULL,        "--port",
-                                  "{port}",    "--bind",
-                                  "127.0.0.1", "--save",
-                                  "",          "--dir",
-                                  "{dir}",     "--appendonly",
-                                  "yes",       "--appendfsync",
-                                  "always",    NULL};
-
-    words[0] = redis_program();
-    return server_start(words);
-}
-
 void redlock_start(struct server *servers[NODES])
 {
     for (int i = 0; i < NODES; i++)
-        servers[i] = redlock_start_durable();
+        servers[i] = redis_start_durable();
 }
 
 const char *redlock_url(const int ports[NODES], const char *query)

@@ -7,8 +7,6 @@
 
 enum { NODES = 5 };
 
-/* A server that forgets nothing in a restart. */
-struct server *redlock_start_durable(void);
 /* Five of them. */
 void redlock_start(struct server *servers[NODES]);
 /* "redlock://127.0.0.1:P1,…?QUERY", valid until the next but three. */

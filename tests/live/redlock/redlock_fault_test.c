@@ -187,7 +187,7 @@ TEST(memory, a_server_restarted_without_it_does_not_vote_for_a_second_holder)
     int rc;
 
     for (int i = 0; i < NODES; i++)
-        island.servers[i] = i == 2 ? redis_start() : redlock_start_durable();
+        island.servers[i] = i == 2 ? redis_start() : redis_start_durable();
     make_island(&island, PATIENT "&ttl=3s");
     /* It has just been started: for a lease it does not vote either. */
     rc = client_try(island.one, "jobs", &err);
@@ -205,6 +205,24 @@ TEST(memory, a_server_restarted_without_it_does_not_vote_for_a_second_holder)
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     ASSERT_OK(hf_release(next, &err), &err);
+}
+
+TEST(memory, a_wait_for_servers_that_do_not_vote_yet_says_so)
+{
+    struct server *servers[NODES];
+    hf_opts opts = HF_OPTS_INIT;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    for (int i = 0; i < NODES; i++)
+        servers[i] = redis_start(); /* without memory, and just started */
+    client = redlock_open(servers, PATIENT "&ttl=60s");
+    opts.wait_ms = 1000;
+    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EUNAVAILABLE,
+              &err);
+    ASSERT_HAS(err.text, "no majority");
+    ASSERT_HAS(err.text, "restarted, out for");
 }
 
 TEST(memory, a_server_restarted_with_it_keeps_its_vote)
@@ -235,7 +253,7 @@ TEST(clock, that_jumps_ahead_does_not_make_a_second_holder)
 
     for (int i = 0; i < NODES; i++)
         island.servers[i] =
-            i == 2 ? clock_start_server("yes") : redlock_start_durable();
+            i == 2 ? clock_start_server("yes") : redis_start_durable();
     make_island(&island, PATIENT "&ttl=20s");
     redlock_pairs(island.two, "jobs", 1); /* its clock is known */
     hold = client_acquire(island.one, "jobs");
@@ -278,6 +296,17 @@ TEST(votes, of_a_failed_attempt_are_given_back_before_the_next)
     EVENTUALLY(redlock_votes(servers, "jobs") == 0);
 }
 
+/* The first server is reached by @proxy. */
+static hf_client *open_behind(struct server *const servers[NODES],
+                              const struct proxy *proxy, const char *query)
+{
+    int ports[NODES];
+
+    for (int i = 0; i < NODES; i++)
+        ports[i] = i == 0 ? proxy_port(proxy) : server_port(servers[i]);
+    return redlock_open_ports(ports, query);
+}
+
 /* A server votes, its answer is lost, and when it is asked again it has no
  * memory: what it has of us is taken back. */
 TEST(votes, of_a_server_that_then_refuses_are_taken_back)
@@ -286,14 +315,11 @@ TEST(votes, of_a_server_that_then_refuses_are_taken_back)
     struct proxy *proxy;
     hf_client *client;
     hf_hold *hold;
-    int ports[NODES];
     hf_error err;
 
     redlock_start(servers);
     proxy = proxy_start(server_port(servers[0]));
-    for (int i = 0; i < NODES; i++)
-        ports[i] = i == 0 ? proxy_port(proxy) : server_port(servers[i]);
-    client = redlock_open_ports(ports, PATIENT "&ttl=1h");
+    client = open_behind(servers, proxy, PATIENT "&ttl=1h");
     redlock_pairs(client, "before", 1);
     EVENTUALLY(redlock_votes(servers, "before") == 0);
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
@@ -306,6 +332,34 @@ TEST(votes, of_a_server_that_then_refuses_are_taken_back)
                redis_do(servers[0], "EXISTS jobs")[1] == '0');
     ASSERT_OK(hf_release(hold, &err), &err);
     EVENTUALLY(redlock_votes(servers, "jobs") == 0);
+}
+
+/* The third vote is that of a server that has not confirmed the release, and
+ * never saw the script of a release before. */
+TEST(votes, are_not_kept_by_a_release_that_is_under_way)
+{
+    struct server *servers[NODES];
+    hf_opts opts = HF_OPTS_INIT;
+    struct proxy *proxy;
+    hf_request *request;
+    hf_client *client;
+    hf_error err;
+
+    redlock_start(servers);
+    proxy = proxy_start(server_port(servers[0]));
+    client = open_behind(servers, proxy, PATIENT);
+    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    redlock_pairs(client, "jobs", 1);
+    server_kill(servers[1]);
+    server_kill(servers[4]);
+    opts.wait_ms = 0;
+    ASSERT_OK(
+        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(strstr(redis_do(servers[0], "INFO commandstats"),
+                      "cmdstat_set:calls=2,"));
+    proxy_pass(proxy);
+    client_release(client_finish(request));
 }
 
 TEST(votes, that_come_late_leave_nothing)
@@ -374,7 +428,7 @@ TEST(votes, split_between_two_clients_do_not_stop_them)
 
 TEST(list, with_a_server_twice_is_refused)
 {
-    struct server *server = redlock_start_durable();
+    struct server *server = redis_start_durable();
     int port = server_port(server);
     hf_client *client;
     hf_error err;
@@ -410,7 +464,7 @@ TEST(list, with_replicas_has_no_majority)
     char url[256];
 
     for (int i = 0; i < 3; i++)
-        servers[i] = redlock_start_durable();
+        servers[i] = redis_start_durable();
     for (int i = 1; i < 3; i++)
         (void)redis_do(servers[i], "REPLICAOF 127.0.0.1 %d",
                        server_port(servers[0]));

@@ -22,13 +22,6 @@ static hf_client *open_with(const char *query)
     return client_open(database_url(query));
 }
 
-static void release(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 static int count(const char *where)
 {
     return atoi(
@@ -103,7 +96,7 @@ TEST(row, their_insert_keeps_us_out_and_their_delete_lets_us_in)
     request = client_start(client, "1");
     ASSERT_EQ(hf_request_pending(request), 1);
     (void)database_do("DELETE FROM database_lock WHERE resource=1");
-    release(client_finish(request));
+    client_release(client_finish(request));
     ASSERT_EQ(count("1=1"), 0);
 }
 
@@ -119,7 +112,7 @@ TEST(row, our_lock_keeps_their_insert_out_until_it_is_released)
     ASSERT_HAS(database_do("INSERT INTO database_lock(resource) VALUES (1)"),
                "uplicate");
     ASSERT_EQ(count("resource=1"), 1);
-    release(hold);
+    client_release(hold);
     ASSERT_STREQ(database_do("INSERT INTO database_lock(resource) VALUES (1)"),
                  "");
 }
@@ -144,7 +137,7 @@ TEST(row, the_column_of_the_holder_is_shared_both_ways)
     ASSERT_HAS(database_do("INSERT INTO database_lock(resource, description) "
                            "VALUES (1, 'lock')"),
                "uplicate");
-    release(hold);
+    client_release(hold);
     ASSERT_EQ(count("1=1"), 0);
 }
 
@@ -285,7 +278,7 @@ TEST(row, that_is_not_there_after_a_lost_answer_is_taken)
     database_fresh();
     (void)database_do("%s", database_lock_table);
     client = open_with(ROW);
-    release(client_finish(lose_an_answer(
+    client_release(client_finish(lose_an_answer(
         client, "INSERT INTO database_lock(resource) VALUES (1)", "ROLLBACK")));
     ASSERT_EQ(count("1=1"), 0);
 }
@@ -305,7 +298,7 @@ TEST(row, whose_column_names_another_is_waited_for_after_a_lost_answer)
     ASSERT_EQ(count("resource=1"), 1);
     ASSERT_EQ(hf_request_pending(request), 1);
     (void)database_do("DELETE FROM database_lock WHERE resource=1");
-    release(client_finish(request));
+    client_release(client_finish(request));
 }
 
 TEST(row, of_a_table_that_is_not_there_is_an_error_and_the_table_is_not_made)
@@ -459,7 +452,7 @@ TEST(own_row, their_transaction_keeps_us_out_until_its_commit)
     request = client_start(client, "1");
     ASSERT_EQ(hf_request_pending(request), 1);
     they_end(theirs, "COMMIT");
-    release(client_finish(request));
+    client_release(client_finish(request));
 }
 
 TEST(own_row, our_lock_keeps_their_transaction_out_until_it_is_released)
@@ -478,7 +471,7 @@ TEST(own_row, our_lock_keeps_their_transaction_out_until_it_is_released)
                            "FOR UPDATE",
                            database_impatient),
                "2");
-    release(hold);
+    client_release(hold);
     ASSERT_HAS(database_do("%s SELECT resource FROM database_lock WHERE id = 1 "
                            "FOR UPDATE",
                            database_impatient),

@@ -34,13 +34,6 @@ static int count(const char *table, const char *where)
                             at ? at + 2 : ""));
 }
 
-static void release(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 /* ---- ShedLock -------------------------------------------------------------- */
 
 TEST(shedlock, a_held_row_is_what_shedlock_would_have_written)
@@ -57,7 +50,7 @@ TEST(shedlock, a_held_row_is_what_shedlock_would_have_written)
     ASSERT_EQ(count("shedlock", "locked_at>%u-INTERVAL '30' SECOND"), 1);
     ASSERT_EQ(count("shedlock", "locked_at<=%u"), 1);
     ASSERT_EQ(count("shedlock", "locked_by LIKE '%:% %-%'"), 1);
-    release(hold);
+    client_release(hold);
 }
 
 TEST(shedlock, a_row_stays_when_it_is_free_and_is_used_again)
@@ -66,9 +59,9 @@ TEST(shedlock, a_row_stays_when_it_is_free_and_is_used_again)
 
     database_fresh();
     client = open_with(SHEDLOCK);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     ASSERT_EQ(count("shedlock", "lock_until<=%u"), 1);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     ASSERT_EQ(count("shedlock", "lock_until<=%u"), 1);
 }
 
@@ -80,14 +73,14 @@ TEST(shedlock, a_foreign_holder_is_respected_until_its_time)
 
     database_fresh();
     client = open_with(SHEDLOCK);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
     (void)database_do("UPDATE shedlock SET locked_by='their-host', "
                       "locked_at=%s, lock_until=%s+INTERVAL '60' SECOND",
                       database_utc, database_utc);
     ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     ASSERT_HAS(err.text, "their-host");
     (void)database_do("UPDATE shedlock SET lock_until=%s", database_utc);
-    release(client_acquire(client, "jobs"));
+    client_release(client_acquire(client, "jobs"));
 }
 
 /* Also not of who has it now: only who wrote locked_by frees the row. */
@@ -141,7 +134,7 @@ TEST(spring, a_held_row_is_what_spring_would_have_written)
     ASSERT_EQ(count("INT_LOCK",
                     "CLIENT_ID LIKE '________-____-____-____-____________'"),
               1);
-    release(hold);
+    client_release(hold);
     ASSERT_EQ(count("INT_LOCK", "1=1"), 0);
 }
 
@@ -153,7 +146,7 @@ TEST(spring, a_foreign_holder_is_respected_until_its_time)
 
     database_fresh();
     client = open_with(SPRING);
-    release(client_acquire(client, "my-lock"));
+    client_release(client_acquire(client, "my-lock"));
     (void)database_do("INSERT INTO INT_LOCK VALUES('" MY_LOCK "', 'DEFAULT', "
                       "'theirs', %s, %s+INTERVAL '60' SECOND)",
                       database_utc, database_utc);
@@ -162,7 +155,7 @@ TEST(spring, a_foreign_holder_is_respected_until_its_time)
     (void)database_do("UPDATE INT_LOCK SET EXPIRED_AFTER=%s-INTERVAL '1' "
                       "SECOND",
                       database_utc);
-    release(client_acquire(client, "my-lock"));
+    client_release(client_acquire(client, "my-lock"));
     ASSERT_EQ(count("INT_LOCK", "1=1"), 0);
 }
 
@@ -193,7 +186,7 @@ TEST(spring, regions_do_not_see_each_other)
     hold = client_acquire(one, "my-lock");
     ASSERT_EQ(client_try(one, "my-lock", &err), HF_EBUSY);
     ASSERT_EQ(client_try(other, "my-lock", &err), 0);
-    release(hold);
+    client_release(hold);
 }
 
 TEST(spring, the_table_of_version_6_is_refused_with_a_reason)
@@ -228,7 +221,7 @@ TEST(dialect, a_table_of_another_name_is_made_and_used)
                        names[i]);
         hold = client_acquire(open_with(query), "jobs");
         ASSERT_EQ(count(names[i], "1=1"), 1);
-        release(hold);
+        client_release(hold);
     }
 }
 
@@ -271,7 +264,7 @@ TEST(dialect, names_that_are_hostile_are_names)
             hf_error err;
 
             ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
-            release(hold);
+            client_release(hold);
         }
     }
     ASSERT_EQ(count("canary", "n=7"), 1);
@@ -371,7 +364,7 @@ TEST(shedlock, holders_are_listed_and_strangers_do_no_harm)
     database_fresh();
     client = open_with(SHEDLOCK);
     team = open_with(SHEDLOCK "&prefix=team/");
-    release(client_acquire(client, "team/free"));
+    client_release(client_acquire(client, "team/free"));
     hold = client_acquire(client, "team/ours");
     insert_shedlock("team/theirs", 60);
     insert_shedlock("TEAM/jobs", 60);
@@ -391,7 +384,7 @@ TEST(shedlock, holders_are_listed_and_strangers_do_no_harm)
     all = list(team, NULL);
     ASSERT_EQ(all.n, 2);
     ASSERT_HAS(all.rows[0], "ours by ");
-    release(hold);
+    client_release(hold);
     ASSERT_EQ(list(team, "o").n, 0);
 }
 
@@ -427,7 +420,7 @@ TEST(spring, holders_are_listed_by_their_keys)
     all.n = 0;
     ASSERT_OK(hf_show(client, MY_LOCK, list_row, &all, &err), &err);
     ASSERT_EQ(all.n, 1);
-    release(hold);
+    client_release(hold);
     ASSERT_EQ(list(client, "").n, 1);
     ASSERT_EQ(hf_list(client, "my-", list_row, &all, &err), HF_EUNSUPPORTED);
     ASSERT_HAS(err.text, "digests");
@@ -456,7 +449,7 @@ TEST(dialect, the_doctor_finds_nothing_wrong_and_leaves_nothing)
         ASSERT_OK(hf_doctor(client, note_failure, &failures, &err), &err);
         ASSERT_EQ(failures, 0);
         ASSERT_OK(hf_verify(hold, &err), &err);
-        release(hold);
+        client_release(hold);
     }
     ASSERT_EQ(count("shedlock", "1=1"), 1);
     ASSERT_EQ(count("INT_LOCK", "1=1"), 0);

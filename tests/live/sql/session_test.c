@@ -17,13 +17,6 @@ static hf_client *open_with(const char *query)
     return client_open(database_url(query));
 }
 
-static void release(hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 /* ---- the pool ------------------------------------------------------------ */
 
 TEST(pool, that_is_exhausted_fails_at_once_if_it_should)
@@ -37,7 +30,7 @@ TEST(pool, that_is_exhausted_fails_at_once_if_it_should)
     hold = client_acquire(client, "one");
     ASSERT_RC(client_try(client, "two", &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "all 1 connections are in use");
-    release(hold);
+    client_release(hold);
     ASSERT_RC(client_try(client, "two", &err), 0, &err);
 }
 
@@ -52,7 +45,7 @@ TEST(pool, that_is_exhausted_grows_if_it_may)
     holds[1] = client_acquire(client, "two");
     holds[2] = client_acquire(client, "three");
     for (int i = 0; i < 3; i++)
-        release(holds[i]);
+        client_release(holds[i]);
 }
 
 TEST(pool, that_is_exhausted_is_waited_for_and_no_longer_than_pool_wait)
@@ -72,9 +65,9 @@ TEST(pool, that_is_exhausted_is_waited_for_and_no_longer_than_pool_wait)
     ASSERT_RC(client_try(hasty, "four", &err), HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "pool.wait");
     ASSERT_EQ(hf_request_pending(request), 1);
-    release(holds[0]);
-    release(client_finish(request));
-    release(holds[1]);
+    client_release(holds[0]);
+    client_release(client_finish(request));
+    client_release(holds[1]);
     ASSERT_RC(client_try(hasty, "four", &err), 0, &err);
 }
 
@@ -91,7 +84,7 @@ TEST(pool, keeps_max_idle_and_no_more)
         holds[i] = client_acquire(client, names[i]);
     EVENTUALLY(atoi(database_do("%s", database_sessions)) == 4);
     for (int i = 0; i < 3; i++)
-        release(holds[i]);
+        client_release(holds[i]);
     EVENTUALLY(atoi(database_do("%s", database_sessions)) == 2);
 }
 
@@ -103,7 +96,7 @@ TEST(pool, tests_an_idle_one_before_it_is_used_if_it_should)
 
     database_fresh();
     client = open_with(TRANSACTION "&pool.check=on");
-    release(client_acquire(client, "one"));
+    client_release(client_acquire(client, "one"));
     ASSERT_RC(client_try(client, "one", &err), 0, &err);
     database_end_newest();
     ASSERT_RC(client_try(client, "one", &err), 0, &err);
@@ -127,8 +120,8 @@ static void end_a_wait(const char *query)
         EVENTUALLY(database_end_wait());
     ASSERT_EQ(hf_request_pending(request), 1);
     ASSERT_EQ(hf_verify(hold, NULL), 0);
-    release(hold);
-    release(client_finish(request));
+    client_release(hold);
+    client_release(client_finish(request));
 }
 
 TEST(wait, whose_session_was_ended_goes_on)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "server.h"
+#include "sockets.h"
 #include "tempdir.h"
 
 static struct {
@@ -126,18 +127,13 @@ static void start(int server)
 static const char *word(int server, const char *text)
 {
     static char answer[16384];
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port =
-                                      htons((uint16_t)servers[server].port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
     struct timeval patience = {.tv_sec = 2};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket_dial(servers[server].port);
     size_t len = 0;
     ssize_t n = 1;
 
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-        send(fd, text, strlen(text), MSG_NOSIGNAL) > 0) {
+    if (send(fd, text, strlen(text), MSG_NOSIGNAL) > 0) {
         while (n > 0 && len < sizeof(answer) - 1) {
             n = recv(fd, answer + len, sizeof(answer) - 1 - len, 0);
             len += n > 0 ? (size_t)n : 0;
@@ -334,28 +330,6 @@ int detour_server(const struct detour *detour)
 }
 
 /* ---- clients ------------------------------------------------------------ */
-
-struct counting {
-    int role;
-    int count;
-};
-
-static int count_row(const hf_lock_info *info, void *ctx)
-{
-    struct counting *counting = ctx;
-
-    counting->count += info->role == counting->role;
-    return 0;
-}
-
-int zk_count(hf_client *client, const char *name, int role)
-{
-    struct counting counting = {role, 0};
-    hf_error err;
-
-    ASSERT_OK(hf_show(client, name, count_row, &counting, &err), &err);
-    return counting.count;
-}
 
 static int read_nodes(const hf_finding *finding, void *ctx)
 {

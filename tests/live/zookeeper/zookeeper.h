@@ -48,8 +48,6 @@ const char *detour_url(const struct detour *detour, const char *query);
 /* The server that the one client behind it is at; fails if there is none. */
 int detour_server(const struct detour *detour);
 
-/* How many holders (HF_HOLDER) or waiters it has. */
-int zk_count(hf_client *client, const char *name, int role);
 /* How many locks have a node, held or not; -1: nobody knows. */
 int zk_nodes(hf_client *client);
 

@@ -5,8 +5,6 @@
  * A server of our own greets, and answers each kind of request with what the
  * test wants. Whatever comes: no crash, nothing believed, and an end.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,6 +13,7 @@
 
 #include "engines/zookeeper/zookeeper.h"
 #include "event.h"
+#include "sockets.h"
 #include "test.h"
 #include "test_client.h"
 
@@ -23,9 +22,11 @@ enum { TYPES = 32, STAT = 68 };
 struct fake {
     int fd;
     int port;
-    int pause_us;                 /* before each answer */
     struct hf__buf bodies[TYPES]; /* of a good answer, by the request's type */
     _Atomic int requests[TYPES];
+    /* What answers instead, if there is one; false: the connection ends. */
+    bool (*answer)(struct fake *fake, int fd, struct hf__zk_wire in);
+    char own[128]; /* the path of the client's node */
     pthread_t thread;
 };
 
@@ -71,27 +72,31 @@ static bool greet(int fd)
     return said;
 }
 
+static bool say_answer(int fd, int32_t xid, int32_t error,
+                       const struct hf__buf *body)
+{
+    struct hf__buf frame = {0};
+    bool said;
+
+    hf__zk_wire_put_int(&frame, (int32_t)(16 + body->len));
+    hf__zk_wire_put_int(&frame, xid);
+    hf__zk_wire_put_long(&frame, 9);
+    hf__zk_wire_put_int(&frame, error);
+    hf__buf_append(&frame, body->text, body->len);
+    said = say(fd, &frame);
+    hf__buf_release(&frame);
+    return said;
+}
+
 static bool answer(struct fake *fake, int fd, struct hf__zk_wire in)
 {
     int32_t xid = hf__zk_wire_int(&in);
     int32_t type = hf__zk_wire_int(&in);
-    struct hf__buf frame = {0};
-    const struct hf__buf *body;
-    bool said;
 
     if (type < 0 || type >= TYPES)
         return false; /* the client says goodbye */
-    body = &fake->bodies[type];
     atomic_fetch_add(&fake->requests[type], 1);
-    hf__zk_wire_put_int(&frame, (int32_t)(16 + body->len));
-    hf__zk_wire_put_int(&frame, xid);
-    hf__zk_wire_put_long(&frame, 9);
-    hf__zk_wire_put_int(&frame, HF__ZK_OK);
-    hf__buf_append(&frame, body->text, body->len);
-    (void)usleep((useconds_t)fake->pause_us);
-    said = say(fd, &frame);
-    hf__buf_release(&frame);
-    return said;
+    return say_answer(fd, xid, HF__ZK_OK, &fake->bodies[type]);
 }
 
 static void *serve(void *arg)
@@ -103,9 +108,10 @@ static void *serve(void *arg)
 
     while ((fd = accept4(fake->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         if (hear(fd, bytes, sizeof(bytes)) > 0 && greet(fd)) {
-            while ((len = hear(fd, bytes, sizeof(bytes))) > 0 &&
-                   answer(fake, fd,
-                          (struct hf__zk_wire){bytes, bytes + len, false}))
+            while (
+                (len = hear(fd, bytes, sizeof(bytes))) > 0 &&
+                (fake->answer ? fake->answer : answer)(
+                    fake, fd, (struct hf__zk_wire){bytes, bytes + len, false}))
                 continue;
         }
         (void)close(fd);
@@ -136,20 +142,13 @@ static struct fake *make_fake(void)
 
 static hf_client *open_fake(struct fake *fake, const char *query)
 {
-    struct sockaddr_in here = {.sin_family = AF_INET,
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(here);
     char url[128];
 
-    fake->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fake->fd < 0 || bind(fake->fd, (struct sockaddr *)&here, len) != 0 ||
-        listen(fake->fd, 8) != 0 ||
-        getsockname(fake->fd, (struct sockaddr *)&here, &len) != 0)
-        FAIL("listen: %s", strerror(errno));
+    fake->fd = socket_listen(&fake->port);
     ASSERT_EQ(pthread_create(&fake->thread, NULL, serve, fake), 0);
     test_defer(end_fake, fake);
     (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d/locks?ttl=15s&%s",
-                   ntohs(here.sin_port), query);
+                   fake->port, query);
     return client_open(url);
 }
 
@@ -223,9 +222,9 @@ TEST(list, that_nobody_waits_for_any_more_ends)
     int rows = 0;
     int before;
 
-    add_children(&fake->bodies[HF__ZK_GET_CHILDREN], 1000, "x");
+    /* So many locks, each with so many children: to ask them all takes minutes. */
+    add_children(&fake->bodies[HF__ZK_GET_CHILDREN], 50000, "x");
     add_stat(&fake->bodies[HF__ZK_EXISTS]);
-    fake->pause_us = 20000;
     asked = &fake->requests[HF__ZK_GET_CHILDREN];
     client = open_fake(fake, "io_timeout=1s");
     ASSERT_RC(hf_list(client, NULL, count_row, &rows, &err), HF_EUNAVAILABLE,
@@ -234,4 +233,88 @@ TEST(list, that_nobody_waits_for_any_more_ends)
     for (int i = 0; i < 10; i++)
         ASSERT_OK(hf_version_read(client, "jobs", &version, &err), &err);
     ASSERT_LE(atomic_load(asked), before + 1);
+}
+
+/* ---- in line ----------------------------------------------------------------- */
+
+/* The client's node gets a number. */
+static void add_created(struct fake *fake, struct hf__buf *to,
+                        struct hf__zk_wire in)
+{
+    struct hf__zk_wire_text path = hf__zk_wire_text(&in);
+    int len = snprintf(fake->own, sizeof(fake->own), "%.*s0000000001",
+                       (int)path.len, path.text);
+
+    hf__zk_wire_put_text(to, fake->own, (size_t)len);
+    hf__zk_wire_put_long(to, 5); /* when it was made, the token */
+    add_stat(to);
+    to->len -= 8;
+}
+
+/* One is before it. */
+static void add_line(const struct fake *fake, struct hf__buf *to)
+{
+    const char *own = strrchr(fake->own, '/') + 1;
+
+    hf__zk_wire_put_int(to, 2);
+    hf__zk_wire_put_text(to, "x-lock-0000000000", 17);
+    hf__zk_wire_put_text(to, own, strlen(own));
+}
+
+/* The node that is watched has changed. */
+static bool say_event(int fd)
+{
+    static const char path[] = "/locks/jobs/x-lock-0000000000";
+    struct hf__buf body = {0};
+    bool said;
+
+    hf__zk_wire_put_int(&body, 2);
+    hf__zk_wire_put_int(&body, 3);
+    hf__zk_wire_put_text(&body, path, strlen(path));
+    said = say_answer(fd, HF__ZK_XID_EVENT, HF__ZK_OK, &body);
+    hf__buf_release(&body);
+    return said;
+}
+
+/* The client may read who is in line once: another is before it. */
+static bool answer_first_list(struct fake *fake, int fd, struct hf__zk_wire in)
+{
+    int32_t xid = hf__zk_wire_int(&in);
+    int32_t type = hf__zk_wire_int(&in);
+    struct hf__buf body = {0};
+    int32_t error = HF__ZK_OK;
+    bool said;
+
+    if (type < 0 || type >= TYPES)
+        return false;
+    if (type == HF__ZK_CREATE) {
+        add_created(fake, &body, in);
+    } else if (type == HF__ZK_EXISTS) {
+        add_stat(&body);
+    } else if (type == HF__ZK_GET_DATA) {
+        hf__zk_wire_put_text(&body, "", 0);
+        add_stat(&body);
+    } else if (type == HF__ZK_GET_CHILDREN) {
+        if (atomic_fetch_add(&fake->requests[type], 1) == 0)
+            add_line(fake, &body);
+        else
+            error = HF__ZK_NO_AUTH;
+    }
+    said = say_answer(fd, xid, error, &body);
+    hf__buf_release(&body);
+    return said && (type != HF__ZK_GET_DATA || say_event(fd));
+}
+
+TEST(line, that_may_not_be_read_any_more_keeps_nobody_waiting)
+{
+    struct fake *fake = make_fake();
+    hf_opts opts = HF_OPTS_INIT;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.wait_ms = 60000;
+    fake->answer = answer_first_list;
+    client = open_fake(fake, "io_timeout=60s");
+    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EAUTH, &err);
 }

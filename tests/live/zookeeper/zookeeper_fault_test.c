@@ -34,11 +34,10 @@ static void assert_kept(hf_hold *hold, uint64_t token, struct event *events)
     ASSERT_EQ(hf_token(hold), token);
 }
 
-/* Nothing of @name is left, once a release that was not answered is repeated. */
 static void assert_nothing_left(hf_client *client, const char *name)
 {
-    EVENTUALLY(zk_count(client, name, HF_HOLDER) == 0);
-    EVENTUALLY(zk_count(client, name, HF_WAITER) == 0);
+    ASSERT_EQ(client_count(client, name, HF_HOLDER), 0);
+    ASSERT_EQ(client_count(client, name, HF_WAITER), 0);
 }
 
 /* ---- servers ------------------------------------------------------------ */
@@ -83,7 +82,7 @@ TEST(server, a_leader_that_is_killed_costs_nobody_his_place)
     waiter = client_open(ensemble_url(QUICK));
     hold = client_acquire_told(client, "waited", &events);
     ASSERT_EQ(pthread_create(&thread, NULL, wait_for_it, waiter), 0);
-    EVENTUALLY(zk_count(client, "waited", HF_WAITER) == 1);
+    EVENTUALLY(client_count(client, "waited", HF_WAITER) == 1);
     ensemble_kill(ensemble_leader());
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_FALSE(was_lost(&events));
@@ -180,6 +179,7 @@ TEST(server, cut_off_by_the_network_loses_its_locks_before_another_holds)
     ASSERT_TRUE(rc == 0 || rc == HF_EUNKNOWN);
     next = client_acquire(rival, "cut off");
     ASSERT_EQ(hf_check(next), HF_HELD);
+    (void)hf_release(next, NULL);
 }
 
 TEST(server, that_reaps_the_locks_node_is_no_obstacle)
@@ -194,6 +194,59 @@ TEST(server, that_reaps_the_locks_node_is_no_obstacle)
         EVENTUALLY(zk_nodes(client) == 0);
     }
     ASSERT_OK(hf_release(client_acquire(client, "reaped"), &err), &err);
+}
+
+static const char *url_of(int server)
+{
+    static char urls[4][160];
+    static int at;
+    char *url = urls[at++ % 4];
+
+    (void)snprintf(url, sizeof(urls[0]), "zk://127.0.0.1:%d/locks?" QUICK,
+                   ensemble_port(server));
+    return url;
+}
+
+/* A follower may apply what the leader has committed before the leader does. */
+TEST(list, at_the_leader_knows_what_a_follower_has_answered)
+{
+    hf_client *follower;
+    hf_client *leader;
+    hf_error err;
+    int at;
+
+    ensemble();
+    at = ensemble_leader();
+    leader = client_open(url_of(at));
+    follower = client_open(url_of((at + 1) % SERVERS));
+    for (int i = 0; i < 1000; i++) {
+        hf_hold *hold = client_acquire(follower, "listed");
+
+        ASSERT_OK(hf_release(hold, &err), &err);
+        assert_nothing_left(leader, "listed");
+    }
+}
+
+static int see_alive(const hf_lock_info *info, void *ctx)
+{
+    ASSERT_EQ(info->alive, 1); /* the node is there while its session is */
+    ++*(int *)ctx;
+    return 0;
+}
+
+TEST(list, tells_that_a_holder_is_alive)
+{
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    int rows = 0;
+
+    ensemble();
+    client = client_open(ensemble_url(QUICK));
+    hold = client_acquire(client, "alive");
+    ASSERT_OK(hf_show(client, "alive", see_alive, &rows, &err), &err);
+    ASSERT_EQ(rows, 1);
+    client_release(hold);
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -271,7 +324,7 @@ static hf_request *lose_the_answer(const char *query, hf_client *other,
     proxy = detour.proxies[detour_server(&detour)];
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     request = client_start(client, name);
-    EVENTUALLY(zk_count(other, name, HF_WAITER) == 1);
+    EVENTUALLY(client_count(other, name, HF_WAITER) == 1);
     proxy_reset(proxy);
     proxy_pass(proxy);
     return request;
@@ -292,8 +345,8 @@ static void adopt(const char *query)
     ASSERT_OK(hf_release(held, &err), &err);
     ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
     ASSERT_GT(hf_token(hold), 0);
-    ASSERT_EQ(zk_count(other, "adopted", HF_HOLDER), 1);
-    ASSERT_EQ(zk_count(other, "adopted", HF_WAITER), 0);
+    ASSERT_EQ(client_count(other, "adopted", HF_HOLDER), 1);
+    ASSERT_EQ(client_count(other, "adopted", HF_WAITER), 0);
     ASSERT_EQ(hf_check_token(other, "adopted", hf_token(hold), NULL), 0);
     ASSERT_OK(hf_release(hold, &err), &err);
     assert_nothing_left(other, "adopted");
@@ -313,7 +366,7 @@ static void give_up(const char *query)
     request = lose_the_answer(query, other, "orphan");
     hf_cancel(request);
     hf_request_free(request);
-    EVENTUALLY(zk_count(other, "orphan", HF_WAITER) == 0);
+    EVENTUALLY(client_count(other, "orphan", HF_WAITER) == 0);
     ASSERT_OK(hf_release(held, &err), &err);
     assert_nothing_left(other, "orphan");
 }
@@ -379,7 +432,7 @@ TEST(connection, that_is_away_when_its_watch_fires_misses_nothing)
     holder = client_open(ensemble_url(QUICK));
     hold = client_acquire(holder, "missed");
     request = client_start(waiter, "missed");
-    EVENTUALLY(zk_count(holder, "missed", HF_WAITER) == 1);
+    EVENTUALLY(client_count(holder, "missed", HF_WAITER) == 1);
     for (int i = 0; i < SERVERS; i++) {
         proxy_refuse(detour.proxies[i], true);
         proxy_reset(detour.proxies[i]);
@@ -422,7 +475,7 @@ TEST(connection, that_garbles_what_it_carries_does_no_harm_beyond_its_session)
     assert_nothing_left(client, "garbled");
 }
 
-/* Who has asked about his node is told when it goes, also when he did it. */
+/* A client that watches its node hears when it goes, also if it did that itself. */
 TEST(session, that_downgrades_does_not_take_it_for_a_loss)
 {
     struct event events = EVENT_INIT;
@@ -442,6 +495,60 @@ TEST(session, that_downgrades_does_not_take_it_for_a_loss)
         assert_nothing_left(client, "downgraded");
     }
     ASSERT_EQ(event_count(&events), 0);
+}
+
+/* Its node among the leases goes when it may have the slot, and before it has
+ * left the line for the mutex: the slot may be another's by now. */
+static void lose_a_node_among_the_leases(void)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    struct proxy *proxy;
+    hf_request *request;
+    hf_client *other;
+    hf_hold *first;
+    hf_hold *hold;
+    hf_error err;
+    char url[160];
+
+    proxy = proxy_start(ensemble_port(0));
+    (void)snprintf(url, sizeof(url),
+                   "zk://127.0.0.1:%d/locks?dialect=curator-semaphore&"
+                   "ttl=3s&io_timeout=60s&retry.base=1ms",
+                   proxy_port(proxy));
+    other = client_open(ensemble_url(QUICK "&dialect=curator-semaphore"));
+    opts.mode = HF_SLOT;
+    opts.slots = 1;
+    ASSERT_OK(hf_acquire(other, "pool", &opts, &first, &err), &err);
+    opts.owner = "late";
+    ASSERT_OK(hf_acquire_start(client_open(url), "pool", &opts, NULL, NULL,
+                               &request, &err),
+              &err);
+    EVENTUALLY(client_count(other, "pool", HF_WAITER) == 1);
+    proxy_hold_at(proxy, PROXY_TO_SERVER,
+                  "-lease-"); /* it knows that it waits */
+    EVENTUALLY(proxy_holds(proxy) == 1);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, NULL);
+    proxy_hold_at(proxy, PROXY_TO_CLIENT, "-lease-"); /* that it is the first */
+    ASSERT_OK(hf_release(first, &err), &err);
+    EVENTUALLY(proxy_holds(proxy) == 1);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, "-lease-"); /* is it still there? */
+    EVENTUALLY(proxy_holds(proxy) == 2);
+    ASSERT_OK(hf_break(other, "pool", 0, "late", &err), &err);
+    proxy_hold_at(proxy, PROXY_TO_SERVER, NULL);
+    proxy_hold_at(proxy, PROXY_TO_CLIENT, NULL);
+    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
+    ASSERT_EQ(client_count(other, "pool", HF_HOLDER), 1);
+    ASSERT_EQ(hf_check_token(other, "pool", hf_token(hold), NULL), 0);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    hf_request_free(request);
+    assert_nothing_left(other, "pool");
+}
+
+TEST(semaphore, whose_node_goes_before_it_has_passed_is_not_granted_by_it)
+{
+    ensemble();
+    for (int i = 0; i < 3; i++)
+        lose_a_node_among_the_leases();
 }
 
 static void *commit(void *arg)
@@ -600,6 +707,32 @@ TEST(doctor, asks_every_server_and_tries_what_locks_need)
     ASSERT_TRUE(seen.clock);
     ensemble_kill((ensemble_leader() + 1) % SERVERS);
     EVENTUALLY(count_unfit(client) == 1);
+}
+
+/* ---- the root of the tree ------------------------------------------------- */
+
+TEST(root, holds_locks_where_two_slashes_ask_for_it)
+{
+    char url[128];
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    ensemble();
+    (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d//?" QUICK,
+                   ensemble_port(0));
+    client = client_open(url);
+    hold = client_acquire(client, "test");
+    ASSERT_HAS(ensemble_ephemerals(), "\t/test/_c_");
+    ASSERT_EQ(client_count(client, "test", HF_HOLDER), 1);
+    ASSERT_GT(zk_nodes(client), 1); /* this one, and /zookeeper */
+    ASSERT_EQ(hf_check_token(client, "test", hf_token(hold), NULL), 0);
+    ASSERT_EQ(count_unfit(client), 0);
+    /* The path of one slash is another place, and so is none. */
+    (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d/?" QUICK,
+                   ensemble_port(0));
+    ASSERT_OK(client_try(client_open(url), "test", &err), &err);
+    ASSERT_OK(hf_release(hold, &err), &err);
 }
 
 /* ---- rights ------------------------------------------------------------- */
