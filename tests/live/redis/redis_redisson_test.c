@@ -155,6 +155,50 @@ static long listener(struct server *server)
     return at ? strtol(at + 3, NULL, 10) : 0;
 }
 
+static void listen_for_writers(struct proc *self, void *arg)
+{
+    const char *argv[] = {
+        "redis-cli", "-p", arg, "SUBSCRIBE", "redisson_rwlock:{jobs}", NULL};
+
+    proc_become(self, argv);
+}
+
+static void expect_lines(struct proc *proc, const char *const *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        (void)proc_expect(proc, lines[i]);
+}
+
+/* A Redisson client loses message 1 on a thread that is about to sleep; message
+ * 0 it keeps. */
+TEST(redisson, a_writer_that_goes_wakes_those_who_are_about_to_sleep)
+{
+    static const char *const begun[] = {"subscribe", "redisson_rwlock:{jobs}",
+                                        "1"};
+    static const char *const told[] = {
+        "message", "redisson_rwlock:{jobs}", "1",
+        "message", "redisson_rwlock:{jobs}", "0"};
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), R "rw");
+    char port[16];
+    struct proc *listener;
+    hf_hold *hold;
+    hf_error err;
+
+    (void)snprintf(port, sizeof(port), "%d", server_port(server));
+    listener = proc_start(listen_for_writers, port);
+    expect_lines(listener, begun, 3);
+    give(client_acquire(client, "jobs"));
+    expect_lines(listener, told, 6);
+    hold = client_acquire(client, "jobs");
+    ASSERT_OK(hf_downgrade(hold, &err), &err);
+    expect_lines(listener, told, 6);
+    give(hold);
+    expect_lines(listener, &told[3], 3);
+    proc_kill(listener);
+    ASSERT_EQ(leftovers(server), 0);
+}
+
 TEST(redisson, a_waiter_listens_again_on_a_new_connection)
 {
     struct server *server = redis_start();

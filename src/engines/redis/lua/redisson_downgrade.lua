@@ -14,5 +14,5 @@ elseif call('HEXISTS',k,me)==0 then
   return 0
 end
 read(ARGV[2])
-call(PUBLISH,'redisson_rwlock:'..b,'1')
+tell_all()
 return 1

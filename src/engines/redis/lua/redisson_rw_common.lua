@@ -20,3 +20,11 @@ local function read(ms)
   call('SET',lease(me,1),'1','PX',ms)
   call('PEXPIRE',k,math.max(call('PTTL',k),tonumber(ms)))
 end
+
+-- A writer is gone, or a reader now. Message 1 wakes all threads that sleep in a
+-- Redisson client, and is lost on one that has subscribed and does not sleep
+-- yet; message 0 waits there for it.
+local function tell_all()
+  call(PUBLISH,'redisson_rwlock:'..b,'1')
+  call(PUBLISH,'redisson_rwlock:'..b,'0')
+end

@@ -21,5 +21,5 @@ if left>0 then
 else
   call('DEL',k)
 end
-call(PUBLISH,'redisson_rwlock:'..b,wrote==1 and '1' or '0')
+if wrote==1 then tell_all() else call(PUBLISH,'redisson_rwlock:'..b,'0') end
 return 1
