@@ -108,6 +108,12 @@ const char *contract_name(const char *base)
     return name;
 }
 
+struct rivals contract_rivals(const char *base)
+{
+    return (struct rivals){contract_open(NULL), contract_open(NULL),
+                           contract_name(base)};
+}
+
 bool contract_can(uint64_t wanted)
 {
     return (capabilities & wanted) == wanted;
@@ -137,15 +143,8 @@ const hf_opts *contract_opts(const hf_opts *opts, hf_opts *copy)
 hf_hold *contract_acquire_mode(hf_client *client, const char *name, int mode,
                                int slots)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
+    return client_acquire_with(
+        client, name, OPTS(EVENT_PATIENCE_MS, .mode = mode, .slots = slots));
 }
 
 hf_hold *contract_acquire(hf_client *client, const char *name)
@@ -155,12 +154,10 @@ hf_hold *contract_acquire(hf_client *client, const char *name)
 
 int contract_try(hf_client *client, const char *name, int mode, int slots)
 {
-    hf_opts opts = HF_OPTS_INIT;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.owner = "somebody else";
-    return client_try_with(client, name, CONTRACT_OPTS(&opts), NULL);
+    return client_try_with(client, name,
+                           CONTRACT_OPTS(OPTS(0, .mode = mode, .slots = slots,
+                                              .owner = "somebody else")),
+                           NULL);
 }
 
 struct page {

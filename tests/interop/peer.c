@@ -52,16 +52,9 @@ const char *peer_ask(struct proc *peer, const char *answer, const char *format,
 static hf_request *start(hf_client *client, const char *name, int mode,
                          int slots, const char *owner)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_request *request;
-    hf_error err;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.owner = owner;
-    ASSERT_OK(hf_acquire_start(client, name, &opts, NULL, NULL, &request, &err),
-              &err);
-    return request;
+    return client_start_with(
+        client, name,
+        OPTS(HF_CONFIGURED, .mode = mode, .slots = slots, .owner = owner));
 }
 
 hf_request *peer_await(hf_client *client, const char *name, int mode, int slots)
@@ -93,10 +86,7 @@ hf_hold *peer_take(hf_client *client, const char *name, int mode, int slots)
 
 int peer_try(hf_client *client, const char *name, int mode, int slots)
 {
-    hf_opts opts = HF_OPTS_INIT;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.owner = "trying";
-    return client_try_with(client, name, &opts, NULL);
+    return client_try_with(
+        client, name, OPTS(0, .mode = mode, .slots = slots, .owner = "trying"),
+        NULL);
 }

@@ -8,15 +8,23 @@
 
 struct server;
 
+/* Options that wait so long, with fields of their own: OPTS(0, .slots = 2). */
+#define OPTS(wait, ...)                                                        \
+    (&(hf_opts){.size = sizeof(hf_opts), .wait_ms = (wait), __VA_ARGS__})
+
 /* Has to succeed; closed at the end of the test. */
 hf_client *client_open(const char *url);
 /* Waits, and has to succeed. */
 hf_hold *client_acquire(hf_client *client, const char *name);
+hf_hold *client_acquire_with(hf_client *client, const char *name,
+                             const hf_opts *opts);
 /* The same, and @events are told what becomes of it. */
 hf_hold *client_acquire_told(hf_client *client, const char *name,
                              struct event *events);
 /* Begins to wait; and ends in a grant. */
 hf_request *client_start(hf_client *client, const char *name);
+hf_request *client_start_with(hf_client *client, const char *name,
+                              const hf_opts *opts);
 hf_hold *client_finish(hf_request *request);
 /* What one attempt says; a hold that it gets is released again. */
 int client_try(hf_client *client, const char *name, hf_error *err);

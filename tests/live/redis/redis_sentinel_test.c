@@ -13,20 +13,6 @@
 
 #define QUICK "retry.base=5ms&retry.max_interval=100ms"
 
-static hf_hold *hold_loudly(hf_client *client, const char *name,
-                            struct event *events)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.on_event = client_on_event;
-    opts.ctx = events;
-    opts.wait_ms = 10000;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
 static bool is_lost(hf_hold *hold)
 {
     return hf_check(hold) == HF_LOST;
@@ -70,7 +56,7 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
     server_pause(set->servers[1]);
     server_pause(set->servers[2]);
     ASSERT_EQ(redis_do(set->servers[0], "CLIENT KILL TYPE replica")[0], ':');
-    hold = hold_loudly(client, "jobs", &events);
+    hold = client_acquire_told(client, "jobs", &events);
     ASSERT_GT(hf_token(hold), token);
     sentinel_set_kill_master(set);
     server_resume(set->servers[1]);
@@ -230,7 +216,7 @@ static void too_few(struct sentinel_set *set, const char *query)
 {
     struct event events = EVENT_INIT;
     hf_client *client = redis_open(server_port(set->servers[0]), query);
-    hf_hold *hold = hold_loudly(client, "held", &events);
+    hf_hold *hold = client_acquire_told(client, "held", &events);
     hf_hold *other;
     hf_opts opts = HF_OPTS_INIT;
     hf_error err;
