@@ -32,23 +32,16 @@ static void forget_directory(void *arg)
     directory = NULL;
 }
 
-static char *kept_text(const char *wrapper, const char *query)
+static const char *kept_text(const char *wrapper, const char *query)
 {
-    char *url = NULL;
-    int rc;
-
     if (ends_in(base_url, "local:") && !directory) {
         test_defer(forget_directory, NULL);
         directory = tempdir_new();
     }
-    rc = asprintf(&url, "%s%s%s%s%s%s%s", wrapper, *wrapper ? "+" : "",
-                  base_url, directory ? "//" : "", directory ? directory : "",
-                  query ? strchr(base_url, '?') ? "&" : "?" : "",
-                  query ? query : "");
-    if (rc < 0)
-        FAIL("out of memory");
-    test_defer(free, url);
-    return url;
+    return test_text("%s%s%s%s%s%s%s", wrapper, *wrapper ? "+" : "", base_url,
+                     directory ? "//" : "", directory ? directory : "",
+                     query ? strchr(base_url, '?') ? "&" : "?" : "",
+                     query ? query : "");
 }
 
 const char *contract_url(const char *query)
@@ -100,12 +93,7 @@ void contract_close(hf_client *client)
 
 const char *contract_name(const char *base)
 {
-    char *name = NULL;
-
-    if (asprintf(&name, "%s.%s", base, run_id) < 0)
-        FAIL("out of memory");
-    test_defer(free, name);
-    return name;
+    return test_text("%s.%s", base, run_id);
 }
 
 struct rivals contract_rivals(const char *base)

@@ -65,22 +65,37 @@ bool test_under_tsan(void)
 #endif
 }
 
+static void add(struct deferred *list, size_t *n, size_t max,
+                struct deferred one)
+{
+    if (*n == max)
+        FAIL("more than %zu deferred calls", max);
+    list[(*n)++] = one;
+}
+
 void test_defer(test_defer_fn *undo, void *arg)
 {
-    if (n_deferred == DEFERRED_MAX)
-        FAIL("more than %d deferred calls", DEFERRED_MAX);
-    deferred[n_deferred].undo = undo;
-    deferred[n_deferred].arg = arg;
-    n_deferred++;
+    add(deferred, &n_deferred, DEFERRED_MAX, (struct deferred){undo, arg});
 }
 
 void test_defer_late(test_defer_fn *undo, void *arg)
 {
-    if (n_late == LATE_MAX)
-        FAIL("more than %d late calls", LATE_MAX);
-    late[n_late].undo = undo;
-    late[n_late].arg = arg;
-    n_late++;
+    add(late, &n_late, LATE_MAX, (struct deferred){undo, arg});
+}
+
+char *test_text(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        FAIL("out of memory");
+    test_defer(free, text);
+    return text;
 }
 
 /* But for the first @keep of them. */

@@ -62,6 +62,8 @@ int test_main(int argc, char **argv);
 void test_defer(test_defer_fn *undo, void *arg);
 /* … when all tests of this process are over: what they share. */
 void test_defer_late(test_defer_fn *undo, void *arg);
+/* A text that is freed when the running test is over. */
+char *test_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A remark in the output, as "# text". */
 void test_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What is not tested here, and why: counted, and shown in the last line. */

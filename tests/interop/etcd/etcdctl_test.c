@@ -37,7 +37,7 @@ TEST(etcdctl, excludes_us_and_its_death_wakes_us)
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     ASSERT_EQ(hf_request_pending(request), 1);
     proc_kill(peer);
-    ASSERT_OK(hf_release(ours_awaited(request), &err), &err);
+    client_release(ours_awaited(request));
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
 

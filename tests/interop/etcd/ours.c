@@ -31,20 +31,15 @@ struct proc *ours_holder(struct etcd *etcd)
 hf_request *ours_await(hf_client *client)
 {
     hf_request *request;
-    hf_error err;
 
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(client, "jobs");
     return request;
 }
 
 hf_hold *ours_awaited(hf_request *request)
 {
     hf_hold *hold;
-    hf_error err;
 
-    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
-    hf_request_free(request);
+    hold = client_finish(request);
     return hold;
 }

@@ -221,11 +221,8 @@ static hf_request *wait_and_be_refused(unsigned code)
 {
     hf_client *client = open_fake(FAKE_WAITS, QUICK "&mode=get_lock");
     hf_request *request;
-    hf_error err;
 
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(client, "jobs");
     EVENTUALLY(fake_waits() == 1);
     fake_break(code);
     return request;

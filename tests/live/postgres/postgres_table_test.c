@@ -46,8 +46,7 @@ TEST(quiet, a_name_is_one_row_until_somebody_else_wants_it)
     hf_error err;
 
     assert_rows(server, "1|1|1\n");
-    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
-              &err);
+    request = client_start(rival, "jobs");
     EVENTUALLY(
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
     assert_rows(server, "2|1|0\n");
@@ -198,9 +197,7 @@ TEST(crowded, a_line_is_served_in_its_order_without_the_long_way)
         for (int i = 1; i < 3; i++) {
             hf_client *next = clients[(round + i) % 3];
 
-            ASSERT_OK(hf_acquire_start(next, "jobs", NULL, NULL, NULL,
-                                       &requests[i], &err),
-                      &err);
+            requests[i] = client_start(next, "jobs");
             EVENTUALLY(atoi(postgres_do(
                            server, "SELECT count(*) FROM holdfast_place")) ==
                        i + 1);
@@ -312,8 +309,7 @@ TEST(lease, of_a_pushed_grant_counts_from_the_last_answered_request)
     int64_t asked_ms;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
-              &err);
+    request = client_start(rival, "jobs");
     EVENTUALLY(
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
     asked_ms = clock_ms();

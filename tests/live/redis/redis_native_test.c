@@ -21,7 +21,6 @@ TEST(native, keeps_the_lock_of_a_vanished_holder_closed_for_lock_delay)
     hf_client *client;
     int64_t killed_ms;
     hf_hold *hold;
-    hf_error err;
 
     (void)proc_expect(child, "holding");
     proc_kill(child);
@@ -31,7 +30,7 @@ TEST(native, keeps_the_lock_of_a_vanished_holder_closed_for_lock_delay)
     /* Its last renewal was at most a lease ago. */
     ASSERT_GE(clock_ms() - killed_ms, 600 - 10);
     ASSERT_LT(clock_ms() - killed_ms, 3000);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -77,12 +76,12 @@ TEST(native, believes_no_push_of_who_cannot_read_its_keys)
     ASSERT_OK(hf_verify(own, &err), &err);
     ASSERT_EQ(event_count(&events), 0);
     ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
     ASSERT_LT(hf_token(next), UINT64_C(7777777777777777));
     ASSERT_OK(hf_verify(next, &err), &err);
-    ASSERT_OK(hf_release(next, &err), &err);
-    ASSERT_OK(hf_release(own, &err), &err);
+    client_release(next);
+    client_release(own);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -103,7 +102,7 @@ TEST(native, believes_no_token_that_has_been)
 
     (void)snprintf(token, sizeof(token), "%016llu",
                    (unsigned long long)hf_token(hold));
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hold = client_acquire(holder, "jobs");
     request = redis_stand_in_line(waiter, server, "jobs");
     (void)snprintf(record, sizeof(record), "%s",
@@ -113,8 +112,8 @@ TEST(native, believes_no_token_that_has_been)
         forge(server, "g", ticket, rest);
     ASSERT_EQ(client_try(waiter, "other", &err), 0);
     ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
-    ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_release(client_finish(request), &err), &err);
+    client_release(hold);
+    client_release(client_finish(request));
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -124,14 +123,11 @@ TEST(native, tells_a_broken_holder)
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), NULL);
     hf_client *other = redis_open(server_port(server), NULL);
-    hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(client, "jobs", &events);
     /* It hears while it waits for something else. */
     ASSERT_EQ(client_try(other, "more", &err), 0);
     hf_hold *more = client_acquire(other, "more");
@@ -140,7 +136,7 @@ TEST(native, tells_a_broken_holder)
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-    ASSERT_OK(hf_release(more, &err), &err);
+    client_release(more);
     hf_request_free(request);
     EVENTUALLY(redis_leftovers(server) == 0);
 }
@@ -154,14 +150,13 @@ TEST(client, that_died_after_counting_leaves_no_counter_behind)
     hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request;
     hf_hold *next;
-    hf_error err;
 
     request = redis_stand_in_line(other, server, "jobs");
     ASSERT_STREQ(redis_do(server, "INCRBY hf:{jobs}:t 1"), ":1\r\n");
     /* The next beat of anybody there finds it. */
     EVENTUALLY(redis_do(server, "EXISTS hf:{jobs}:t")[1] == '0');
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     ASSERT_EQ(redis_leftovers(server), 0);
 }

@@ -107,7 +107,7 @@ static void lose_the_answer(const char *query)
     proxy_pass(proxy);
     ASSERT_EQ(pthread_join(thread, NULL), 0);
     ASSERT_EQ(client_try(rival, name, &err), HF_EBUSY);
-    ASSERT_OK(hf_release(args[2], &err), &err);
+    client_release(args[2]);
     ASSERT_EQ(client_try(rival, name, &err), 0);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
@@ -251,16 +251,13 @@ TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
     hf_client *client =
         redis_open(proxy_port(proxy), QUICK "&ttl=3s&io_timeout=1s");
     hf_client *rival = redis_open(server_port(server), "ttl=3s");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(client, "jobs", &events);
     proxy_refuse(proxy, true);
     proxy_reset(proxy);
-    ASSERT_OK(hf_release(client_acquire(rival, "jobs"), &err), &err);
+    client_release(client_acquire(rival, "jobs"));
     /* The rival has had it, so we must know by now. */
     ASSERT_EQ(hf_check(hold), HF_LOST);
     event_await(&events, 2, EVENT_PATIENCE_MS);
@@ -274,13 +271,12 @@ TEST(network, delivers_in_small_pieces)
     struct server *server = redis_start();
     struct proxy *proxy = proxy_start(server_port(server));
     hf_client *client = redis_open(proxy_port(proxy), NULL);
-    hf_error err;
 
     proxy_slice(proxy, 1);
     for (int i = 0; i < 20; i++) {
         hf_hold *hold = client_acquire(client, "jobs");
 
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
     }
     ASSERT_EQ(redis_leftovers(server), 0);
 }

@@ -42,9 +42,7 @@ static hf_hold *get_lock(hf_request *request)
 
 static void give(hf_hold *hold)
 {
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 /* What stays on purpose: the counter of tokens, the size of a semaphore. */

@@ -21,34 +21,10 @@ static const char *dir;
 /* A server that shows @name.crt; @clients: it wants to see ours. */
 static struct server *start(const char *name, bool clients)
 {
-    char cert[256];
-    char key[256];
-    char ca[256];
-    const char *words[] = {redis_program(),
-                           "--port",
-                           "0",
-                           "--tls-port",
-                           "{port}",
-                           "--bind",
-                           "127.0.0.1",
-                           "--save",
-                           "",
-                           "--dir",
-                           "{dir}",
-                           "--tls-cert-file",
-                           cert,
-                           "--tls-key-file",
-                           key,
-                           "--tls-ca-cert-file",
-                           ca,
-                           "--tls-auth-clients",
-                           clients ? "yes" : "no",
-                           NULL};
+    const char *const more[] = {"--tls-auth-clients", clients ? "yes" : "no",
+                                NULL};
 
-    (void)snprintf(cert, sizeof(cert), "%s/%s.crt", dir, name);
-    (void)snprintf(key, sizeof(key), "%s/%s.key", dir, name);
-    (void)snprintf(ca, sizeof(ca), "%s/good.crt", dir);
-    return server_start(words);
+    return redis_start_tls(/* port= */ 0, dir, name, more);
 }
 
 static void set_up(void)

@@ -11,8 +11,8 @@ void database_fresh(void);
 /* Carry out statements as its administrator; what they print. */
 const char *database_do(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
-/* A URL of the user of the tests, with "?QUERY"; valid until the next but
- * three. */
+/* A URL of the user of the tests, with "?QUERY"; valid until the end
+ * of the test. */
 const char *database_url(const char *query);
 /* … and as Java's drivers have it. */
 const char *database_jdbc(void);
