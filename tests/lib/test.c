@@ -201,6 +201,21 @@ void test_contains(const char *file, int line, const char *text,
                   whole ? whole : "(NULL)");
 }
 
+void test_each(const char *file, int line, const char *call, test_text_fn *run,
+               bool whole, const char *const (*pairs)[2], size_t n)
+{
+    char what[128];
+
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(what, sizeof(what), "%s(\"%s\")", call, pairs[i][0]);
+        if (whole)
+            test_compare_texts(file, line, what, true, run(pairs[i][0]),
+                               pairs[i][1]);
+        else
+            test_contains(file, line, what, run(pairs[i][0]), pairs[i][1]);
+    }
+}
+
 void test_rc(const char *file, int line, const char *text, int rc, int wanted,
              const hf_error *err)
 {
