@@ -3,6 +3,7 @@
 #include "interop/peer.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -18,6 +19,28 @@ struct proc *peer_start(const char *const *argv)
 
     (void)proc_expect(peer, "ready");
     return peer;
+}
+
+struct proc *peer_start_java(const char *variable, const char *option,
+                             const char *const *arguments)
+{
+    const char *dir = getenv(variable);
+    const char *argv[16] = {"java", "-Xmx256m", "-XX:TieredStopAtLevel=1",
+                            "-XX:+UseSerialGC"};
+    size_t n = 4;
+
+    if (!dir)
+        FAIL("%s is not set", variable);
+    if (option)
+        argv[n++] = option;
+    argv[n++] = "-cp";
+    argv[n++] = test_text("%s:%s/dependency/*", dir, dir);
+    argv[n++] = "Peer";
+    for (; *arguments; arguments++) {
+        ASSERT_LT(n, HF_COUNT_OF(argv) - 1);
+        argv[n++] = *arguments;
+    }
+    return peer_start(argv);
 }
 
 HF_PRINTF(2, 0)

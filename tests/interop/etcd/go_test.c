@@ -64,11 +64,11 @@ TEST(go, wakes_us_and_is_woken_with_growing_tokens)
 
     proc_say(peer, "lock");
     first = locked(peer);
-    request = ours_await(client);
+    request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     proc_say(peer, "unlock");
     (void)proc_expect(peer, "unlocked");
-    hold = ours_awaited(request);
+    hold = client_finish(request);
     ASSERT_GT(hf_token(hold), first);
     proc_say(peer, "lock");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
@@ -87,10 +87,10 @@ TEST(go, killed_as_a_holder_frees_us)
 
     proc_say(peer, "lock");
     (void)locked(peer);
-    request = ours_await(client);
+    request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     proc_kill(peer);
-    client_release(ours_awaited(request));
+    client_release(client_finish(request));
 }
 
 TEST(go, gets_the_lock_of_our_killed_holder)

@@ -27,19 +27,3 @@ struct proc *ours_holder(struct etcd *etcd)
 {
     return proc_start(hold, etcd);
 }
-
-hf_request *ours_await(hf_client *client)
-{
-    hf_request *request;
-
-    request = client_start(client, "jobs");
-    return request;
-}
-
-hf_hold *ours_awaited(hf_request *request)
-{
-    hf_hold *hold;
-
-    hold = client_finish(request);
-    return hold;
-}

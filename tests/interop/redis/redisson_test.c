@@ -27,22 +27,9 @@ struct stage {
 /* @server: a port, or "cluster:" and one. */
 static struct proc *start_java(const char *server, const char *watchdog_ms)
 {
-    static char classes[512];
-    const char *dir = getenv("REDISSON_DIR");
-    const char *argv[] = {"java",
-                          "-XX:TieredStopAtLevel=1",
-                          "-XX:+UseSerialGC",
-                          "-cp",
-                          classes,
-                          "Peer",
-                          server,
-                          watchdog_ms,
-                          NULL};
+    const char *const arguments[] = {server, watchdog_ms, NULL};
 
-    if (!dir)
-        FAIL("REDISSON_DIR is not set");
-    (void)snprintf(classes, sizeof(classes), "%s:%s/dependency/*", dir, dir);
-    return peer_start(argv);
+    return peer_start_java("REDISSON_DIR", /* option= */ NULL, arguments);
 }
 
 static struct stage open_stage(const char *watchdog_ms)
