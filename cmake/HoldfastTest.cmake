@@ -93,3 +93,20 @@ function(holdfast_add_cli_test engine)
         set_tests_properties(cli_on_${engine} PROPERTIES LABELS cli TIMEOUT 600)
     endif()
 endfunction()
+
+# holdfast_add_contract(NAME LABEL QUERY command… [SUITES suite…])
+#
+# The contract as a test of its own: command… starts the server, and with the
+# query of the URL runs all of it, or these suites.
+function(holdfast_add_contract name label query)
+    cmake_parse_arguments(contract "" "" "SUITES" ${ARGN})
+    add_test(NAME ${name}
+             COMMAND ${contract_UNPARSED_ARGUMENTS} "${query}"
+                     $<TARGET_FILE:contract_local> ${contract_SUITES})
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+endfunction()
+
+# The suites for a table that knows nothing of its holders' death.
+set(HOLDFAST_SUITES_OF_A_ROW
+    callback. close. exclusion. fork. hold. lease. look. loop. modes. multi.
+    names. open. version. wait.)

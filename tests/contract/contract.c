@@ -98,8 +98,9 @@ const char *contract_name(const char *base)
 
 struct rivals contract_rivals(const char *base)
 {
-    return (struct rivals){contract_open(NULL), contract_open(NULL),
-                           contract_name(base)};
+    return (struct rivals){.client = contract_open(NULL),
+                           .rival = contract_open(NULL),
+                           .name = contract_name(base)};
 }
 
 bool contract_can(uint64_t wanted)

@@ -32,11 +32,6 @@ void contract_close(hf_client *client);
 const char *contract_name(const char *base);
 
 /* Two clients, and a name that both want. */
-struct rivals {
-    hf_client *client;
-    hf_client *rival;
-    const char *name;
-};
 struct rivals contract_rivals(const char *base);
 
 /* Does the engine promise all that is @wanted? */

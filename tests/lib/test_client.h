@@ -12,6 +12,14 @@ struct server;
 #define OPTS(wait, ...)                                                        \
     (&(hf_opts){.size = sizeof(hf_opts), .wait_ms = (wait), __VA_ARGS__})
 
+/* Two clients that want the same. */
+struct rivals {
+    struct server *server; /* of a test with a server of its own */
+    hf_client *client;
+    hf_client *rival;
+    const char *name; /* of a test of the contract */
+};
+
 /* Has to succeed; closed at the end of the test. */
 hf_client *client_open(const char *url);
 /* Waits, and has to succeed. */

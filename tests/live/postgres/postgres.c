@@ -171,3 +171,12 @@ hf_client *postgres_open(int port, const char *query)
 {
     return client_open(postgres_url(port, query));
 }
+
+struct rivals postgres_rivals(const char *query)
+{
+    struct server *server = postgres_start();
+
+    return (struct rivals){.server = server,
+                           .client = postgres_open(server_port(server), query),
+                           .rival = postgres_open(server_port(server), query)};
+}

@@ -34,5 +34,7 @@ const char *postgres_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *postgres_open(int port, const char *query);
+/* A new server with two of them. */
+struct rivals postgres_rivals(const char *query);
 
 #endif

@@ -38,46 +38,42 @@ static void assert_rows(struct server *server, const char *rows)
 
 TEST(quiet, a_name_is_one_row_until_somebody_else_wants_it)
 {
-    struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), TABLE);
-    hf_client *rival = postgres_open(server_port(server), TABLE);
-    hf_hold *hold = acquire(client, HF_EXCLUSIVE);
+    struct rivals at = postgres_rivals(TABLE);
+    hf_hold *hold = acquire(at.client, HF_EXCLUSIVE);
     hf_request *request;
     hf_error err;
 
-    assert_rows(server, "1|1|1\n");
-    request = client_start(rival, "jobs");
-    EVENTUALLY(
-        atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
-    assert_rows(server, "2|1|0\n");
+    assert_rows(at.server, "1|1|1\n");
+    request = client_start(at.rival, "jobs");
+    EVENTUALLY(atoi(postgres_do(at.server,
+                                "SELECT count(*) FROM holdfast_place")) == 2);
+    assert_rows(at.server, "2|1|0\n");
     client_release(hold);
     ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
     hf_request_free(request);
-    assert_rows(server, "1|1|0\n");
+    assert_rows(at.server, "1|1|0\n");
     client_release(hold);
-    assert_rows(server, "0|0|0\n");
+    assert_rows(at.server, "0|0|0\n");
 }
 
 /* Who made the first row leaves; the place that others look at is the next
  * holder's then. */
 TEST(quiet, a_reader_who_joined_keeps_writers_out_when_the_first_has_left)
 {
-    struct server *server = postgres_start();
-    hf_client *first = postgres_open(server_port(server), TABLE);
-    hf_client *second = postgres_open(server_port(server), TABLE);
-    hf_client *writer = postgres_open(server_port(server), TABLE);
-    hf_hold *hold = acquire(first, HF_EXCLUSIVE);
+    struct rivals at = postgres_rivals(TABLE);
+    hf_client *writer = postgres_open(server_port(at.server), TABLE);
+    hf_hold *hold = acquire(at.client, HF_EXCLUSIVE);
     hf_hold *joined;
     hf_error err;
 
     ASSERT_OK(hf_downgrade(hold, &err), &err);
-    joined = acquire(second, HF_SHARED);
+    joined = acquire(at.rival, HF_SHARED);
     client_release(hold);
-    assert_rows(server, "1|1|0\n");
+    assert_rows(at.server, "1|1|0\n");
     ASSERT_RC(client_try(writer, "jobs", &err), HF_EBUSY, &err);
     client_release(joined);
     ASSERT_RC(client_try(writer, "jobs", &err), 0, &err);
-    assert_rows(server, "0|0|0\n");
+    assert_rows(at.server, "0|0|0\n");
 }
 
 struct crowd {

@@ -9,6 +9,7 @@
 
 #include "base/dynlib.h"
 #include "event.h"
+#include "live/sql/database.h"
 #include "postgres.h"
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms"
@@ -28,13 +29,9 @@ static struct {
 static PGconn *connection_of(hf_hold *hold)
 {
     static const char *const names[] = {CALLERS(HF__DYNLIB_NAME)};
-    void *connection;
-    hf_error err;
 
-    ASSERT_TRUE(
-        hf__dynlib_load("libpq.so.5", names, HF_COUNT_OF(names), &caller));
-    ASSERT_OK(hf_sql_connection(hold, &connection, &err), &err);
-    return connection;
+    return database_lend(hold, "libpq.so.5", names, HF_COUNT_OF(names),
+                         &caller);
 }
 
 static bool run(PGconn *conn, const char *statement)

@@ -152,6 +152,15 @@ hf_client *redis_open(int port, const char *query)
     return client_open(redis_url(port, query));
 }
 
+struct rivals redis_rivals(const char *query)
+{
+    struct server *server = redis_start();
+
+    return (struct rivals){.server = server,
+                           .client = redis_open(server_port(server), query),
+                           .rival = redis_open(server_port(server), query)};
+}
+
 hf_request *redis_stand_in_line(hf_client *client, struct server *server,
                                 const char *name)
 {

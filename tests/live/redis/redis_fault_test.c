@@ -107,43 +107,39 @@ TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
 
 TEST(server, a_waiter_survives_its_restart)
 {
-    struct server *server = redis_start();
-    hf_client *holder = redis_open(server_port(server), QUICK "&ttl=1s");
-    hf_client *waiter = redis_open(server_port(server), QUICK "&ttl=1s");
-    hf_hold *hold = client_acquire(holder, "jobs");
+    struct rivals at = redis_rivals(QUICK "&ttl=1s");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_hold *next;
 
-    request = redis_stand_in_line(waiter, server, "jobs");
-    server_kill(server);
-    server_restart(server);
+    request = redis_stand_in_line(at.rival, at.server, "jobs");
+    server_kill(at.server);
+    server_restart(at.server);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), hf_token(hold));
     (void)hf_release(hold, NULL);
     client_release(next);
-    EVENTUALLY(redis_leftovers(server) == 0);
+    EVENTUALLY(redis_leftovers(at.server) == 0);
 }
 
 /* ---- its administrator --------------------------------------------------- */
 
 TEST(administrator, flushes_scripts_and_nothing_happens)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), NULL);
-    hf_client *rival = redis_open(server_port(server), NULL);
+    struct rivals at = redis_rivals(NULL);
     hf_hold *hold;
     hf_error err;
 
     for (int i = 0; i < 3; i++) {
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        hold = client_acquire(client, "jobs");
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        (void)redis_do(at.server, "SCRIPT FLUSH SYNC");
+        hold = client_acquire(at.client, "jobs");
+        (void)redis_do(at.server, "SCRIPT FLUSH SYNC");
         ASSERT_OK(hf_verify(hold, &err), &err);
-        ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        ASSERT_EQ(client_try(at.rival, "jobs", &err), HF_EBUSY);
+        (void)redis_do(at.server, "SCRIPT FLUSH SYNC");
         client_release(hold);
     }
-    ASSERT_EQ(redis_leftovers(server), 0);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, flushes_everything_and_tokens_still_grow)
@@ -178,19 +174,17 @@ TEST(administrator, flushes_everything_and_tokens_still_grow)
 
 TEST(administrator, flushes_everything_and_waiters_go_on)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), "ttl=500ms");
-    hf_client *other = redis_open(server_port(server), "ttl=500ms");
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = redis_rivals("ttl=500ms");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_hold *next;
 
-    request = redis_stand_in_line(other, server, "jobs");
-    (void)redis_do(server, "FLUSHALL");
+    request = redis_stand_in_line(at.rival, at.server, "jobs");
+    (void)redis_do(at.server, "FLUSHALL");
     next = client_finish(request);
     (void)hf_release(hold, NULL);
     client_release(next);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, limits_memory_and_releases_still_work)
@@ -217,24 +211,23 @@ TEST(administrator, limits_memory_and_releases_still_work)
 
 TEST(administrator, kills_connections_and_a_waiter_is_served)
 {
-    struct server *server = redis_start();
-    hf_client *holder = redis_open(server_port(server), QUICK);
-    hf_client *waiter = redis_open(server_port(server), QUICK);
-    hf_hold *hold = client_acquire(holder, "jobs");
+    struct rivals at = redis_rivals(QUICK);
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_hold *next;
 
-    request = client_start(waiter, "jobs");
+    request = client_start(at.rival, "jobs");
     for (int i = 0; i < 5; i++) {
-        EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
-        (void)redis_do(server, "CLIENT KILL TYPE pubsub");
-        (void)redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+        EVENTUALLY(strstr(redis_do(at.server, "LLEN hf:{jobs}:q"), ":1") !=
+                   NULL);
+        (void)redis_do(at.server, "CLIENT KILL TYPE pubsub");
+        (void)redis_do(at.server, "CLIENT KILL TYPE normal SKIPME yes");
     }
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     client_release(hold);
     next = client_finish(request);
     client_release(next);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, puts_something_else_at_the_key)
