@@ -106,7 +106,20 @@ function(holdfast_add_contract name label query)
     set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
 endfunction()
 
-# The suites for a table that knows nothing of its holders' death.
-set(HOLDFAST_SUITES_OF_A_ROW
-    callback. close. exclusion. fork. hold. lease. look. loop. modes. multi.
-    names. open. version. wait.)
+# The contracts that MySQL and PostgreSQL share; @with starts the server, and has
+# made the table by_hand. Nobody notices the death of a holder there. A hold of
+# for_update needs a connection of its own.
+function(holdfast_add_sql_contracts engine with)
+    holdfast_add_contract(contract_${engine} contract "" "${with}")
+    holdfast_add_contract(contract_${engine}_for_update live
+                          "mode=for_update&pool.max=64" "${with}")
+    foreach(dialect IN ITEMS shedlock spring)
+        holdfast_add_contract(contract_${engine}_${dialect} live
+                              dialect=${dialect} "${with}")
+    endforeach()
+    holdfast_add_contract(
+        contract_${engine}_row live
+        "dialect=row&table=by_hand&key=name&owner_column=owner" "${with}"
+        SUITES callback. close. exclusion. fork. hold. lease. look. loop. modes.
+               multi. names. open. version. wait.)
+endfunction()

@@ -53,6 +53,12 @@ void test_register(struct test_case *test);
     static void test_##suite_##_##name_(void)
 
 #define TEST(suite, name) TEST_DEFINE(suite, name, false)
+/* One that is one call, as others with other arguments are. */
+#define TEST_CALL(suite, name, call)                                           \
+    TEST(suite, name)                                                          \
+    {                                                                          \
+        call;                                                                  \
+    }
 /* The same in a forked child, for what would leave traces in the process. */
 #define TEST_FORKED(suite, name) TEST_DEFINE(suite, name, true)
 

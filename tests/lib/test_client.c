@@ -24,6 +24,13 @@ hf_client *client_open(const char *url)
     return client;
 }
 
+struct rivals client_rivals(struct server *server, const char *url)
+{
+    return (struct rivals){.server = server,
+                           .client = client_open(url),
+                           .rival = client_open(url)};
+}
+
 hf_hold *client_acquire(hf_client *client, const char *name)
 {
     return client_acquire_told(client, name, /* events= */ NULL);
@@ -94,6 +101,19 @@ int client_try_with(hf_client *client, const char *name, const hf_opts *opts,
     return rc;
 }
 
+int client_try_url(const char *url, hf_config *config, hf_error *err)
+{
+    hf_client *client;
+    int rc = hf_open(url, config, &client, err);
+
+    hf_config_free(config);
+    if (rc != 0)
+        return rc;
+    rc = client_try(client, "jobs", err);
+    hf_close(client);
+    return rc;
+}
+
 void client_release(hf_hold *hold)
 {
     hf_error err;
@@ -121,6 +141,20 @@ int client_count(hf_client *client, const char *name, int role)
 
     ASSERT_OK(hf_show(client, name, count_row, &counting, &err), &err);
     return counting.count;
+}
+
+int client_ignore_lock(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    (void)ctx;
+    return 0;
+}
+
+int client_ignore_finding(const hf_finding *finding, void *ctx)
+{
+    (void)finding;
+    (void)ctx;
+    return 0;
 }
 
 void client_on_event(hf_hold *hold, int state, void *ctx)

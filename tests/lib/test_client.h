@@ -20,6 +20,8 @@ struct rivals {
     const char *name; /* of a test of the contract */
 };
 
+/* Two clients of @server, by @url. */
+struct rivals client_rivals(struct server *server, const char *url);
 /* Has to succeed; closed at the end of the test. */
 hf_client *client_open(const char *url);
 /* Waits, and has to succeed. */
@@ -36,6 +38,8 @@ hf_request *client_start_with(hf_client *client, const char *name,
 hf_hold *client_finish(hf_request *request);
 /* What one attempt says; a hold that it gets is released again. */
 int client_try(hf_client *client, const char *name, hf_error *err);
+/* The same by a client of its own; @config is freed. */
+int client_try_url(const char *url, hf_config *config, hf_error *err);
 int client_try_with(hf_client *client, const char *name, const hf_opts *opts,
                     hf_error *err);
 /* Has to succeed. */
@@ -54,6 +58,9 @@ void client_outlasts_pause(hf_client *client, struct server *server);
  * the lock of the other. */
 void client_loses_by_pause(const char *url, const char *next_url);
 
+/* Rows and findings that nobody looks at. */
+int client_ignore_lock(const hf_lock_info *info, void *ctx);
+int client_ignore_finding(const hf_finding *finding, void *ctx);
 /* on_event for an event that is told the states. */
 void client_on_event(hf_hold *hold, int state, void *ctx);
 

@@ -176,7 +176,5 @@ struct rivals postgres_rivals(const char *query)
 {
     struct server *server = postgres_start();
 
-    return (struct rivals){.server = server,
-                           .client = postgres_open(server_port(server), query),
-                           .rival = postgres_open(server_port(server), query)};
+    return client_rivals(server, postgres_url(server_port(server), query));
 }

@@ -37,15 +37,10 @@ static void lose_by_restart(const char *query)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(server, its_restart_loses_a_session_lock_and_tells)
-{
-    lose_by_restart(QUICK);
-}
-
-TEST(server, its_restart_loses_a_transaction_and_tells)
-{
-    lose_by_restart(TRANSACTION);
-}
+TEST_CALL(server, its_restart_loses_a_session_lock_and_tells,
+          lose_by_restart(QUICK))
+TEST_CALL(server, its_restart_loses_a_transaction_and_tells,
+          lose_by_restart(TRANSACTION))
 
 TEST(server, its_restart_changes_nothing_for_rows)
 {
@@ -83,20 +78,10 @@ static void survive_restart(const char *query)
     EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
-TEST(server, a_waiter_survives_its_restart)
-{
-    survive_restart(QUICK);
-}
-
-TEST(server, a_waiting_row_survives_its_restart)
-{
-    survive_restart(TABLE);
-}
-
-TEST(server, a_waiting_transaction_survives_its_restart)
-{
-    survive_restart(TRANSACTION);
-}
+TEST_CALL(server, a_waiter_survives_its_restart, survive_restart(QUICK))
+TEST_CALL(server, a_waiting_row_survives_its_restart, survive_restart(TABLE))
+TEST_CALL(server, a_waiting_transaction_survives_its_restart,
+          survive_restart(TRANSACTION))
 
 /* The ticket of the wait that ends is free for the next one: the engine must
  * know nothing of it any more. */
@@ -131,15 +116,10 @@ static void give_up_while_down(const char *query)
     EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
-TEST(server, a_wait_that_ends_while_it_is_down_is_forgotten)
-{
-    give_up_while_down(QUICK);
-}
-
-TEST(server, a_waiting_transaction_that_ends_while_it_is_down_is_forgotten)
-{
-    give_up_while_down(TRANSACTION);
-}
+TEST_CALL(server, a_wait_that_ends_while_it_is_down_is_forgotten,
+          give_up_while_down(QUICK))
+TEST_CALL(server, a_waiting_transaction_that_ends_while_it_is_down_is_forgotten,
+          give_up_while_down(TRANSACTION))
 
 /* ---- its administrator --------------------------------------------------- */
 
@@ -162,15 +142,10 @@ static void be_ended(const char *query)
     EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
-TEST(administrator, ends_a_session_and_the_holder_hears_it_at_once)
-{
-    be_ended(QUICK);
-}
-
-TEST(administrator, ends_a_transaction_and_the_holder_hears_it_at_once)
-{
-    be_ended(TRANSACTION);
-}
+TEST_CALL(administrator, ends_a_session_and_the_holder_hears_it_at_once,
+          be_ended(QUICK))
+TEST_CALL(administrator, ends_a_transaction_and_the_holder_hears_it_at_once,
+          be_ended(TRANSACTION))
 
 TEST(administrator, cancels_a_wait_and_it_goes_on)
 {
@@ -510,20 +485,12 @@ static void lose_an_answer(const char *query)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(network, a_session_lock_whose_answer_was_lost_is_taken_back)
-{
-    lose_an_answer(QUICK "&io_timeout=200ms");
-}
-
-TEST(network, a_row_whose_answer_was_lost_is_taken_back)
-{
-    lose_an_answer(TABLE "&io_timeout=200ms");
-}
-
-TEST(network, a_transaction_whose_answer_was_lost_is_taken_back)
-{
-    lose_an_answer(TRANSACTION "&io_timeout=200ms");
-}
+TEST_CALL(network, a_session_lock_whose_answer_was_lost_is_taken_back,
+          lose_an_answer(QUICK "&io_timeout=200ms"))
+TEST_CALL(network, a_row_whose_answer_was_lost_is_taken_back,
+          lose_an_answer(TABLE "&io_timeout=200ms"))
+TEST_CALL(network, a_transaction_whose_answer_was_lost_is_taken_back,
+          lose_an_answer(TRANSACTION "&io_timeout=200ms"))
 
 static void be_cut_off(const char *query)
 {
@@ -618,15 +585,10 @@ TEST(network, a_lost_backend_that_may_not_be_ended_goes_by_itself)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(network, a_row_is_not_asked_for_before_the_lost_backend_has_gone)
-{
-    outlive_its_connection(TABLE);
-}
-
-TEST(network, a_break_while_the_lost_backend_is_ended_forgets_nothing)
-{
-    outlive_its_connection(TABLE "&io_timeout=200ms");
-}
+TEST_CALL(network, a_row_is_not_asked_for_before_the_lost_backend_has_gone,
+          outlive_its_connection(TABLE))
+TEST_CALL(network, a_break_while_the_lost_backend_is_ended_forgets_nothing,
+          outlive_its_connection(TABLE "&io_timeout=200ms"))
 
 /* The server does not hear that a connection has ended. Of the next connection
  * it hears nothing at all from where it is to end the lost session. */
@@ -696,20 +658,12 @@ TEST(network, nothing_is_changed_while_the_lost_backend_is_ended)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(network, who_is_cut_off_loses_the_session_lock_in_time)
-{
-    be_cut_off(QUICK "&ttl=2s&io_timeout=5s");
-}
-
-TEST(network, who_is_cut_off_loses_the_row_in_time)
-{
-    be_cut_off(TABLE "&ttl=2s&io_timeout=5s");
-}
-
-TEST(network, who_is_cut_off_loses_the_transaction_in_time)
-{
-    be_cut_off(TRANSACTION "&ttl=2s&io_timeout=5s");
-}
+TEST_CALL(network, who_is_cut_off_loses_the_session_lock_in_time,
+          be_cut_off(QUICK "&ttl=2s&io_timeout=5s"))
+TEST_CALL(network, who_is_cut_off_loses_the_row_in_time,
+          be_cut_off(TABLE "&ttl=2s&io_timeout=5s"))
+TEST_CALL(network, who_is_cut_off_loses_the_transaction_in_time,
+          be_cut_off(TRANSACTION "&ttl=2s&io_timeout=5s"))
 
 /* ---- waits that are given up ----------------------------------------------- */
 

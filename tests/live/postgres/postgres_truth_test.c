@@ -55,19 +55,12 @@ TEST(tokens, of_a_session_lock_go_up_over_a_crash)
 
 /* ---- rows ------------------------------------------------------------------- */
 
-static int ignore_lock(const hf_lock_info *info, void *ctx)
-{
-    (void)info;
-    (void)ctx;
-    return 0;
-}
-
 /* Its session answers in order: what was sent before is answered. */
 static void settle(hf_client *client)
 {
     hf_error err;
 
-    ASSERT_OK(hf_list(client, NULL, ignore_lock, NULL, &err), &err);
+    ASSERT_OK(hf_list(client, NULL, client_ignore_lock, NULL, &err), &err);
 }
 
 /* A wake-up for the waiter. */

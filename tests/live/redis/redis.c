@@ -156,9 +156,7 @@ struct rivals redis_rivals(const char *query)
 {
     struct server *server = redis_start();
 
-    return (struct rivals){.server = server,
-                           .client = redis_open(server_port(server), query),
-                           .rival = redis_open(server_port(server), query)};
+    return client_rivals(server, redis_url(server_port(server), query));
 }
 
 hf_request *redis_stand_in_line(hf_client *client, struct server *server,

@@ -60,20 +60,9 @@ TEST(server, that_comes_back_with_its_memory_changes_nothing)
 TEST(server, that_stands_still_is_unavailable_and_recovers)
 {
     struct server *server = redis_start();
-    hf_client *client =
-        redis_open(server_port(server), QUICK "&io_timeout=200ms");
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-    int rc;
 
-    opts.wait_ms = 600;
-    server_pause(server);
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
-    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
-    server_resume(server);
-    hold = client_acquire(client, "jobs");
-    client_release(hold);
+    client_outlasts_pause(
+        redis_open(server_port(server), QUICK "&io_timeout=200ms"), server);
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 

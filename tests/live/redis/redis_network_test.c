@@ -48,35 +48,20 @@ static void cut_everywhere(const char *query, enum proxy_direction direction,
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
-TEST(network, cuts_requests_anywhere_and_no_lock_is_left)
-{
-    cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_SERVER, 11);
-}
-
-TEST(network, cuts_answers_anywhere_and_no_lock_is_left)
-{
-    cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_CLIENT, 1);
-}
-
-TEST(network, cuts_plain_requests_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=plain", PROXY_TO_SERVER, 11);
-}
-
-TEST(network, cuts_plain_answers_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=plain", PROXY_TO_CLIENT, 1);
-}
-
-TEST(network, cuts_redisson_requests_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=redisson&mode=rw", PROXY_TO_SERVER, 11);
-}
-
-TEST(network, cuts_redisson_answers_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=redisson&mode=fair", PROXY_TO_CLIENT, 1);
-}
+TEST_CALL(network, cuts_requests_anywhere_and_no_lock_is_left,
+          cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_SERVER, 11))
+TEST_CALL(network, cuts_answers_anywhere_and_no_lock_is_left,
+          cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_CLIENT, 1))
+TEST_CALL(network, cuts_plain_requests_anywhere,
+          cut_everywhere(QUICK "&dialect=plain", PROXY_TO_SERVER, 11))
+TEST_CALL(network, cuts_plain_answers_anywhere,
+          cut_everywhere(QUICK "&dialect=plain", PROXY_TO_CLIENT, 1))
+TEST_CALL(network, cuts_redisson_requests_anywhere,
+          cut_everywhere(QUICK "&dialect=redisson&mode=rw", PROXY_TO_SERVER,
+                         11))
+TEST_CALL(network, cuts_redisson_answers_anywhere,
+          cut_everywhere(QUICK "&dialect=redisson&mode=fair", PROXY_TO_CLIENT,
+                         1))
 
 static void *acquire_thread(void *arg)
 {
@@ -112,15 +97,9 @@ static void lose_the_answer(const char *query)
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
-TEST(network, loses_the_answer_to_an_acquire)
-{
-    lose_the_answer(QUICK);
-}
-
-TEST(network, loses_the_answer_to_a_plain_acquire)
-{
-    lose_the_answer(QUICK "&dialect=plain");
-}
+TEST_CALL(network, loses_the_answer_to_an_acquire, lose_the_answer(QUICK))
+TEST_CALL(network, loses_the_answer_to_a_plain_acquire,
+          lose_the_answer(QUICK "&dialect=plain"))
 
 TEST(network, loses_the_answer_to_a_redisson_acquire)
 {

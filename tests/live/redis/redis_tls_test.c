@@ -37,11 +37,8 @@ static int open_with(struct server *server, const char *host, hf_error *err,
                      const char *first, ...)
 {
     hf_config *config = hf_config_new();
-    hf_client *client;
-    char url[128];
     char path[512];
     va_list args;
-    int rc;
 
     va_start(args, first);
     for (const char *key = first; key; key = va_arg(args, const char *)) {
@@ -53,15 +50,8 @@ static int open_with(struct server *server, const char *host, hf_error *err,
             err);
     }
     va_end(args);
-    (void)snprintf(url, sizeof(url), "rediss://%s:%d", host,
-                   server_port(server));
-    rc = hf_open(url, config, &client, err);
-    hf_config_free(config);
-    if (rc != 0)
-        return rc;
-    rc = client_try(client, "jobs", err);
-    hf_close(client);
-    return rc;
+    return client_try_url(
+        test_text("rediss://%s:%d", host, server_port(server)), config, err);
 }
 
 TEST(tls, works_with_a_good_certificate)
