@@ -486,11 +486,5 @@ static int acquire_main(const struct verb *verb, int argc, char **argv)
     return rc;
 }
 
-const struct verb verb_acquire = {
-    .name = "acquire",
-    .arguments = "NAME [options]",
-    .summary = "hold a lock for a shell: eval \"$(holdfast acquire NAME)\"",
-    .help = help,
-    .options = tables,
-    .main = acquire_main,
-};
+VERB(acquire, "NAME [options]",
+     "hold a lock for a shell: eval \"$(holdfast acquire NAME)\"");

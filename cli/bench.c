@@ -97,11 +97,17 @@ void bench_name(char *to, size_t size, const char *what, int64_t i)
     snprintf(to, size, "bench-%ld-%s-%" PRId64, (long)getpid(), what, i);
 }
 
-void bench_describe(struct figures *figures, const hf_client *client)
+int bench_open(struct figures *figures, hf_client **ret_client)
 {
+    int rc = cli_open(ret_client);
+
+    if (rc != 0)
+        return rc;
     snprintf(figures->engine, sizeof(figures->engine), "%s",
-             hf_engine_name(client));
-    snprintf(figures->url, sizeof(figures->url), "%s", hf_client_url(client));
+             hf_engine_name(*ret_client));
+    snprintf(figures->url, sizeof(figures->url), "%s",
+             hf_client_url(*ret_client));
+    return 0;
 }
 
 void bench_error(struct figures *figures, const hf_error *err)
@@ -299,11 +305,4 @@ static int bench_main(const struct verb *verb, int argc, char **argv)
     return rc == 0 ? run_all(seconds) : rc;
 }
 
-const struct verb verb_bench = {
-    .name = "bench",
-    .arguments = "[URL]",
-    .summary = "measure this engine from here",
-    .help = help,
-    .options = tables,
-    .main = bench_main,
-};
+VERB(bench, "[URL]", "measure this engine from here");

@@ -42,8 +42,8 @@ bench_fn bench_held;
 uint64_t bench_now_ns(void);
 /* A name that no other run uses. */
 void bench_name(char *to, size_t size, const char *what, int64_t i);
-/* Remember what kind of engine it was. */
-void bench_describe(struct figures *figures, const hf_client *client);
+/* Open the engine, and remember which one it is; as cli_open(). */
+int bench_open(struct figures *figures, hf_client **ret_client);
 /* One more error; keep the text of the first. */
 void bench_error(struct figures *figures, const hf_error *err);
 /* The progress line; NULL wipes it. */

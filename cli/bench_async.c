@@ -107,10 +107,9 @@ int bench_async(const struct bench *bench, struct figures *figures)
     if (rc == 0)
         rc = cli_prefer("release", "post");
     if (rc == 0)
-        rc = cli_open(&all->client);
+        rc = bench_open(figures, &all->client);
     if (rc == 0) {
         all->figures = figures;
-        bench_describe(figures, all->client);
         for (size_t i = 0; i < n; i++) {
             all->flight[i].all = all;
             bench_name(all->flight[i].name, sizeof(all->flight[i].name),

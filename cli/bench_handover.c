@@ -114,11 +114,10 @@ static void tell_go(struct page *page)
 static int be_process(struct page *page, int me)
 {
     hf_client *client = NULL;
-    int rc = cli_open(&client);
+    int rc = bench_open(&page->parts[me].figures, &client);
 
     if (rc != 0)
         return rc;
-    bench_describe(&page->parts[me].figures, client);
     atomic_fetch_add(&page->ready, 1);
     await_go(page);
     take_turns(page, me, client);

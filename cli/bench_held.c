@@ -119,18 +119,9 @@ static void keep(const struct bench *bench, hf_client *client,
     figures->renewals_per_s = (renewals(client) - renewed) / figures->seconds;
 }
 
-int bench_held(const struct bench *bench, struct figures *figures)
+static void hold_all(const struct bench *bench, hf_client *client,
+                     hf_hold **holds, struct figures *figures)
 {
-    hf_hold **holds = calloc((size_t)bench->locks + 1, sizeof(hf_hold *));
-    hf_client *client = NULL;
-    int rc = holds ? cli_open(&client) : CLI_INTERNAL;
-
-    if (rc != 0) {
-        free(holds);
-        return rc;
-    }
-    bench_describe(figures, client);
-
     double before = memory_bytes();
     int64_t n = acquire_all(bench, client, holds, figures);
 
@@ -138,7 +129,17 @@ int bench_held(const struct bench *bench, struct figures *figures)
         figures->bytes_per_lock = (memory_bytes() - before) / (double)n;
     keep(bench, client, figures);
     release_all(holds, n, figures);
+}
+
+int bench_held(const struct bench *bench, struct figures *figures)
+{
+    hf_hold **holds = calloc((size_t)bench->locks + 1, sizeof(hf_hold *));
+    hf_client *client = NULL;
+    int rc = holds ? bench_open(figures, &client) : CLI_INTERNAL;
+
+    if (rc == 0)
+        hold_all(bench, client, holds, figures);
     free(holds);
     hf_close(client);
-    return 0;
+    return rc;
 }

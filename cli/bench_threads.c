@@ -125,13 +125,12 @@ static int measure(const struct bench *bench, struct figures *figures,
     struct worker *workers = calloc((size_t)bench->threads, sizeof(*workers));
     pthread_barrier_t start;
     hf_client *client = NULL;
-    int rc = workers ? cli_open(&client) : CLI_INTERNAL;
+    int rc = workers ? bench_open(figures, &client) : CLI_INTERNAL;
 
     if (rc != 0) {
         free(workers);
         return rc;
     }
-    bench_describe(figures, client);
     pthread_barrier_init(&start, NULL, (unsigned)bench->threads + 1);
     for (int i = 0; i < bench->threads; i++) {
         workers[i].client = client;

@@ -55,12 +55,11 @@ int bench_try(const struct bench *bench, struct figures *figures)
     int rc = cli_open(&holder);
 
     if (rc == 0)
-        rc = cli_open(&other);
+        rc = bench_open(figures, &other);
     bench_name(name, sizeof(name), bench->scenario, 0);
     if (rc == 0 && hf_acquire(holder, name, NULL, &hold, &err) != 0)
         rc = cli_fail(&err);
     if (rc == 0) {
-        bench_describe(figures, other);
         try_all_the_time(bench, other, name, figures);
         if (hf_release(hold, &err) != 0)
             bench_error(figures, &err);

@@ -165,29 +165,30 @@ static void tell(const char *name, uint64_t token)
     json_end(&json);
 }
 
-static int break_lock(hf_client *client, const char *name,
-                      struct target *target)
+static int break_lock(hf_client *client, const struct words *words)
 {
+    struct target target = {.token = options.number};
+    const char *name = words->word[0];
     hf_error err = {0};
-    int rc = hf_show(client, name, look, target, &err);
+    int rc = hf_show(client, name, look, &target, &err);
     bool listed = rc == 0;
 
     if (rc != 0 && rc != HF_EUNSUPPORTED)
         return cli_fail(&err);
-    if (listed && !target->found)
-        return refuse(name, target);
+    if (listed && !target.found)
+        return refuse(name, &target);
     rc = confirm(name);
     if (rc != 0)
         return rc;
 
-    rc = hf_break(client, name, target->token, options.owner, &err);
+    rc = hf_break(client, name, target.token, options.owner, &err);
     if (rc == HF_ECONFLICT || rc == HF_ENOTFOUND) {
-        target->holders = rc == HF_ECONFLICT;
-        return refuse(name, target);
+        target.holders = rc == HF_ECONFLICT;
+        return refuse(name, &target);
     }
     if (rc != 0)
         return cli_fail(&err);
-    tell(name, target->token);
+    tell(name, target.token);
     return CLI_DONE;
 }
 
@@ -206,23 +207,9 @@ static int check_options(const struct words *words)
 
 static int break_main(const struct verb *verb, int argc, char **argv)
 {
-    struct words words = {.wanted = 1, .needed = 1};
-    hf_client *client = NULL;
-    int rc = cli_begin(verb, argc, argv, &words, check_options, &client);
-
-    if (rc != 0)
-        return rc;
-    rc = break_lock(client, words.word[0],
-                    &(struct target){.token = options.number});
-    hf_close(client);
-    return rc;
+    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
+                   check_options, break_lock);
 }
 
-const struct verb verb_break = {
-    .name = "break",
-    .arguments = "NAME --token N",
-    .summary = "take a lock away from the holder with this token",
-    .help = help,
-    .options = tables,
-    .main = break_main,
-};
+VERB(break, "NAME --token N",
+     "take a lock away from the holder with this token");

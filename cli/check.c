@@ -126,11 +126,5 @@ static int check_main(const struct verb *verb, int argc, char **argv)
     return rc == 0 ? CLI_DONE : CLI_NO;
 }
 
-const struct verb verb_check = {
-    .name = "check",
-    .arguments = "[NAME TOKEN]",
-    .summary = "exit 0 if a token is still the current grant, 1 if not",
-    .help = help,
-    .options = tables,
-    .main = check_main,
-};
+VERB(check, "[NAME TOKEN]",
+     "exit 0 if a token is still the current grant, 1 if not");

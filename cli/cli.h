@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "holdfast.h"
+#include "options.h"
 
 /* The exit codes of holdfast(1). */
 enum {
@@ -55,6 +56,14 @@ struct verb {
     const struct option *const *options; /* tables, NULL at the end */
     int (*main)(const struct verb *verb, int argc, char **argv);
 };
+/* A verb whose main() is NAME_main(), with that help and those options. */
+#define VERB_OF(name_, help_, options_, arguments_, summary_)                  \
+    const struct verb verb_##name_ = {#name_, arguments_, summary_,            \
+                                      help_,  options_,   name_##_main}
+/* The same for the one verb of a file, which calls them help and tables. */
+#define VERB(name, arguments, summary)                                         \
+    VERB_OF(name, help, tables, arguments, summary)
+
 extern const struct verb *const cli_verbs[]; /* NULL at the end */
 extern const struct verb verb_run, verb_acquire, verb_release, verb_hold,
     verb_test, verb_ls, verb_show, verb_break, verb_check, verb_elect,
@@ -69,10 +78,13 @@ int cli_choose_engine(void);
 int cli_open(hf_client **ret_client);
 /* What most verbs begin with: parse the command line, let @check (NULL: nothing)
  * refuse it, and cli_open(). 0, OPTIONS_HELP or an exit code, said. */
-struct words;
 int cli_begin(const struct verb *verb, int argc, char **argv,
               struct words *words, int (*check)(const struct words *),
               hf_client **ret_client);
+/* cli_begin(), then @run with the client, which is closed after it. */
+int cli_run(const struct verb *verb, int argc, char **argv, struct words words,
+            int (*check)(const struct words *),
+            int (*run)(hf_client *client, const struct words *words));
 /* Take the URL that a verb has as its argument, as if it came with -u; NULL
  * changes nothing. 0 or an exit code. */
 int cli_take_url(char *url);

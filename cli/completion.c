@@ -230,11 +230,4 @@ static int completion_main(const struct verb *verb, int argc, char **argv)
     return CLI_DONE;
 }
 
-const struct verb verb_completion = {
-    .name = "completion",
-    .arguments = "bash|zsh|fish",
-    .summary = "print the completion script of a shell",
-    .help = help,
-    .options = tables,
-    .main = completion_main,
-};
+VERB(completion, "bash|zsh|fish", "print the completion script of a shell");

@@ -373,11 +373,5 @@ static int config_main(const struct verb *verb, int argc, char **argv)
                      secret_shown(words.word[0]));
 }
 
-const struct verb verb_config = {
-    .name = "config",
-    .arguments = "check|show|import [FILE]",
-    .summary = "lint, show or translate a configuration",
-    .help = help,
-    .options = tables,
-    .main = config_main,
-};
+VERB(config, "check|show|import [FILE]",
+     "lint, show or translate a configuration");

@@ -205,11 +205,4 @@ static int doctor_main(const struct verb *verb, int argc, char **argv)
     return worst;
 }
 
-const struct verb verb_doctor = {
-    .name = "doctor",
-    .arguments = "[URL]",
-    .summary = "probe the engine's real configuration",
-    .help = help,
-    .options = tables,
-    .main = doctor_main,
-};
+VERB(doctor, "[URL]", "probe the engine's real configuration");

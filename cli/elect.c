@@ -271,11 +271,5 @@ static int elect_main(const struct verb *verb, int argc, char **argv)
     return elect(&words);
 }
 
-const struct verb verb_elect = {
-    .name = "elect",
-    .arguments = "NAME -- CMD [ARG...]",
-    .summary = "run a command while leader; campaign again when it is lost",
-    .help = help,
-    .options = tables,
-    .main = elect_main,
-};
+VERB(elect, "NAME -- CMD [ARG...]",
+     "run a command while leader; campaign again when it is lost");

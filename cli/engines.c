@@ -120,11 +120,4 @@ static int engines_main(const struct verb *verb, int argc, char **argv)
     return rc == 0 ? CLI_DONE : CLI_INTERNAL;
 }
 
-const struct verb verb_engines = {
-    .name = "engines",
-    .arguments = "",
-    .summary = "engines built in, with what each promises",
-    .help = help,
-    .options = tables,
-    .main = engines_main,
-};
+VERB(engines, "", "engines built in, with what each promises");

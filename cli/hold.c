@@ -181,11 +181,5 @@ static int hold_main(const struct verb *verb, int argc, char **argv)
     return rc;
 }
 
-const struct verb verb_hold = {
-    .name = "hold",
-    .arguments = "NAME [options]",
-    .summary = "hold a lock until stdin closes; JSON events on stdout",
-    .help = help,
-    .options = tables,
-    .main = hold_main,
-};
+VERB(hold, "NAME [options]",
+     "hold a lock until stdin closes; JSON events on stdout");

@@ -289,6 +289,25 @@ static void add_nodes(struct import_engine *engine, const char *value)
     }
 }
 
+/* What is a text of the URL, as it is. */
+static void set_text(struct import_engine *engine, enum kind kind,
+                     const char *value)
+{
+    const struct {
+        char *text;
+        size_t size;
+    } texts[] = {
+        [HOST] = {engine->host, sizeof(engine->host)},
+        [PORT] = {engine->port, sizeof(engine->port)},
+        [DATABASE] = {engine->database, sizeof(engine->database)},
+        [USER] = {engine->user, sizeof(engine->user)},
+        [PASSWORD] = {engine->password, sizeof(engine->password)},
+        [MASTER] = {engine->master, sizeof(engine->master)},
+    };
+
+    snprintf(texts[kind].text, texts[kind].size, "%s", value);
+}
+
 static void set_path(struct import_engine *engine, const char *value)
 {
     snprintf(engine->path, sizeof(engine->path), "%s%s",
@@ -302,22 +321,12 @@ void import_take(struct import_engine *engine, int family, const char *tail,
 
     switch (meaning->kind) {
     case HOST:
-        snprintf(engine->host, sizeof(engine->host), "%s", value);
-        break;
     case PORT:
-        snprintf(engine->port, sizeof(engine->port), "%s", value);
-        break;
     case DATABASE:
-        snprintf(engine->database, sizeof(engine->database), "%s", value);
-        break;
     case USER:
-        snprintf(engine->user, sizeof(engine->user), "%s", value);
-        break;
     case PASSWORD:
-        snprintf(engine->password, sizeof(engine->password), "%s", value);
-        break;
     case MASTER:
-        snprintf(engine->master, sizeof(engine->master), "%s", value);
+        set_text(engine, meaning->kind, value);
         break;
     case CLUSTER:
         engine->is_cluster = true;

@@ -347,18 +347,16 @@ static int check_watching(const struct words *words)
     return 0;
 }
 
+static int list(hf_client *client, const struct words *words)
+{
+    return watching ? list_for_ever(client, words->word[0])
+                    : list_once(client, words->word[0]);
+}
+
 static int ls_main(const struct verb *verb, int argc, char **argv)
 {
-    struct words words = {.wanted = 1};
-    hf_client *client = NULL;
-    int rc = cli_begin(verb, argc, argv, &words, check_watching, &client);
-
-    if (rc != 0)
-        return rc;
-    rc = watching ? list_for_ever(client, words.word[0])
-                  : list_once(client, words.word[0]);
-    hf_close(client);
-    return rc;
+    return cli_run(verb, argc, argv, (struct words){.wanted = 1},
+                   check_watching, list);
 }
 
 /* ---- show, test ------------------------------------------------------------ */
@@ -450,62 +448,50 @@ static int test_by_trying(hf_client *client, const char *name)
 }
 
 /* Look at the name that the command line says, and hand it on. */
-static int look_at_one(const struct verb *verb, int argc, char **argv,
+static int look_at_one(hf_client *client, const char *name,
                        int (*tell)(hf_client *, const struct look_lock *),
                        int (*otherwise)(hf_client *, const char *))
 {
-    struct words words = {.wanted = 1, .needed = 1};
     struct look look = {0};
-    hf_client *client = NULL;
     hf_error err = {0};
-    int rc = cli_begin(verb, argc, argv, &words, /* check= */ NULL, &client);
+    int rc = look_show(&look, client, name, &err);
 
-    if (rc != 0)
-        return rc;
-    rc = look_show(&look, client, words.word[0], &err);
     if (rc == 0)
-        rc = tell(client, look.n ? look.locks
-                                 : &(struct look_lock){.name = words.word[0]});
+        rc = tell(client,
+                  look.n ? look.locks : &(struct look_lock){.name = name});
     else if (rc == HF_EUNSUPPORTED && otherwise)
-        rc = otherwise(client, words.word[0]);
+        rc = otherwise(client, name);
     else
         rc = cli_fail(&err);
     look_forget(&look);
-    hf_close(client);
     return rc;
+}
+
+static int show(hf_client *client, const struct words *words)
+{
+    return look_at_one(client, words->word[0], show_lock,
+                       /* otherwise= */ NULL);
+}
+
+static int test(hf_client *client, const struct words *words)
+{
+    return look_at_one(client, words->word[0], test_lock, test_by_trying);
 }
 
 static int show_main(const struct verb *verb, int argc, char **argv)
 {
-    return look_at_one(verb, argc, argv, show_lock, /* otherwise= */ NULL);
+    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
+                   /* check= */ NULL, show);
 }
 
 static int test_main(const struct verb *verb, int argc, char **argv)
 {
-    return look_at_one(verb, argc, argv, test_lock, test_by_trying);
+    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
+                   /* check= */ NULL, test);
 }
 
-const struct verb verb_ls = {
-    .name = "ls",
-    .arguments = "[PREFIX]",
-    .summary = "list locks, holders and waiters",
-    .help = ls_help,
-    .options = ls_tables,
-    .main = ls_main,
-};
-const struct verb verb_show = {
-    .name = "show",
-    .arguments = "NAME",
-    .summary = "one lock: its holders, and the queue in order",
-    .help = show_help,
-    .options = no_tables,
-    .main = show_main,
-};
-const struct verb verb_test = {
-    .name = "test",
-    .arguments = "NAME",
-    .summary = "exit 0 if a lock is free, 75 if it is held",
-    .help = test_help,
-    .options = no_tables,
-    .main = test_main,
-};
+VERB_OF(ls, ls_help, ls_tables, "[PREFIX]", "list locks, holders and waiters");
+VERB_OF(show, show_help, no_tables, "NAME",
+        "one lock: its holders, and the queue in order");
+VERB_OF(test, test_help, no_tables, "NAME",
+        "exit 0 if a lock is free, 75 if it is held");

@@ -384,6 +384,20 @@ int cli_begin(const struct verb *verb, int argc, char **argv,
     return rc == 0 ? cli_open(ret_client) : rc;
 }
 
+int cli_run(const struct verb *verb, int argc, char **argv, struct words words,
+            int (*check)(const struct words *),
+            int (*run)(hf_client *client, const struct words *words))
+{
+    hf_client *client = NULL;
+    int rc = cli_begin(verb, argc, argv, &words, check, &client);
+
+    if (rc != 0)
+        return rc;
+    rc = run(client, &words);
+    hf_close(client);
+    return rc;
+}
+
 static void print_help(FILE *to)
 {
     fputs("holdfast - run a command, or hold a lock, on the engine that you "

@@ -298,31 +298,25 @@ static int check_options(const struct words *words)
     return 0;
 }
 
-static int metrics_main(const struct verb *verb, int argc, char **argv)
+static int export(hf_client *client, const struct words *words)
 {
-    struct words words = {.wanted = 1};
-    hf_client *client = NULL;
     hf_error err = {0};
-    int rc = cli_begin(verb, argc, argv, &words, check_options, &client);
+    int rc = CLI_DONE;
 
-    if (rc != 0)
-        return rc;
     if (options.listen)
-        rc = serve(client, words.word[0]);
+        rc = serve(client, words->word[0]);
     else if (options.textfile)
-        rc = write_textfile(client, words.word[0]);
-    else if (scrape_to(stdout, client, words.word[0], &err) != 0)
+        rc = write_textfile(client, words->word[0]);
+    else if (scrape_to(stdout, client, words->word[0], &err) != 0)
         rc = cli_fail(&err);
     signals_leave();
-    hf_close(client);
     return rc;
 }
 
-const struct verb verb_metrics = {
-    .name = "metrics",
-    .arguments = "[PREFIX]",
-    .summary = "holders, waiters and leases, for Prometheus",
-    .help = help,
-    .options = tables,
-    .main = metrics_main,
-};
+static int metrics_main(const struct verb *verb, int argc, char **argv)
+{
+    return cli_run(verb, argc, argv, (struct words){.wanted = 1}, check_options,
+                   export);
+}
+
+VERB(metrics, "[PREFIX]", "holders, waiters and leases, for Prometheus");

@@ -78,11 +78,4 @@ static int release_main(const struct verb *verb, int argc, char **argv)
     return rc;
 }
 
-const struct verb verb_release = {
-    .name = "release",
-    .arguments = "[NAME]",
-    .summary = "release a lock that this shell acquired",
-    .help = help,
-    .options = tables,
-    .main = release_main,
-};
+VERB(release, "[NAME]", "release a lock that this shell acquired");

@@ -417,11 +417,5 @@ static int run_main(const struct verb *verb, int argc, char **argv)
     return write_report(&report, rc);
 }
 
-const struct verb verb_run = {
-    .name = "run",
-    .arguments = "NAME [options] -- CMD [ARG...]",
-    .summary = "run a command while holding a lock",
-    .help = help,
-    .options = tables,
-    .main = run_main,
-};
+VERB(run, "NAME [options] -- CMD [ARG...]",
+     "run a command while holding a lock");

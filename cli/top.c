@@ -710,11 +710,4 @@ static int top_main(const struct verb *verb, int argc, char **argv)
     return rc;
 }
 
-const struct verb verb_top = {
-    .name = "top",
-    .arguments = "[PREFIX]",
-    .summary = "the locks on a terminal, live",
-    .help = help,
-    .options = tables,
-    .main = top_main,
-};
+VERB(top, "[PREFIX]", "the locks on a terminal, live");

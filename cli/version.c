@@ -42,8 +42,11 @@ static void print_version(const char *name, uint64_t version)
     json_end(&json);
 }
 
-static int ask(hf_client *client, const char *name, uint64_t expected)
+static uint64_t expected;
+
+static int ask(hf_client *client, const struct words *words)
 {
+    const char *name = words->word[0];
     uint64_t version = 0;
     hf_error err = {0};
     int rc;
@@ -65,8 +68,6 @@ static int ask(hf_client *client, const char *name, uint64_t expected)
     return CLI_DONE;
 }
 
-static uint64_t expected;
-
 static int read_expected(const struct words *words)
 {
     (void)words;
@@ -77,22 +78,9 @@ static int read_expected(const struct words *words)
 
 static int version_main(const struct verb *verb, int argc, char **argv)
 {
-    struct words words = {.wanted = 1, .needed = 1};
-    hf_client *client = NULL;
-    int rc = cli_begin(verb, argc, argv, &words, read_expected, &client);
-
-    if (rc != 0)
-        return rc;
-    rc = ask(client, words.word[0], expected);
-    hf_close(client);
-    return rc;
+    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
+                   read_expected, ask);
 }
 
-const struct verb verb_version = {
-    .name = "version",
-    .arguments = "NAME [--commit EXPECTED]",
-    .summary = "read an optimistic version, or compare and bump it",
-    .help = help,
-    .options = tables,
-    .main = version_main,
-};
+VERB(version, "NAME [--commit EXPECTED]",
+     "read an optimistic version, or compare and bump it");

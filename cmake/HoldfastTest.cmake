@@ -93,3 +93,33 @@ function(holdfast_add_cli_test engine)
         set_tests_properties(cli_on_${engine} PROPERTIES LABELS cli TIMEOUT 600)
     endif()
 endfunction()
+
+# holdfast_add_contract(NAME LABEL QUERY command… [SUITES suite…])
+#
+# The contract as a test of its own: command… starts the server, and with the
+# query of the URL runs all of it, or these suites.
+function(holdfast_add_contract name label query)
+    cmake_parse_arguments(contract "" "" "SUITES" ${ARGN})
+    add_test(NAME ${name}
+             COMMAND ${contract_UNPARSED_ARGUMENTS} "${query}"
+                     $<TARGET_FILE:contract_local> ${contract_SUITES})
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+endfunction()
+
+# The contracts that MySQL and PostgreSQL share; @with starts the server, and has
+# made the table by_hand. Nobody notices the death of a holder there. A hold of
+# for_update needs a connection of its own.
+function(holdfast_add_sql_contracts engine with)
+    holdfast_add_contract(contract_${engine} contract "" "${with}")
+    holdfast_add_contract(contract_${engine}_for_update live
+                          "mode=for_update&pool.max=64" "${with}")
+    foreach(dialect IN ITEMS shedlock spring)
+        holdfast_add_contract(contract_${engine}_${dialect} live
+                              dialect=${dialect} "${with}")
+    endforeach()
+    holdfast_add_contract(
+        contract_${engine}_row live
+        "dialect=row&table=by_hand&key=name&owner_column=owner" "${with}"
+        SUITES callback. close. exclusion. fork. hold. lease. look. loop. modes.
+               multi. names. open. version. wait.)
+endfunction()

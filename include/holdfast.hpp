@@ -423,20 +423,66 @@ class client
 namespace detail
 {
 
-/* What mutex and shared_mutex share: one hold for each thread that has it. Of
- * two threads that hold at once, because the first one's lease was lost, each
- * releases its own. */
-class lockable
+/* What mutexes and semaphores share: a name, and how to acquire it. */
+class acquirer
 {
   public:
-    lockable(client &of, std::string name, options with)
+    acquirer(client &of, std::string name, options with)
         : client_(of), name_(std::move(name)), options_(std::move(with))
     {
         if (options_.owner_id == 0)
             options_.flags |= HF_NEW_OWNER;
     }
-    lockable(const lockable &) = delete;
-    lockable &operator=(const lockable &) = delete;
+    acquirer(const acquirer &) = delete;
+    acquirer &operator=(const acquirer &) = delete;
+
+    const std::string &name() const noexcept
+    {
+        return name_;
+    }
+
+  protected:
+    hold acquire_as(int mode) const
+    {
+        return client_.acquire(name_, asking(mode, patience()));
+    }
+    std::optional<hold> acquire_within(int mode, milliseconds wait) const
+    {
+        return client_.try_acquire(name_, asking(mode, wait));
+    }
+#if defined(__cpp_lib_jthread)
+    std::optional<hold> acquire_until(int mode, std::stop_token stop) const
+    {
+        return client_.acquire(name_, std::move(stop), asking(mode, patience()));
+    }
+#endif
+
+  private:
+    milliseconds patience() const
+    {
+        return options_.wait.value_or(forever);
+    }
+    options asking(int mode, milliseconds wait) const
+    {
+        options with = options_;
+
+        with.mode = mode;
+        with.wait = wait;
+        return with;
+    }
+
+    client &client_;
+    std::string name_;
+    options options_;
+};
+
+/* What mutex and shared_mutex share: one hold for each thread that has it. Of
+ * two threads that hold at once, because the first one's lease was lost, each
+ * releases its own. */
+class lockable : public acquirer
+{
+  public:
+    using acquirer::acquirer;
 
     /** The state of this thread's hold; HF_RELEASED if it has none. */
     int check() const noexcept
@@ -454,10 +500,6 @@ class lockable
     {
         return milliseconds(hf_remaining_ms(find()));
     }
-    const std::string &name() const noexcept
-    {
-        return name_;
-    }
     /** Called by unlock() with what hf_release() failed with: HF_ELOST,
      *  HF_EUNKNOWN. Must not throw. Before the object is shared. */
     void on_unlock_failure(std::function<void(const error &)> call)
@@ -468,29 +510,19 @@ class lockable
   protected:
     bool lock_as(int mode, milliseconds wait)
     {
-        options with = prepared(mode, wait);
-        std::optional<hold> taken = client_.try_acquire(name_, with);
-
-        if (taken)
-            keep(std::move(*taken));
-        return taken.has_value();
+        refuse_twice();
+        return keep(acquire_within(mode, wait));
     }
     void lock_for_sure(int mode)
     {
-        options with = prepared(mode, options_.wait.value_or(forever));
-
-        keep(client_.acquire(name_, with));
+        refuse_twice();
+        keep(acquire_as(mode));
     }
 #if defined(__cpp_lib_jthread)
     bool lock_until_stopped(int mode, std::stop_token stop)
     {
-        options with = prepared(mode, options_.wait.value_or(forever));
-        std::optional<hold> taken =
-            client_.acquire(name_, std::move(stop), with);
-
-        if (taken)
-            keep(std::move(*taken));
-        return taken.has_value();
+        refuse_twice();
+        return keep(acquire_until(mode, std::move(stop)));
     }
 #endif
     void unlock_mine() noexcept
@@ -503,21 +535,18 @@ class lockable
     }
 
   private:
-    options prepared(int mode, milliseconds wait) const
+    void refuse_twice() const
     {
-        options with = options_;
-
         if (find())
             fail(HF_EDEADLK, "this thread has locked this object already");
-        with.mode = mode;
-        with.wait = wait;
-        return with;
     }
-    void keep(hold taken)
+    bool keep(std::optional<hold> taken)
     {
         std::lock_guard<std::mutex> guard(guard_);
 
-        holds_[std::this_thread::get_id()] = std::move(taken);
+        if (taken)
+            holds_[std::this_thread::get_id()] = std::move(*taken);
+        return taken.has_value();
     }
     hf_hold *find() const noexcept
     {
@@ -538,9 +567,6 @@ class lockable
         return taken;
     }
 
-    client &client_;
-    std::string name_;
-    options options_;
     std::function<void(const error &)> failed_;
     mutable std::mutex guard_;
     std::map<std::thread::id, hold> holds_;
@@ -648,54 +674,36 @@ class shared_mutex : public mutex
 
 /** At most so many holders, as std::counting_semaphore; but only what this
  *  object acquired can be released. The oldest is released first. */
-class semaphore
+class semaphore : private detail::acquirer
 {
   public:
     semaphore(client &of, std::string name, int slots, options with = {})
-        : client_(of), name_(std::move(name)), options_(std::move(with))
+        : acquirer(of, std::move(name), with_slots(std::move(with), slots))
     {
-        options_.mode = HF_SLOT;
-        options_.slots = slots;
-        if (options_.owner_id == 0)
-            options_.flags |= HF_NEW_OWNER;
     }
-    semaphore(const semaphore &) = delete;
-    semaphore &operator=(const semaphore &) = delete;
 
     void acquire()
     {
-        options with = options_;
-
-        with.wait = options_.wait.value_or(forever);
-        keep(client_.acquire(name_, with));
+        keep(acquire_as(HF_SLOT));
     }
     bool try_acquire()
     {
-        return acquire_within(milliseconds(0));
+        return keep(acquire_within(HF_SLOT, milliseconds(0)));
     }
     template <class Rep, class Period>
     bool try_acquire_for(const std::chrono::duration<Rep, Period> &wait)
     {
-        return acquire_within(detail::at_least_zero(wait));
+        return keep(acquire_within(HF_SLOT, detail::at_least_zero(wait)));
     }
     template <class Clock, class Duration>
     bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &time)
     {
-        return acquire_within(detail::until(time));
+        return keep(acquire_within(HF_SLOT, detail::until(time)));
     }
 #if defined(__cpp_lib_jthread)
     bool acquire(std::stop_token stop)
     {
-        options with = options_;
-
-        with.wait = options_.wait.value_or(forever);
-
-        std::optional<hold> taken =
-            client_.acquire(name_, std::move(stop), with);
-
-        if (taken)
-            keep(std::move(*taken));
-        return taken.has_value();
+        return keep(acquire_until(HF_SLOT, std::move(stop)));
     }
 #endif
     /** Throws HF_ELOST if that slot was lost, HF_EINVAL if there is none. */
@@ -722,28 +730,20 @@ class semaphore
     }
 
   private:
-    bool acquire_within(milliseconds wait)
+    static options with_slots(options with, int slots)
     {
-        options with = options_;
-
-        with.wait = wait;
-
-        std::optional<hold> taken = client_.try_acquire(name_, with);
-
-        if (taken)
-            keep(std::move(*taken));
-        return taken.has_value();
+        with.slots = slots;
+        return with;
     }
-    void keep(hold taken)
+    bool keep(std::optional<hold> taken)
     {
         std::lock_guard<std::mutex> guard(guard_);
 
-        holds_.push_back(std::move(taken));
+        if (taken)
+            holds_.push_back(std::move(*taken));
+        return taken.has_value();
     }
 
-    client &client_;
-    std::string name_;
-    options options_;
     mutable std::mutex guard_;
     std::vector<hold> holds_;
 };

@@ -247,22 +247,27 @@ int hf__config_set_layer(hf_config *config, enum hf__config_layer layer,
     return row->flags & HF__VALUE_URL ? show_url(config, err) : 0;
 }
 
+static int set_checked(hf_config *config, int layer, const char *call,
+                       const char *key, const char *value, hf_error *err)
+{
+    if (!config || !key || !value)
+        return hf__fail(err, HF_EINVAL, "%s: config, key or value is NULL",
+                        call);
+    return hf__config_set_layer(config, layer, key, value, err);
+}
+
 int hf_config_set(hf_config *config, const char *key, const char *value,
                   hf_error *err)
 {
-    if (!config || !key || !value)
-        return hf__fail(err, HF_EINVAL,
-                        "hf_config_set: config, key or value is NULL");
-    return hf__config_set_layer(config, HF__LAYER_CODE, key, value, err);
+    return set_checked(config, HF__LAYER_CODE, "hf_config_set", key, value,
+                       err);
 }
 
 int hf_config_prefer(hf_config *config, const char *key, const char *value,
                      hf_error *err)
 {
-    if (!config || !key || !value)
-        return hf__fail(err, HF_EINVAL,
-                        "hf_config_prefer: config, key or value is NULL");
-    return hf__config_set_layer(config, HF__LAYER_PROGRAM, key, value, err);
+    return set_checked(config, HF__LAYER_PROGRAM, "hf_config_prefer", key,
+                       value, err);
 }
 
 const char *hf_config_get(const hf_config *config, const char *key)

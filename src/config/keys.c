@@ -10,6 +10,12 @@
 
 #include "base/error.h"
 
+/* A file that is read when the key is set; its path is kept nowhere. */
+#define SECRET_FILE(key, text)                                                 \
+    {                                                                          \
+        .name = (key), .kind = HF__VALUE_TEXT, .standard = "", .max = 4095,    \
+        .flags = HF__VALUE_NAME, .offset = HF__NOWHERE, .help = (text)         \
+    }
 #define ROW(key_, kind_, field_, standard_, ...)                               \
     {                                                                          \
         .name = (key_), .kind = HF__VALUE_##kind_, .standard = (standard_),    \
@@ -116,13 +122,8 @@ const struct hf__key hf__keys[] = {
         .help = "User name for the engine."),
     ROW("password", TEXT, password, "", .max = 4096, .flags = HF__VALUE_SECRET,
         .help = "Password for the engine; password_file is safer."),
-    {.name = "password_file",
-     .kind = HF__VALUE_TEXT,
-     .standard = "",
-     .max = 4095,
-     .flags = HF__VALUE_NAME,
-     .offset = HF__NOWHERE,
-     .help = "File whose first line is the password; mode 0600."},
+    SECRET_FILE("password_file",
+                "File whose first line is the password; mode 0600."),
     ROW("acl", TEXT, acl, "", .max = 4096, .flags = HF__VALUE_SECRET,
         .help = "Access list of what we create (zookeeper)."),
     ROW("tls.ca", TEXT, tls_ca, "", .max = 4095, .flags = HF__VALUE_NAME,
@@ -131,13 +132,8 @@ const struct hf__key hf__keys[] = {
         .help = "File of our certificate; needs tls.key."),
     ROW("tls.key", TEXT, tls_key, "", .max = 4095, .flags = HF__VALUE_NAME,
         .help = "File of our private key; needs tls.cert."),
-    {.name = "tls.key_password_file",
-     .kind = HF__VALUE_TEXT,
-     .standard = "",
-     .max = 4095,
-     .flags = HF__VALUE_NAME,
-     .offset = HF__NOWHERE,
-     .help = "File whose first line is the password of tls.key; mode 0600."},
+    SECRET_FILE("tls.key_password_file",
+                "File whose first line is the password of tls.key; mode 0600."),
     ROW("tls.verify", BOOLEAN, tls_verify, "on",
         .help = "Check the server's certificate and name."),
     ROW("pool.max", INTEGER, pool_max, "8", .min = 1, .max = 10000,

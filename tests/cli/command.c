@@ -96,6 +96,21 @@ const char *command_url(void)
     return url;
 }
 
+const char *command_faulty_url(const char *script)
+{
+    return test_text("fault+%s?fault=%s", command_url(), script);
+}
+
+void command_bereave(const char *name)
+{
+    struct command *run =
+        FINISH(0, "run", name, "--", "sh", "-c", "echo HELD=$HOLDFAST_HELD");
+    const char *held = strstr(command_out(run), "HELD=") + 5;
+
+    command_variable("HOLDFAST_HELD",
+                     test_text("%.*s", (int)strcspn(held, "\n"), held));
+}
+
 const char *command_path(const char *name)
 {
     static char paths[4][512];
@@ -445,22 +460,29 @@ struct command *command_finish(const char *const *arguments, int wanted)
     return command;
 }
 
+/* What @path contains, up to @size; false: it cannot be read. */
+static bool read_file(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return false;
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return true;
+}
+
 bool process_lives(pid_t pid)
 {
     char path[64];
-    char text[256] = "";
+    char text[256];
+    const char *state;
 
     snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-
-    FILE *file = fopen(path, "re");
-    if (!file)
+    if (!read_file(path, text, sizeof(text)))
         return false;
-    size_t len = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[len] = '\0';
-
-    const char *state = strrchr(text, ')');
-    return state && strlen(state) > 2 && state[2] != 'Z' && state[2] != 'X';
+    state = strrchr(text, ')');
+    return state && strlen(state) > 2 && !strchr("ZX", state[2]);
 }
 
 bool process_exists(pid_t pid)
@@ -480,16 +502,21 @@ bool process_ends(pid_t pid, int ms)
     return ready > 0;
 }
 
+int lines_in(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
 const char *file_text(const char *path)
 {
     static char text[65536];
-    FILE *file = fopen(path, "re");
 
-    if (!file)
+    if (!read_file(path, text, sizeof(text)))
         FAIL("cannot read %s: %s", path, strerror(errno));
-    size_t len = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[len] = '\0';
     return text;
 }
 

@@ -35,6 +35,10 @@ void command_variable(const char *name, const char *value);
 /* The directory of the running test, and the URL of its store. */
 const char *command_dir(void);
 const char *command_url(void);
+/* The same store behind the fault engine with this script. */
+const char *command_faulty_url(const char *script);
+/* As if an ancestor had held @name, and its lock were gone. */
+void command_bereave(const char *name);
 /* dir/NAME; a few of them live at a time. */
 const char *command_path(const char *name);
 
@@ -74,6 +78,8 @@ bool process_exists(pid_t pid);
 bool process_lives(pid_t pid);
 /* Milliseconds, for what has to be quick. */
 long now_ms(void);
+/* How many lines there are. */
+int lines_in(const char *text);
 /* The whole file, valid until the next call. */
 const char *file_text(const char *path);
 void file_write(const char *path, const char *text);

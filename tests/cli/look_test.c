@@ -332,15 +332,6 @@ TEST(look, escapes_of_a_command_line_do_not_reach_the_terminal)
     ASSERT_EQ(command_wait(run), 0);
 }
 
-static int lines_in(const char *text)
-{
-    int n = 0;
-
-    for (; *text; text++)
-        n += *text == '\n';
-    return n;
-}
-
 TEST(look, ls_watches_what_changes)
 {
     struct command *watch = COMMAND("ls", "--watch", "--interval", "10ms");

@@ -19,27 +19,19 @@ static const char stubborn[] = "trap '' TERM HUP INT; "
                                "echo bg=$!; echo pid=$$; "
                                "while :; do sleep 1; done";
 
-static const char *faulty(const char *script)
-{
-    static char url[512];
-
-    snprintf(url, sizeof(url), "fault+%s?fault=%s", command_url(), script);
-    return url;
-}
-
 TEST(lost, ends_the_command_and_says_79)
 {
     struct command *run =
-        FINISH(79, "-u", faulty("hold:expire=100ms"), "run", "x", "--", "sh",
-               "-c", "sleep 100 & sleep 100");
+        FINISH(79, "-u", command_faulty_url("hold:expire=100ms"), "run", "x",
+               "--", "sh", "-c", "sleep 100 & sleep 100");
 
     ASSERT_HAS(command_err(run), "lost the lock \"x\"");
 }
 
 TEST(lost, takes_grandchildren_along)
 {
-    struct command *run = COMMAND("-u", faulty("hold:expire=300ms"), "run", "x",
-                                  "--", "sh", "-c", stubborn);
+    struct command *run = COMMAND("-u", command_faulty_url("hold:expire=300ms"),
+                                  "run", "x", "--", "sh", "-c", stubborn);
     pid_t other = (pid_t)command_number(run, "bg=");
     pid_t child = (pid_t)command_number(run, "pid=");
 
@@ -51,8 +43,8 @@ TEST(lost, takes_grandchildren_along)
 TEST(lost, takes_along_what_left_the_process_group)
 {
     struct command *run =
-        COMMAND("-u", faulty("hold:expire=300ms"), "run", "x", "--", "sh", "-c",
-                "setsid sleep 100 & echo bg=$!; sleep 100");
+        COMMAND("-u", command_faulty_url("hold:expire=300ms"), "run", "x", "--",
+                "sh", "-c", "setsid sleep 100 & echo bg=$!; sleep 100");
     pid_t other = (pid_t)command_number(run, "bg=");
 
     ASSERT_EQ(command_wait(run), 79);
@@ -61,10 +53,11 @@ TEST(lost, takes_along_what_left_the_process_group)
 
 TEST(lost, asks_with_term_before_the_lease_ends)
 {
-    struct command *run = COMMAND("-u", faulty("renew:cut@1+"), "run", "x",
-                                  "--ttl", "900ms", "--", "sh", "-c",
-                                  "trap 'echo asked; exit 0' TERM; echo ready; "
-                                  "while :; do sleep 0.01; done");
+    struct command *run =
+        COMMAND("-u", command_faulty_url("renew:cut@1+"), "run", "x", "--ttl",
+                "900ms", "--", "sh", "-c",
+                "trap 'echo asked; exit 0' TERM; echo ready; "
+                "while :; do sleep 0.01; done");
 
     command_expect(run, "ready\n");
     command_expect(run, "asked\n");
@@ -75,8 +68,8 @@ TEST(lost, asks_with_term_before_the_lease_ends)
 TEST(lost, kills_at_once_if_told_to)
 {
     struct command *run = COMMAND(
-        "-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "600ms", "--on-lost",
-        "kill", "--", "sh", "-c",
+        "-u", command_faulty_url("renew:cut@1+"), "run", "x", "--ttl", "600ms",
+        "--on-lost", "kill", "--", "sh", "-c",
         "trap 'echo asked' TERM; echo ready; while :; do sleep 0.01; done");
 
     command_expect(run, "ready\n");
@@ -86,9 +79,9 @@ TEST(lost, kills_at_once_if_told_to)
 
 TEST(lost, only_warns_if_told_to)
 {
-    struct command *run =
-        COMMAND("-u", faulty("hold:expire=50ms"), "run", "x", "--on-lost",
-                "warn", "--", "sh", "-c", "read line; echo got $line");
+    struct command *run = COMMAND("-u", command_faulty_url("hold:expire=50ms"),
+                                  "run", "x", "--on-lost", "warn", "--", "sh",
+                                  "-c", "read line; echo got $line");
 
     command_expect_err(run, "lost the lock");
     command_type(run, "it\n");
@@ -111,8 +104,8 @@ static struct command *look_for(pid_t pid)
 TEST(lost, command_is_gone_before_a_second_holder_starts)
 {
     struct command *first =
-        COMMAND("-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "600ms",
-                "--", "sh", "-c", stubborn);
+        COMMAND("-u", command_faulty_url("renew:cut@1+"), "run", "x", "--ttl",
+                "600ms", "--", "sh", "-c", stubborn);
     pid_t child = (pid_t)command_number(first, "pid=");
     struct command *second = look_for(child);
 
@@ -218,8 +211,8 @@ TEST(lost, reports_it)
 {
     char *path = strdup(command_path("report"));
 
-    FINISH(79, "-u", faulty("hold:expire=50ms"), "run", "x", "--report", path,
-           "--", "sleep", "100");
+    FINISH(79, "-u", command_faulty_url("hold:expire=50ms"), "run", "x",
+           "--report", path, "--", "sleep", "100");
     ASSERT_HAS(file_text(path), "\"outcome\":\"lost\"");
     ASSERT_HAS(file_text(path), "\"exit_code\":79");
     free(path);
@@ -228,26 +221,28 @@ TEST(lost, reports_it)
 TEST(lost, is_seen_at_the_release_at_the_latest)
 {
     struct command *run =
-        FINISH(79, "-u", faulty("hold:expire=1ms"), "run", "x", "--on-lost",
-               "warn", "--hold-at-least", "200ms", "--", "true");
+        FINISH(79, "-u", command_faulty_url("hold:expire=1ms"), "run", "x",
+               "--on-lost", "warn", "--hold-at-least", "200ms", "--", "true");
 
     ASSERT_HAS(command_err(run), "lost the lock");
 }
 
 TEST(lost, unreachable_is_not_busy)
 {
-    struct command *run = FINISH(69, "-u", faulty("acquire:fail=EUNAVAILABLE"),
-                                 "run", "-n", "x", "--", "true");
+    struct command *run =
+        FINISH(69, "-u", command_faulty_url("acquire:fail=EUNAVAILABLE"), "run",
+               "-n", "x", "--", "true");
 
     ASSERT_NULL(strstr(command_err(run), "held by"));
-    FINISH(77, "-u", faulty("acquire:fail=EAUTH"), "run", "x", "--", "true");
+    FINISH(77, "-u", command_faulty_url("acquire:fail=EAUTH"), "run", "x", "--",
+           "true");
 }
 
 TEST(lost, jeopardy_is_told_before)
 {
     struct command *run =
-        COMMAND("-u", faulty("renew:cut@1+"), "run", "x", "--ttl", "3s",
-                "--kill-after", "200ms", "--", "sh", "-c", "sleep 100");
+        COMMAND("-u", command_faulty_url("renew:cut@1+"), "run", "x", "--ttl",
+                "3s", "--kill-after", "200ms", "--", "sh", "-c", "sleep 100");
 
     command_expect_err(run, "\"x\" is in jeopardy: ");
     command_expect_err(run, "about to lose");

@@ -105,22 +105,19 @@ TEST(options, nearest_name_is_near)
 
 TEST(text, what_moves_a_cursor_is_escaped)
 {
-    ASSERT_STREQ(text_safe("plain"), "plain");
-    ASSERT_STREQ(text_safe("caf\xc3\xa9"), "caf\xc3\xa9");
-    ASSERT_STREQ(text_safe("a\033[31mb"), "a\\x1b[31mb");
-    ASSERT_STREQ(text_safe("a\nb\x7f"), "a\\x0ab\\x7f");
-    ASSERT_STREQ(text_safe("\xc2\x9b"), "\\u{9b}");
-    ASSERT_STREQ(text_safe("\xe2\x80\xae"), "\\u{202e}");
-    ASSERT_STREQ(text_safe("a\\b"), "a\\\\b");
+    ASSERT_EACH_STREQ(text_safe, {"plain", "plain"},
+                      {"caf\xc3\xa9", "caf\xc3\xa9"},
+                      {"a\033[31mb", "a\\x1b[31mb"},
+                      {"a\nb\x7f", "a\\x0ab\\x7f"}, {"\xc2\x9b", "\\u{9b}"},
+                      {"\xe2\x80\xae", "\\u{202e}"}, {"a\\b", "a\\\\b"});
 }
 
 TEST(text, broken_utf8_is_escaped_byte_by_byte)
 {
-    ASSERT_STREQ(text_safe("\xff"), "\\xff");
-    ASSERT_STREQ(text_safe("\xc3"), "\\xc3");
-    ASSERT_STREQ(text_safe("\xc0\x80"), "\\xc0\\x80");
-    ASSERT_STREQ(text_safe("\xed\xa0\x80"), "\\xed\\xa0\\x80");
-    ASSERT_STREQ(text_safe("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+    ASSERT_EACH_STREQ(text_safe, {"\xff", "\\xff"}, {"\xc3", "\\xc3"},
+                      {"\xc0\x80", "\\xc0\\x80"},
+                      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+                      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"});
 }
 
 TEST(text, escape_is_cut_at_its_size)
@@ -181,11 +178,9 @@ TEST(text, ages_are_short)
 
 TEST(text, shell_words_can_be_typed_back)
 {
-    ASSERT_STREQ(text_shell("deploy/web"), "deploy/web");
-    ASSERT_STREQ(text_shell("two words"), "'two words'");
-    ASSERT_STREQ(text_shell("it's"), "'it'\\''s'");
-    ASSERT_STREQ(text_shell(""), "''");
-    ASSERT_STREQ(text_shell("$(rm)"), "'$(rm)'");
+    ASSERT_EACH_STREQ(text_shell, {"deploy/web", "deploy/web"},
+                      {"two words", "'two words'"}, {"it's", "'it'\\''s'"},
+                      {"", "''"}, {"$(rm)", "'$(rm)'"});
 }
 
 /* What @print writes. */
@@ -256,22 +251,20 @@ static const char *wiped(const char *text)
 
 TEST(secret, is_wiped_from_urls_and_pairs)
 {
-    ASSERT_STREQ(wiped("redis://me:password@h/0"), "redis://me:***@h/0");
-    ASSERT_STREQ(wiped("redis://me:pw@h/0"), "redis://me:***@h/");
-    ASSERT_STREQ(wiped("redis://me:p@w@h/0"), "redis://me:***@h/0");
-    ASSERT_STREQ(wiped("redis://h/0?password=a;b&ttl=5s"),
-                 "redis://h/0?password=***&ttl=5s");
-    ASSERT_STREQ(wiped("redis://h/0?p%61ssword=secret"),
-                 "redis://h/0?p%61ssword=***");
-    ASSERT_STREQ(wiped("zk://h/l?acl=digest:ops:hash:cdrwa"),
-                 "zk://h/l?acl=***");
-    ASSERT_STREQ(wiped("acl=digest:ops:hash:cdrwa"), "acl=***");
-    ASSERT_STREQ(wiped("password=pw"), "password=**");
-    ASSERT_STREQ(wiped("url=redis://me:password@h"), "url=redis://me:***@h");
-    ASSERT_STREQ(wiped("redis://me:pass/word@h"), "redis://***");
-    ASSERT_STREQ(wiped("password_file=/etc/pw"), "password_file=/etc/pw");
-    ASSERT_STREQ(wiped("local:///a:b@c"), "local:///a:b@c");
-    ASSERT_STREQ(wiped("redis://host:6379/0"), "redis://host:6379/0");
+    ASSERT_EACH_STREQ(
+        wiped, {"redis://me:password@h/0", "redis://me:***@h/0"},
+        {"redis://me:pw@h/0", "redis://me:***@h/"},
+        {"redis://me:p@w@h/0", "redis://me:***@h/0"},
+        {"redis://h/0?password=a;b&ttl=5s", "redis://h/0?password=***&ttl=5s"},
+        {"redis://h/0?p%61ssword=secret", "redis://h/0?p%61ssword=***"},
+        {"zk://h/l?acl=digest:ops:hash:cdrwa", "zk://h/l?acl=***"},
+        {"acl=digest:ops:hash:cdrwa", "acl=***"},
+        {"password=pw", "password=**"},
+        {"url=redis://me:password@h", "url=redis://me:***@h"},
+        {"redis://me:pass/word@h", "redis://***"},
+        {"password_file=/etc/pw", "password_file=/etc/pw"},
+        {"local:///a:b@c", "local:///a:b@c"},
+        {"redis://host:6379/0", "redis://host:6379/0"});
     ASSERT_TRUE(secret_has("redis://me:pw@h"));
     ASSERT_FALSE(secret_has("REDIS://me@h?ttl=5s"));
 }
@@ -296,14 +289,17 @@ TEST(secret, is_removed_from_urls)
 
 TEST(secret, variables_with_secrets_are_not_passed_on)
 {
-    ASSERT_TRUE(secret_variable("HOLDFAST_URL=redis://me:pw@h"));
-    ASSERT_TRUE(secret_variable("HOLDFAST_URL=zk://h?acl=digest:a:b:r"));
-    ASSERT_TRUE(secret_variable("HOLDFAST_PASSWORD=pw"));
-    ASSERT_TRUE(secret_variable("HOLDFAST_ACL=digest:a:b:r"));
-    ASSERT_FALSE(secret_variable("HOLDFAST_URL=local:"));
-    ASSERT_FALSE(secret_variable("HOLDFAST_TOKEN=17"));
-    ASSERT_FALSE(secret_variable("HOLDFAST_PASSWORD_FILE=/x"));
-    ASSERT_FALSE(secret_variable("URL=redis://me:pw@h"));
+    static const char *const secret[] = {
+        "HOLDFAST_URL=redis://me:pw@h", "HOLDFAST_URL=zk://h?acl=digest:a:b:r",
+        "HOLDFAST_PASSWORD=pw", "HOLDFAST_ACL=digest:a:b:r"};
+    static const char *const harmless[] = {
+        "HOLDFAST_URL=local:", "HOLDFAST_TOKEN=17", "HOLDFAST_PASSWORD_FILE=/x",
+        "URL=redis://me:pw@h"};
+
+    for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
+        ASSERT_TRUE(secret_variable(secret[i]));
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+        ASSERT_FALSE(secret_variable(harmless[i]));
 }
 
 TEST(histogram, tells_quantiles_within_a_few_percent)

@@ -236,13 +236,7 @@ TEST(run, refuses_a_name_that_an_ancestor_holds)
 
 TEST(run, forgets_an_ancestor_whose_lock_is_gone)
 {
-    struct command *run =
-        FINISH(0, "run", "x", "--", "sh", "-c", "echo HELD=$HOLDFAST_HELD");
-    char *held = strdup(strstr(command_out(run), "HELD=") + 5);
-
-    held[strcspn(held, "\n")] = '\0';
-    command_variable("HOLDFAST_HELD", held);
-    free(held);
+    command_bereave("x");
     FINISH(0, "run", "x", "--", "true");
 }
 
@@ -340,19 +334,11 @@ TEST(run, ends_at_once_when_interrupted_while_waiting)
     end_by_signal_while_waiting(SIGQUIT);
 }
 
-static const char *faulty(const char *script)
-{
-    static char url[512];
-
-    snprintf(url, sizeof(url), "fault+%s?fault=%s", command_url(), script);
-    return url;
-}
-
 TEST(run, second_interrupt_does_not_wait_for_the_release)
 {
-    struct command *run =
-        COMMAND("-u", faulty("release:delay=1h"), "-o", "io_timeout=1h", "run",
-                "x", "--", "sh", "-c", "echo pid=$$; exec sleep 100");
+    struct command *run = COMMAND("-u", command_faulty_url("release:delay=1h"),
+                                  "-o", "io_timeout=1h", "run", "x", "--", "sh",
+                                  "-c", "echo pid=$$; exec sleep 100");
     pid_t child = (pid_t)command_number(run, "pid=");
 
     command_signal(run, SIGINT);
@@ -366,13 +352,11 @@ TEST(run, second_interrupt_does_not_wait_for_the_release)
 
 TEST(run, second_interrupt_does_not_wait_for_the_withdrawal)
 {
-    struct command *first =
-        COMMAND("run", "x", "--", "sh", "-c", "echo in; cat");
     struct command *second;
 
-    command_expect(first, "in\n");
-    second = COMMAND("-u", faulty("withdraw:delay=1h"), "-o", "io_timeout=1h",
-                     "run", "x", "--", "true");
+    command_holder("x", "");
+    second = COMMAND("-u", command_faulty_url("withdraw:delay=1h"), "-o",
+                     "io_timeout=1h", "run", "x", "--", "true");
     while (
         !strstr(command_out(FINISH(0, "show", "x", "--json")), "\"waiters\":1"))
         continue;

@@ -31,13 +31,16 @@ static void start_top(int columns, int lines)
     tmux_expect("q quit");
 }
 
-static int lines_of(const char *screen)
+/* Break the lock under the cursor, which @holder has. */
+static void break_it(struct command *holder, const char *answer)
 {
-    int n = 0;
-
-    for (; *screen; screen++)
-        n += *screen == '\n';
-    return n;
+    tmux_keys("b");
+    tmux_expect("y/n");
+    tmux_keys("y");
+    tmux_type(command_token(holder));
+    tmux_keys("Enter");
+    tmux_expect(answer);
+    ASSERT_EQ(command_wait(holder), 79);
 }
 
 TEST(top, shows_locks_holders_and_queues)
@@ -52,7 +55,7 @@ TEST(top, shows_locks_holders_and_queues)
     waiter = COMMAND("run", "nightly", "--", "true");
     start_top(80, 24);
     screen = tmux_expect("waiters 1");
-    ASSERT_EQ(lines_of(screen), 24);
+    ASSERT_EQ(lines_in(screen), 24);
     ASSERT_HAS(screen, "holdfast top  ");
     ASSERT_HAS(screen, command_url());
     ASSERT_HAS(screen, "locks 1, holders 1, waiters 1; every 100ms; by name");
@@ -179,13 +182,7 @@ TEST(top, breaks_with_the_token_and_asks_twice)
     tmux_expect("another grant by now; nothing was changed");
     FINISH(0, "check", "nightly", command_token(next));
 
-    tmux_keys("b");
-    tmux_expect("y/n");
-    tmux_keys("y");
-    tmux_type(command_token(next));
-    tmux_keys("Enter");
-    tmux_expect("broke \"nightly\"");
-    ASSERT_EQ(command_wait(next), 79);
+    break_it(next, "broke \"nightly\"");
     tmux_expect("no locks here");
     tmux_keys("b");
     tmux_expect("nobody holds it");
@@ -210,13 +207,7 @@ TEST(top, breaks_one_holder_of_several_by_choosing_it)
     tmux_keys("Enter");
     tmux_expect("WHO");
     tmux_keys("Down");
-    tmux_keys("b");
-    tmux_expect("y/n");
-    tmux_keys("y");
-    tmux_type(command_token(two));
-    tmux_keys("Enter");
-    tmux_expect("broke \"pool\"");
-    ASSERT_EQ(command_wait(two), 79);
+    break_it(two, "broke \"pool\"");
     command_close_input(one);
     ASSERT_EQ(command_wait(one), 0);
 }

@@ -66,10 +66,8 @@ static hf_request *verify_start(hf_hold *hold, hf_done_cb *done, void *ctx)
 TEST(async, a_started_release_is_told_and_the_lock_is_free)
 {
     struct told told = TOLD;
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
     hf_hold *second = hf_hold_ref(hold);
     hf_request *request = release_start(hold, on_done, &told);
 
@@ -79,7 +77,7 @@ TEST(async, a_started_release_is_told_and_the_lock_is_free)
     ASSERT_NULL(told.hold);
     ASSERT_EQ(hf_request_pending(request), 0);
     hf_request_free(request);
-    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
     hf_hold_unref(second);
 }
 
@@ -101,14 +99,12 @@ TEST(async, a_started_release_can_be_waited_for)
 
 TEST(async, a_release_that_nobody_waits_for_arrives)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
 
     for (int i = 0; i < 5; i++) {
         hf_request_free(
-            release_start(contract_acquire(client, name), NULL, NULL));
-        client_release(contract_acquire(rival, name));
+            release_start(contract_acquire(at.client, at.name), NULL, NULL));
+        client_release(contract_acquire(at.rival, at.name));
     }
 }
 
@@ -441,20 +437,18 @@ TEST(async, everything_goes_through_dispatch)
 
 TEST(async, a_try_is_one_attempt)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
     hf_hold *hold;
     hf_hold *other;
     hf_error err;
-    int rc = hf_try(client, name, &hold, &err);
+    int rc = hf_try(at.client, at.name, &hold, &err);
 
     if (rc == HF_EUNSUPPORTED)
         return; /* there are slots only */
     ASSERT_OK(rc, &err);
-    ASSERT_RC(hf_try(rival, name, &other, &err), HF_EBUSY, &err);
+    ASSERT_RC(hf_try(at.rival, at.name, &other, &err), HF_EBUSY, &err);
     client_release(hold);
-    ASSERT_EQ(hf_try(NULL, name, &hold, NULL), HF_EINVAL);
+    ASSERT_EQ(hf_try(NULL, at.name, &hold, NULL), HF_EINVAL);
 }
 
 TEST(async, a_configured_cap_can_be_lifted)

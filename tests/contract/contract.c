@@ -32,23 +32,16 @@ static void forget_directory(void *arg)
     directory = NULL;
 }
 
-static char *kept_text(const char *wrapper, const char *query)
+static const char *kept_text(const char *wrapper, const char *query)
 {
-    char *url = NULL;
-    int rc;
-
     if (ends_in(base_url, "local:") && !directory) {
         test_defer(forget_directory, NULL);
         directory = tempdir_new();
     }
-    rc = asprintf(&url, "%s%s%s%s%s%s%s", wrapper, *wrapper ? "+" : "",
-                  base_url, directory ? "//" : "", directory ? directory : "",
-                  query ? strchr(base_url, '?') ? "&" : "?" : "",
-                  query ? query : "");
-    if (rc < 0)
-        FAIL("out of memory");
-    test_defer(free, url);
-    return url;
+    return test_text("%s%s%s%s%s%s%s", wrapper, *wrapper ? "+" : "", base_url,
+                     directory ? "//" : "", directory ? directory : "",
+                     query ? strchr(base_url, '?') ? "&" : "?" : "",
+                     query ? query : "");
 }
 
 const char *contract_url(const char *query)
@@ -100,12 +93,14 @@ void contract_close(hf_client *client)
 
 const char *contract_name(const char *base)
 {
-    char *name = NULL;
+    return test_text("%s.%s", base, run_id);
+}
 
-    if (asprintf(&name, "%s.%s", base, run_id) < 0)
-        FAIL("out of memory");
-    test_defer(free, name);
-    return name;
+struct rivals contract_rivals(const char *base)
+{
+    return (struct rivals){.client = contract_open(NULL),
+                           .rival = contract_open(NULL),
+                           .name = contract_name(base)};
 }
 
 bool contract_can(uint64_t wanted)
@@ -137,15 +132,8 @@ const hf_opts *contract_opts(const hf_opts *opts, hf_opts *copy)
 hf_hold *contract_acquire_mode(hf_client *client, const char *name, int mode,
                                int slots)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
+    return client_acquire_with(
+        client, name, OPTS(EVENT_PATIENCE_MS, .mode = mode, .slots = slots));
 }
 
 hf_hold *contract_acquire(hf_client *client, const char *name)
@@ -155,12 +143,10 @@ hf_hold *contract_acquire(hf_client *client, const char *name)
 
 int contract_try(hf_client *client, const char *name, int mode, int slots)
 {
-    hf_opts opts = HF_OPTS_INIT;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.owner = "somebody else";
-    return client_try_with(client, name, CONTRACT_OPTS(&opts), NULL);
+    return client_try_with(client, name,
+                           CONTRACT_OPTS(OPTS(0, .mode = mode, .slots = slots,
+                                              .owner = "somebody else")),
+                           NULL);
 }
 
 struct page {

@@ -31,6 +31,9 @@ void contract_close(hf_client *client);
 /* A name that nobody else uses; valid until the end of the test. */
 const char *contract_name(const char *base);
 
+/* Two clients, and a name that both want. */
+struct rivals contract_rivals(const char *base);
+
 /* Does the engine promise all that is @wanted? */
 bool contract_can(uint64_t wanted);
 /* The first of it that it does not. */
@@ -58,6 +61,11 @@ const hf_opts *contract_opts(const hf_opts *opts, hf_opts *copy);
     hf_elect_start(client, name, CONTRACT_OPTS(opts), __VA_ARGS__)
 #define hf_with_enter(client, name, opts, ...)                                 \
     hf_with_enter(client, name, CONTRACT_OPTS(opts), __VA_ARGS__)
+
+#define client_acquire_with(client, name, opts)                                \
+    client_acquire_with(client, name, CONTRACT_OPTS(opts))
+#define client_start_with(client, name, opts)                                  \
+    client_start_with(client, name, CONTRACT_OPTS(opts))
 
 /* hf_acquire() with the common options, which has to succeed. */
 hf_hold *contract_acquire(hf_client *client, const char *name);

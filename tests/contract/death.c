@@ -18,15 +18,10 @@ static const char *short_lived_url(void)
 static hf_hold *acquire_with_ttl(hf_client *client, const struct job *job,
                                  struct event *lost)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.ttl_ms = job->ttl_ms;
-    opts.on_event = lost ? client_on_event : NULL;
-    opts.ctx = lost;
-    ASSERT_OK(hf_acquire(client, job->name, &opts, &hold, &err), &err);
-    return hold;
+    return client_acquire_with(client, job->name,
+                               OPTS(HF_CONFIGURED, .ttl_ms = job->ttl_ms,
+                                    .on_event = lost ? client_on_event : NULL,
+                                    .ctx = lost));
 }
 
 /* Takes the lock, tells, and keeps it until it is told to go. */
@@ -55,6 +50,29 @@ static struct proc *start_holder(struct job *job)
     return proc;
 }
 
+/* Let it acquire; returns "holds TOKEN". */
+static const char *let_acquire(struct proc *proc)
+{
+    proc_say(proc, "go");
+    return proc_expect(proc, "holds");
+}
+
+/* What it finds when it looks, and what its release says; then it ends. */
+static void expect_end(struct proc *proc, const char *check,
+                       const char *release)
+{
+    (void)proc_expect(proc, check);
+    (void)proc_expect(proc, release);
+    proc_join(proc);
+}
+
+/* A lock that another process holds, and a client that will want it. */
+static hf_client *open_behind(struct proc *proc)
+{
+    (void)let_acquire(proc);
+    return contract_open(NULL);
+}
+
 /* At once where the engine notices, else when its lease has ended. */
 TEST(death, a_killed_holder_frees_the_lock)
 {
@@ -64,9 +82,7 @@ TEST(death, a_killed_holder_frees_the_lock)
     hf_client *client;
     int64_t killed_ms;
 
-    proc_say(proc, "go");
-    (void)proc_expect(proc, "holds");
-    client = contract_open(NULL);
+    client = open_behind(proc);
     ASSERT_EQ(contract_try(client, job.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     proc_kill(proc);
     killed_ms = clock_ms();
@@ -91,9 +107,7 @@ TEST(death, a_killed_holders_lock_stays_closed_for_its_delay)
 
     NEEDS(HF_CAP_LOCK_DELAY);
     proc = start_holder(&job);
-    proc_say(proc, "go");
-    (void)proc_expect(proc, "holds");
-    client = contract_open(NULL);
+    client = open_behind(proc);
     killed_ms = clock_ms();
     proc_kill(proc);
     client_release(contract_acquire(client, job.name));
@@ -109,19 +123,15 @@ TEST(death, a_lost_lock_stays_closed_for_its_delay_when_its_holder_comes_back)
 
     NEEDS(HF_CAP_LOCK_DELAY);
     proc = start_holder(&job);
-    proc_say(proc, "go");
-    (void)proc_expect(proc, "holds");
-    client = contract_open(NULL);
+    client = open_behind(proc);
     stopped_ms = clock_ms();
     proc_stop(proc);
     EVENTUALLY(clock_ms() - stopped_ms > 1600);
     proc_say(proc, "go");
     proc_continue(proc);
-    (void)proc_expect(proc, "check 2");
-    (void)proc_expect(proc, "release HF_ELOST");
+    expect_end(proc, "check 2", "release HF_ELOST");
     client_release(contract_acquire(client, job.name));
     ASSERT_GE(clock_ms() - stopped_ms, 2500);
-    proc_join(proc);
 }
 
 TEST(death, a_waiter_is_woken_by_the_holders_death)
@@ -132,17 +142,14 @@ TEST(death, a_waiter_is_woken_by_the_holders_death)
     hf_client *client;
 
     NEEDS(HF_CAP_LIST);
-    proc_say(first, "go");
-    (void)proc_expect(first, "holds");
+    (void)let_acquire(first);
     proc_say(second, "go");
     client = contract_open(NULL);
     EVENTUALLY(client_count(client, job.name, HF_WAITER) == 1);
     proc_kill(first);
     (void)proc_expect(second, "holds");
     proc_say(second, "go");
-    (void)proc_expect(second, "check 0");
-    (void)proc_expect(second, "release HF_OK");
-    proc_join(second);
+    expect_end(second, "check 0", "release HF_OK");
 }
 
 TEST(death, a_killed_waiter_holds_nobody_up)
@@ -180,8 +187,7 @@ TEST(death, a_stopped_holder_loses_its_lease_and_knows_it)
     const char *line;
 
     NEEDS(HF_CAP_LEASED);
-    proc_say(proc, "go");
-    line = proc_expect(proc, "holds");
+    line = let_acquire(proc);
     ASSERT_EQ(sscanf(line, "holds %llu", &first), 1);
     proc_stop(proc);
     client = contract_open(NULL);
@@ -190,9 +196,7 @@ TEST(death, a_stopped_holder_loses_its_lease_and_knows_it)
         ASSERT_GT(hf_token(hold), first);
     proc_say(proc, "go");
     proc_continue(proc);
-    (void)proc_expect(proc, "check 2");
-    (void)proc_expect(proc, "release HF_ELOST");
-    proc_join(proc);
+    expect_end(proc, "check 2", "release HF_ELOST");
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_verify(hold, NULL), NULL);
     client_release(hold);
@@ -216,9 +220,7 @@ TEST(death, a_stopped_waiter_holds_nobody_up)
     proc_continue(proc);
     (void)proc_expect(proc, "holds");
     proc_say(proc, "go");
-    (void)proc_expect(proc, "check 0");
-    (void)proc_expect(proc, "release HF_OK");
-    proc_join(proc);
+    expect_end(proc, "check 0", "release HF_OK");
 }
 
 /* Opens, acquires, and dies without a word while it holds. */

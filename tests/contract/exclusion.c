@@ -139,15 +139,13 @@ TEST(exclusion, many_threads_of_one_client_count_right)
 
 TEST(exclusion, two_clients_of_one_process_exclude_each_other)
 {
-    hf_client *one = contract_open(NULL);
-    hf_client *two = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(one, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
 
-    ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    ASSERT_EQ(contract_try(one, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_EQ(contract_try(at.client, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     client_release(hold);
-    ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
 }
 
 TEST(exclusion, different_names_do_not_exclude_each_other)

@@ -67,19 +67,17 @@ TEST(hold, tokens_grow_when_a_new_client_comes)
 
 TEST(hold, the_same_owner_enters_again_with_the_same_token)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *outer = contract_acquire(client, name);
-    hf_hold *inner = contract_acquire(client, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *outer = contract_acquire(at.client, at.name);
+    hf_hold *inner = contract_acquire(at.client, at.name);
 
     ASSERT_TRUE(outer != inner);
     ASSERT_EQ(hf_token(outer), hf_token(inner));
     client_release(outer);
     ASSERT_EQ(hf_check(inner), HF_HELD);
-    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     client_release(inner);
-    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
 }
 
 TEST(hold, an_owner_who_asked_not_to_re_enter_is_told)
@@ -226,38 +224,34 @@ TEST(hold, posted_releases_arrive)
 
 TEST(hold, a_block_holds_it_and_every_way_out_releases)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
     int entered = 0;
     int rc = -1;
 
-    HF_WITH_LOCK(client, name, NULL, &rc) {
+    HF_WITH_LOCK(at.client, at.name, NULL, &rc) {
         entered++;
         ASSERT_EQ(rc, 0);
-        ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+        ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     }
     ASSERT_EQ(rc, 0);
-    HF_WITH_LOCK(client, name, NULL, &rc) {
+    HF_WITH_LOCK(at.client, at.name, NULL, &rc) {
         entered++;
         break;
     }
     ASSERT_EQ(rc, 0);
     ASSERT_EQ(entered, 2);
-    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
 }
 
 TEST(hold, a_block_without_the_lock_is_not_entered)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(rival, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.rival, at.name);
     hf_opts opts = HF_OPTS_INIT;
     int rc = 0;
 
     opts.wait_ms = 0;
-    HF_WITH_LOCK(client, name, &opts, &rc)
+    HF_WITH_LOCK(at.client, at.name, &opts, &rc)
         FAIL("the block was entered");
     ASSERT_EQ(rc, HF_EBUSY);
     client_release(hold);

@@ -15,18 +15,11 @@ static hf_hold *acquire_for(hf_client *client, const char *name, int64_t ttl_ms,
                             uint32_t flags, int64_t max_hold_ms,
                             struct event *events)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.flags = flags;
-    opts.ttl_ms = ttl_ms;
-    opts.max_hold_ms = max_hold_ms;
-    opts.on_event = events ? client_on_event : NULL;
-    opts.ctx = events;
-    opts.owner = "the tested one";
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
+    return client_acquire_with(
+        client, name,
+        OPTS(HF_CONFIGURED, .flags = flags, .ttl_ms = ttl_ms,
+             .max_hold_ms = max_hold_ms, .owner = "the tested one",
+             .on_event = events ? client_on_event : NULL, .ctx = events));
 }
 
 static hf_hold *acquire(hf_client *client, const char *name, uint32_t flags,
@@ -90,14 +83,12 @@ static void assert_lost_in_time(hf_hold *hold, const char *name,
 TEST(lease, is_renewed_as_long_as_it_is_held)
 {
     struct event events = EVENT_INIT;
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = acquire_for(client, name, LONG_TTL_MS, 0, 0, &events);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = acquire_for(at.client, at.name, LONG_TTL_MS, 0, 0, &events);
 
     ASSERT_TRUE(event_is_silent(&events, 1, LONG_TTL_MS * 3 / 2));
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     client_release(hold);
 }
 

@@ -18,6 +18,12 @@ struct outcome {
     pthread_t thread;
 };
 
+#define OUTCOME(query)                                                         \
+    {                                                                          \
+        .done = EVENT_INIT, .client = contract_open(query),                    \
+        .name = contract_name("jobs")                                          \
+    }
+
 static void on_done(int rc, hf_hold *hold, const hf_error *err, void *ctx)
 {
     struct outcome *outcome = ctx;
@@ -43,15 +49,18 @@ static hf_request *start(struct outcome *outcome, hf_done_cb *done,
     return request;
 }
 
+static void assert_told(struct outcome *outcome, int rc)
+{
+    event_await(&outcome->done, 1, 5000);
+    ASSERT_EQ(outcome->done.values[0], rc);
+}
+
 TEST(callback, runs_on_another_thread_with_the_hold)
 {
-    struct outcome outcome = {.done = EVENT_INIT,
-                              .client = contract_open(NULL),
-                              .name = contract_name("jobs")};
+    struct outcome outcome = OUTCOME(NULL);
     hf_request *request = start(&outcome, on_done, HF_FOREVER);
 
-    event_await(&outcome.done, 1, 5000);
-    ASSERT_EQ(outcome.done.values[0], 0);
+    assert_told(&outcome, 0);
     ASSERT_FALSE(pthread_equal(outcome.thread, pthread_self()));
     ASSERT_EQ(hf_check(outcome.hold), HF_HELD);
     ASSERT_EQ(hf_request_pending(request), 0);
@@ -61,14 +70,11 @@ TEST(callback, runs_on_another_thread_with_the_hold)
 
 TEST(callback, tells_of_failure_once)
 {
-    struct outcome outcome = {.done = EVENT_INIT,
-                              .client = contract_open(NULL),
-                              .name = contract_name("jobs")};
+    struct outcome outcome = OUTCOME(NULL);
     hf_hold *hold = contract_acquire(outcome.client, outcome.name);
     hf_request *request = start(&outcome, on_done, 20);
 
-    event_await(&outcome.done, 1, 5000);
-    ASSERT_EQ(outcome.done.values[0], HF_ETIMEOUT);
+    assert_told(&outcome, HF_ETIMEOUT);
     ASSERT_NULL(outcome.hold);
     hf_cancel(request);
     ASSERT_TRUE(event_is_silent(&outcome.done, 2, 20));
@@ -78,16 +84,13 @@ TEST(callback, tells_of_failure_once)
 
 TEST(callback, tells_of_cancellation)
 {
-    struct outcome outcome = {.done = EVENT_INIT,
-                              .client = contract_open(NULL),
-                              .name = contract_name("jobs")};
+    struct outcome outcome = OUTCOME(NULL);
     hf_hold *hold = contract_acquire(outcome.client, outcome.name);
     hf_request *request = start(&outcome, on_done, HF_FOREVER);
 
     ASSERT_TRUE(event_is_silent(&outcome.done, 1, 20));
     hf_cancel(request);
-    event_await(&outcome.done, 1, 5000);
-    ASSERT_EQ(outcome.done.values[0], HF_ECANCELED);
+    assert_told(&outcome, HF_ECANCELED);
     hf_request_free(request);
     client_release(hold);
 }
@@ -107,9 +110,7 @@ static void acquire_inside(int rc, hf_hold *hold, const hf_error *err,
 
 TEST(callback, may_use_the_library)
 {
-    struct outcome outcome = {.done = EVENT_INIT,
-                              .client = contract_open(NULL),
-                              .name = contract_name("jobs")};
+    struct outcome outcome = OUTCOME(NULL);
     hf_request *request = start(&outcome, acquire_inside, HF_FOREVER);
 
     event_await(&outcome.done, 1, 5000);
@@ -151,9 +152,7 @@ static void dispatch_until(hf_client *client, struct event *event, int count)
 
 TEST(loop, callbacks_run_in_dispatch_once_the_descriptor_was_asked_for)
 {
-    struct outcome outcome = {.done = EVENT_INIT,
-                              .client = contract_open(NULL),
-                              .name = contract_name("jobs")};
+    struct outcome outcome = OUTCOME(NULL);
     hf_request *request;
 
     ASSERT_GE(hf_event_fd(outcome.client), 0);
@@ -168,9 +167,7 @@ TEST(loop, callbacks_run_in_dispatch_once_the_descriptor_was_asked_for)
 
 TEST(loop, an_application_can_drive_everything)
 {
-    struct outcome outcome = {.done = EVENT_INIT,
-                              .client = contract_open("drive=app"),
-                              .name = contract_name("jobs")};
+    struct outcome outcome = OUTCOME("drive=app");
     hf_client *rival = contract_open(NULL);
     hf_hold *hold = contract_acquire(rival, outcome.name);
     hf_request *request = start(&outcome, on_done, HF_FOREVER);
@@ -354,58 +351,53 @@ static void *block(void *arg)
 TEST(close, releases_holds_and_ends_waits)
 {
     enum { WAITERS = 6 };
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *mine = contract_name("mine");
+    struct rivals at = contract_rivals("mine");
     const char *theirs = contract_name("theirs");
-    hf_hold *hold = contract_acquire(client, mine);
-    hf_hold *other = contract_acquire(rival, theirs);
+    hf_hold *hold = contract_acquire(at.client, at.name);
+    hf_hold *other = contract_acquire(at.rival, theirs);
     struct blocked blocked[WAITERS];
     pthread_t threads[WAITERS];
 
     for (int i = 0; i < WAITERS; i++) {
-        blocked[i] = (struct blocked){client, theirs, 1};
+        blocked[i] = (struct blocked){at.client, theirs, 1};
         ASSERT_EQ(pthread_create(&threads[i], NULL, block, &blocked[i]), 0);
     }
-    EVENTUALLY(contract_metric(client, "holdfast_waiting{") == WAITERS);
-    contract_close(client);
+    EVENTUALLY(contract_metric(at.client, "holdfast_waiting{") == WAITERS);
+    contract_close(at.client);
     for (int i = 0; i < WAITERS; i++) {
         (void)pthread_join(threads[i], NULL);
         ASSERT_EQ(blocked[i].rc, HF_ECLOSED);
     }
     ASSERT_EQ(hf_check(hold), HF_RELEASED);
-    ASSERT_EQ(contract_try(rival, mine, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
     (void)hf_release(hold, NULL); /* only the handle is left */
     if (contract_can(HF_CAP_LIST))
-        ASSERT_EQ(client_count(rival, theirs, HF_WAITER), 0);
+        ASSERT_EQ(client_count(at.rival, theirs, HF_WAITER), 0);
     client_release(other);
 }
 
 TEST(close, shutdown_refuses_what_comes_after)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
     hf_request *request;
     hf_error err;
 
-    ASSERT_OK(hf_shutdown(client, 5000, &err), &err);
-    ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), 0);
-    ASSERT_EQ(contract_try(client, name, HF_EXCLUSIVE, 0), HF_ECLOSED);
-    ASSERT_EQ(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
-              HF_ECLOSED);
+    ASSERT_OK(hf_shutdown(at.client, 5000, &err), &err);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.client, at.name, HF_EXCLUSIVE, 0), HF_ECLOSED);
+    ASSERT_EQ(
+        hf_acquire_start(at.client, at.name, NULL, NULL, NULL, &request, &err),
+        HF_ECLOSED);
     ASSERT_EQ(hf_check(hold), HF_RELEASED);
-    ASSERT_OK(hf_shutdown(client, 5000, &err), &err);
+    ASSERT_OK(hf_shutdown(at.client, 5000, &err), &err);
     (void)hf_release(hold, NULL);
     ASSERT_TRUE(hf_is_fatal(HF_ECLOSED));
 }
 
 TEST(close, requests_outlive_the_client)
 {
-    struct outcome outcome = {.done = EVENT_INIT,
-                              .client = contract_open(NULL),
-                              .name = contract_name("jobs")};
+    struct outcome outcome = OUTCOME(NULL);
     hf_client *rival = contract_open(NULL);
     hf_hold *hold = contract_acquire(rival, outcome.name);
     hf_request *told = start(&outcome, on_done, HF_FOREVER);
@@ -413,8 +405,7 @@ TEST(close, requests_outlive_the_client)
     hf_hold *got;
 
     contract_close(outcome.client);
-    event_await(&outcome.done, 1, 5000);
-    ASSERT_EQ(outcome.done.values[0], HF_ECLOSED);
+    assert_told(&outcome, HF_ECLOSED);
     ASSERT_EQ(hf_request_wait(untold, 0, &got, NULL), HF_ECLOSED);
     hf_cancel(untold);
     hf_request_free(told);

@@ -28,9 +28,7 @@ static int keep_row(const hf_lock_info *info, void *ctx)
 
 TEST(look, a_list_shows_holder_and_waiters)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
     struct row rows[8] = {{.n = 0}};
     hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
@@ -40,17 +38,18 @@ TEST(look, a_list_shows_holder_and_waiters)
     NEEDS(HF_CAP_LIST);
     opts.owner = "alice";
     opts.note = "nightly “vacuum”";
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    ASSERT_OK(hf_acquire(at.client, at.name, &opts, &hold, &err), &err);
     opts.owner = "bob";
     opts.note = NULL;
-    ASSERT_OK(hf_acquire_start(rival, name, &opts, NULL, NULL, &request, &err),
-              &err);
-    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
-    ASSERT_EQ(hf_show(client, name, keep_row, rows, &err), 0);
+    ASSERT_OK(
+        hf_acquire_start(at.rival, at.name, &opts, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(client_count(at.client, at.name, HF_WAITER) == 1);
+    ASSERT_EQ(hf_show(at.client, at.name, keep_row, rows, &err), 0);
 
     ASSERT_EQ(rows[0].n, 2);
     ASSERT_EQ(rows[0].info.role, HF_HOLDER);
-    ASSERT_STREQ(rows[0].name, name);
+    ASSERT_STREQ(rows[0].name, at.name);
     ASSERT_HAS(rows[0].owner, "alice");
     ASSERT_STREQ(rows[0].note, "nightly “vacuum”");
     ASSERT_EQ(rows[0].info.mode, HF_EXCLUSIVE);
@@ -58,7 +57,7 @@ TEST(look, a_list_shows_holder_and_waiters)
     ASSERT_TRUE(rows[0].info.pid == 0 || rows[0].info.pid == getpid());
     ASSERT_TRUE(rows[0].info.since_ms >= -1 && rows[0].info.since_ms < 20000);
     ASSERT_NE(rows[0].info.alive, 0);
-    if (hf_capabilities(client) & HF_CAP_LEASED)
+    if (hf_capabilities(at.client) & HF_CAP_LEASED)
         ASSERT_TRUE(rows[0].info.alive == 1 || rows[0].info.lease_ms >= 0);
     ASSERT_TRUE(rows[0].info.ttl_ms == 0 ||
                 rows[0].info.ttl_ms == hf_ttl_ms(hold));
@@ -154,21 +153,19 @@ TEST(look, what_cannot_be_asked_says_so)
 
 TEST(look, a_broken_lock_is_lost_and_free)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *other = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
     hf_hold *hold;
     uint64_t token;
 
     NEEDS(HF_CAP_BREAK | HF_CAP_FENCED);
-    ASSERT_EQ(hf_break(other, name, 1, NULL, NULL), HF_ENOTFOUND);
-    hold = contract_acquire(client, name);
+    ASSERT_EQ(hf_break(at.rival, at.name, 1, NULL, NULL), HF_ENOTFOUND);
+    hold = contract_acquire(at.client, at.name);
     token = hf_token(hold);
-    ASSERT_EQ(hf_break(other, name, 0, NULL, NULL), HF_EINVAL);
-    ASSERT_EQ(hf_break(other, name, token + 1, NULL, NULL), HF_ECONFLICT);
+    ASSERT_EQ(hf_break(at.rival, at.name, 0, NULL, NULL), HF_EINVAL);
+    ASSERT_EQ(hf_break(at.rival, at.name, token + 1, NULL, NULL), HF_ECONFLICT);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_EQ(hf_break(other, name, token, NULL, NULL), 0);
-    ASSERT_EQ(contract_try(other, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(hf_break(at.rival, at.name, token, NULL, NULL), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
     ASSERT_EQ(hf_verify(hold, NULL), HF_ELOST);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
@@ -176,16 +173,14 @@ TEST(look, a_broken_lock_is_lost_and_free)
 
 TEST(look, the_release_of_a_broken_lock_spares_the_next_holder)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *other = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
     hf_hold *broken;
     hf_hold *hold;
 
     NEEDS(HF_CAP_BREAK | HF_CAP_FENCED);
-    broken = contract_acquire(client, name);
-    ASSERT_EQ(hf_break(other, name, hf_token(broken), NULL, NULL), 0);
-    hold = contract_acquire(other, name);
+    broken = contract_acquire(at.client, at.name);
+    ASSERT_EQ(hf_break(at.rival, at.name, hf_token(broken), NULL, NULL), 0);
+    hold = contract_acquire(at.rival, at.name);
     ASSERT_EQ(hf_release(broken, NULL), HF_ELOST);
     ASSERT_EQ(hf_verify(hold, NULL), 0);
     client_release(hold);
@@ -264,25 +259,24 @@ TEST(look, metrics_count_what_was_done)
 
 TEST(version, grows_and_knows_a_conflict)
 {
-    hf_client *one = contract_open(NULL);
-    hf_client *two = contract_open(NULL);
-    const char *name = contract_name("page");
+    struct rivals at = contract_rivals("page");
     uint64_t version = 99;
     uint64_t next = 0;
     hf_error err;
 
     NEEDS(HF_CAP_VERSIONS);
-    ASSERT_OK(hf_version_read(one, name, &version, &err), &err);
+    ASSERT_OK(hf_version_read(at.client, at.name, &version, &err), &err);
     ASSERT_EQ(version, 0);
-    ASSERT_OK(hf_version_commit(one, name, 0, &next, &err), &err);
+    ASSERT_OK(hf_version_commit(at.client, at.name, 0, &next, &err), &err);
     ASSERT_GT(next, 0);
-    ASSERT_OK(hf_version_read(two, name, &version, &err), &err);
+    ASSERT_OK(hf_version_read(at.rival, at.name, &version, &err), &err);
     ASSERT_EQ(version, next);
-    ASSERT_RC(hf_version_commit(two, name, 0, &next, &err), HF_ECONFLICT, &err);
+    ASSERT_RC(hf_version_commit(at.rival, at.name, 0, &next, &err),
+              HF_ECONFLICT, &err);
     ASSERT_EQ(next, version);
-    ASSERT_OK(hf_version_commit(two, name, version, &next, &err), &err);
+    ASSERT_OK(hf_version_commit(at.rival, at.name, version, &next, &err), &err);
     ASSERT_GT(next, version);
-    ASSERT_EQ(hf_version_read(one, name, NULL, NULL), HF_EINVAL);
+    ASSERT_EQ(hf_version_read(at.client, at.name, NULL, NULL), HF_EINVAL);
 }
 
 struct editor {

@@ -6,36 +6,32 @@
 
 TEST(modes, readers_share_and_exclude_writers)
 {
-    hf_client *one = contract_open(NULL);
-    hf_client *two = contract_open(NULL);
-    const char *name = contract_name("book");
+    struct rivals at = contract_rivals("book");
     hf_hold *first;
     hf_hold *second;
 
     NEEDS(HF_CAP_SHARED);
-    first = contract_acquire_mode(one, name, HF_SHARED, 0);
-    second = contract_acquire_mode(two, name, HF_SHARED, 0);
+    first = contract_acquire_mode(at.client, at.name, HF_SHARED, 0);
+    second = contract_acquire_mode(at.rival, at.name, HF_SHARED, 0);
     if (contract_can(HF_CAP_FENCED))
         ASSERT_NE(hf_token(first), hf_token(second));
-    ASSERT_EQ(contract_try(one, name, HF_SHARED, 0), 0);
-    ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_EQ(contract_try(at.client, at.name, HF_SHARED, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     client_release(first);
-    ASSERT_EQ(contract_try(one, name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_EQ(contract_try(at.client, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     client_release(second);
-    ASSERT_EQ(contract_try(one, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.client, at.name, HF_EXCLUSIVE, 0), 0);
 }
 
 TEST(modes, a_writer_excludes_readers)
 {
-    hf_client *one = contract_open(NULL);
-    hf_client *two = contract_open(NULL);
-    const char *name = contract_name("book");
+    struct rivals at = contract_rivals("book");
     hf_hold *hold;
 
     NEEDS(HF_CAP_SHARED);
-    hold = contract_acquire(one, name);
-    ASSERT_EQ(contract_try(two, name, HF_SHARED, 0), HF_EBUSY);
-    ASSERT_EQ(contract_try(one, name, HF_SHARED, 0), HF_EBUSY);
+    hold = contract_acquire(at.client, at.name);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_SHARED, 0), HF_EBUSY);
+    ASSERT_EQ(contract_try(at.client, at.name, HF_SHARED, 0), HF_EBUSY);
     client_release(hold);
 }
 
@@ -146,29 +142,25 @@ TEST(modes, a_writer_may_read)
 
 TEST(modes, a_downgrade_lets_readers_in_and_writers_wait)
 {
-    hf_client *one = contract_open(NULL);
-    hf_client *two = contract_open(NULL);
-    const char *name = contract_name("book");
+    struct rivals at = contract_rivals("book");
     hf_hold *hold;
     hf_error err;
 
     NEEDS(HF_CAP_DOWNGRADE);
-    hold = contract_acquire(one, name);
-    ASSERT_EQ(contract_try(two, name, HF_SHARED, 0), HF_EBUSY);
+    hold = contract_acquire(at.client, at.name);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_SHARED, 0), HF_EBUSY);
     ASSERT_OK(hf_downgrade(hold, &err), &err);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_EQ(contract_try(two, name, HF_SHARED, 0), 0);
-    ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), HF_EBUSY);
-    ASSERT_OK(hf_downgrade(hold, &err), &err); /* it is one already */
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_SHARED, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_OK(hf_downgrade(hold, &err), &err); /* it is at.client already */
     client_release(hold);
-    ASSERT_EQ(contract_try(two, name, HF_EXCLUSIVE, 0), 0);
+    ASSERT_EQ(contract_try(at.rival, at.name, HF_EXCLUSIVE, 0), 0);
 }
 
 TEST(modes, a_downgrade_wakes_waiting_readers)
 {
-    hf_client *one = contract_open(NULL);
-    hf_client *two = contract_open(NULL);
-    const char *name = contract_name("book");
+    struct rivals at = contract_rivals("book");
     hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_hold *hold;
@@ -176,10 +168,11 @@ TEST(modes, a_downgrade_wakes_waiting_readers)
     hf_error err;
 
     NEEDS(HF_CAP_DOWNGRADE);
-    hold = contract_acquire(one, name);
+    hold = contract_acquire(at.client, at.name);
     opts.mode = HF_SHARED;
-    ASSERT_OK(hf_acquire_start(two, name, &opts, NULL, NULL, &request, &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(at.rival, at.name, &opts, NULL, NULL, &request, &err),
+        &err);
     ASSERT_EQ(hf_request_wait(request, 20, &reader, &err), HF_ETIMEOUT);
     ASSERT_OK(hf_downgrade(hold, &err), &err);
     ASSERT_OK(hf_request_wait(request, 5000, &reader, &err), &err);

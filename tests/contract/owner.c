@@ -6,23 +6,15 @@
 
 static int try_as_id(hf_client *client, const char *name, uint64_t owner_id)
 {
-    hf_opts opts = HF_OPTS_INIT;
-
-    opts.owner_id = owner_id;
-    return client_try_with(client, name, CONTRACT_OPTS(&opts), NULL);
+    return client_try_with(client, name,
+                           CONTRACT_OPTS(OPTS(0, .owner_id = owner_id)), NULL);
 }
 
 static hf_hold *acquire_as_id(hf_client *client, const char *name,
                               uint64_t owner_id)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.owner_id = owner_id;
-    opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
+    return client_acquire_with(client, name,
+                               OPTS(EVENT_PATIENCE_MS, .owner_id = owner_id));
 }
 
 TEST(owner, a_new_one_is_excluded_by_its_own_thread)

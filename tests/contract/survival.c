@@ -212,21 +212,19 @@ TEST(survival, a_lock_does_not_survive_exec)
 
 TEST(survival, an_owner_outlives_the_client)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *other = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
 
     opts.owner_id = hf_owner_new();
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    contract_close(client);
+    ASSERT_OK(hf_acquire(at.client, at.name, &opts, &hold, &err), &err);
+    contract_close(at.client);
     ASSERT_EQ(hf_hold_owner(hold), 0);
     ASSERT_RC(hf_hold_give(hold, opts.owner_id, &err), HF_ELOST, &err);
     (void)hf_release(hold, NULL); /* only the handle is left */
     opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(other, name, &opts, &hold, &err), &err);
+    ASSERT_OK(hf_acquire(at.rival, at.name, &opts, &hold, &err), &err);
     ASSERT_EQ(hf_hold_owner(hold), opts.owner_id);
     client_release(hold);
 }

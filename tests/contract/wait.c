@@ -36,46 +36,42 @@ static void assert_only_the_holder(hf_client *client, const char *name)
 
 TEST(wait, a_try_that_fails_says_who_holds_it)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
     hf_error err;
 
-    ASSERT_RC(acquire_within(rival, name, 0, &err), HF_EBUSY, &err);
+    ASSERT_RC(acquire_within(at.rival, at.name, 0, &err), HF_EBUSY, &err);
     ASSERT_EQ(err.code, HF_EBUSY);
     ASSERT_HAS(err.text, "held");
-    assert_only_the_holder(client, name);
+    assert_only_the_holder(at.client, at.name);
     client_release(hold);
 }
 
 TEST(wait, a_wait_that_runs_out_leaves_nothing_behind)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
     int64_t before = clock_ms();
     hf_error err;
 
-    ASSERT_RC(acquire_within(rival, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
+    ASSERT_RC(acquire_within(at.rival, at.name, WAIT_MS, &err), HF_ETIMEOUT,
+              &err);
     ASSERT_GE(clock_ms() - before, WAIT_MS - 1);
-    assert_only_the_holder(client, name);
-    ASSERT_RC(acquire_within(client, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
-    assert_only_the_holder(client, name);
+    assert_only_the_holder(at.client, at.name);
+    ASSERT_RC(acquire_within(at.client, at.name, WAIT_MS, &err), HF_ETIMEOUT,
+              &err);
+    assert_only_the_holder(at.client, at.name);
     client_release(hold);
     /* Where nobody can be seen in line, who gave up may be on its way out; but
      * not for as long as a lease. */
-    ASSERT_RC(acquire_within(rival, name, contract_can(HF_CAP_LIST) ? 0 : 10000,
-                             &err),
+    ASSERT_RC(acquire_within(at.rival, at.name,
+                             contract_can(HF_CAP_LIST) ? 0 : 10000, &err),
               0, &err);
 }
 
 TEST(wait, a_wait_that_runs_out_says_who_kept_it)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
+    struct rivals at = contract_rivals("jobs");
     hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_hold *hold;
@@ -83,22 +79,24 @@ TEST(wait, a_wait_that_runs_out_says_who_kept_it)
     hf_error err;
 
     opts.owner = "the keeper";
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    ASSERT_RC(acquire_within(rival, name, WAIT_MS, &err), HF_ETIMEOUT, &err);
+    ASSERT_OK(hf_acquire(at.client, at.name, &opts, &hold, &err), &err);
+    ASSERT_RC(acquire_within(at.rival, at.name, WAIT_MS, &err), HF_ETIMEOUT,
+              &err);
     if (contract_can(HF_CAP_LIST))
         ASSERT_HAS(err.text, "the keeper");
     opts.owner = NULL;
     opts.wait_ms = WAIT_MS;
-    ASSERT_OK(hf_acquire_start(rival, name, &opts, NULL, NULL, &request, &err),
-              &err);
+    ASSERT_OK(
+        hf_acquire_start(at.rival, at.name, &opts, NULL, NULL, &request, &err),
+        &err);
     ASSERT_RC(hf_request_wait(request, EVENT_PATIENCE_MS, &got, &err),
               HF_ETIMEOUT, &err);
     if (contract_can(HF_CAP_LIST))
         ASSERT_HAS(err.text, "the keeper");
     hf_request_free(request);
-    ASSERT_RC(acquire_within(client, name, 20, &err), HF_ETIMEOUT, &err);
+    ASSERT_RC(acquire_within(at.client, at.name, 20, &err), HF_ETIMEOUT, &err);
     ASSERT_HAS(err.text, "in this process");
-    assert_only_the_holder(client, name);
+    assert_only_the_holder(at.client, at.name);
     client_release(hold);
 }
 
@@ -174,11 +172,9 @@ static hf_request *start(hf_client *client, const char *name, int64_t wait_ms,
 
 TEST(wait, a_cancelled_request_leaves_nothing_behind)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
-    hf_request *request = start(rival, name, HF_FOREVER, NULL, NULL);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
+    hf_request *request = start(at.rival, at.name, HF_FOREVER, NULL, NULL);
     hf_hold *got = NULL;
     hf_error err;
 
@@ -190,7 +186,7 @@ TEST(wait, a_cancelled_request_leaves_nothing_behind)
     ASSERT_EQ(hf_request_pending(request), 0);
     hf_cancel(request); /* too late, and harmless */
     hf_request_free(request);
-    assert_only_the_holder(client, name);
+    assert_only_the_holder(at.client, at.name);
     client_release(hold);
 }
 
@@ -210,14 +206,12 @@ static void restore_signal(void *arg)
 
 TEST(wait, a_signal_handler_may_cancel)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
     hf_hold *got;
     hf_error err;
 
-    to_cancel = start(rival, name, HF_FOREVER, NULL, NULL);
+    to_cancel = start(at.rival, at.name, HF_FOREVER, NULL, NULL);
     (void)signal(SIGUSR1, cancel_it);
     test_defer(restore_signal, NULL);
     ASSERT_EQ(raise(SIGUSR1), 0);
@@ -228,11 +222,9 @@ TEST(wait, a_signal_handler_may_cancel)
 
 TEST(wait, a_request_ends_with_its_own_wait)
 {
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
-    hf_request *request = start(rival, name, 300, NULL, NULL);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
+    hf_request *request = start(at.rival, at.name, 300, NULL, NULL);
     hf_hold *got;
     hf_error err;
 
@@ -258,15 +250,13 @@ TEST(wait, an_outcome_that_nobody_took_is_released)
 TEST(wait, a_freed_request_is_cancelled_without_a_callback)
 {
     struct event done = EVENT_INIT;
-    hf_client *client = contract_open(NULL);
-    hf_client *rival = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
+    struct rivals at = contract_rivals("jobs");
+    hf_hold *hold = contract_acquire(at.client, at.name);
     hf_request *request;
 
-    request = start(rival, name, HF_FOREVER, NULL, &done);
+    request = start(at.rival, at.name, HF_FOREVER, NULL, &done);
     hf_request_free(request);
-    assert_only_the_holder(client, name);
+    assert_only_the_holder(at.client, at.name);
     client_release(hold);
     ASSERT_EQ(event_count(&done), 0);
 }

@@ -3,6 +3,7 @@
 #include "interop/peer.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -18,6 +19,28 @@ struct proc *peer_start(const char *const *argv)
 
     (void)proc_expect(peer, "ready");
     return peer;
+}
+
+struct proc *peer_start_java(const char *variable, const char *option,
+                             const char *const *arguments)
+{
+    const char *dir = getenv(variable);
+    const char *argv[16] = {"java", "-Xmx256m", "-XX:TieredStopAtLevel=1",
+                            "-XX:+UseSerialGC"};
+    size_t n = 4;
+
+    if (!dir)
+        FAIL("%s is not set", variable);
+    if (option)
+        argv[n++] = option;
+    argv[n++] = "-cp";
+    argv[n++] = test_text("%s:%s/dependency/*", dir, dir);
+    argv[n++] = "Peer";
+    for (; *arguments; arguments++) {
+        ASSERT_LT(n, HF_COUNT_OF(argv) - 1);
+        argv[n++] = *arguments;
+    }
+    return peer_start(argv);
 }
 
 HF_PRINTF(2, 0)
@@ -52,16 +75,9 @@ const char *peer_ask(struct proc *peer, const char *answer, const char *format,
 static hf_request *start(hf_client *client, const char *name, int mode,
                          int slots, const char *owner)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_request *request;
-    hf_error err;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.owner = owner;
-    ASSERT_OK(hf_acquire_start(client, name, &opts, NULL, NULL, &request, &err),
-              &err);
-    return request;
+    return client_start_with(
+        client, name,
+        OPTS(HF_CONFIGURED, .mode = mode, .slots = slots, .owner = owner));
 }
 
 hf_request *peer_await(hf_client *client, const char *name, int mode, int slots)
@@ -93,10 +109,7 @@ hf_hold *peer_take(hf_client *client, const char *name, int mode, int slots)
 
 int peer_try(hf_client *client, const char *name, int mode, int slots)
 {
-    hf_opts opts = HF_OPTS_INIT;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    opts.owner = "trying";
-    return client_try_with(client, name, &opts, NULL);
+    return client_try_with(
+        client, name, OPTS(0, .mode = mode, .slots = slots, .owner = "trying"),
+        NULL);
 }

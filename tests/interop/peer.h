@@ -10,6 +10,10 @@
 /* Start the program @argv, which ends with NULL, and wait until it says
  * "ready". Start peers before any client is opened. */
 struct proc *peer_start(const char *const *argv);
+/* The class Peer that prepare.sh made in the directory of the environment's
+ * @variable; @option of the virtual machine may be NULL, @arguments end with it. */
+struct proc *peer_start_java(const char *variable, const char *option,
+                             const char *const *arguments);
 /* Tell it one line. */
 void peer_tell(struct proc *peer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -13,7 +13,8 @@ to=$3
 mkdir -p "$to"
 exec 9>"$to/lock"
 flock 9
-sum=$(cat "$from"/* | sha256sum)
+shared=$(dirname "$0")/java/Orders.java
+sum=$(cat "$from"/* "$shared" | sha256sum)
 if [ "$(cat "$to/done" 2>/dev/null)" = "$sum" ]; then
     exit 0
 fi
@@ -22,7 +23,7 @@ case $tool in
 java)
     mvn -q -B -f "$from/pom.xml" -Dout="$to" \
         org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies
-    javac -d "$to" -cp "$to/dependency/*" "$from/Peer.java"
+    javac -d "$to" -cp "$to/dependency/*" "$from/Peer.java" "$shared"
     ;;
 go)
     cp "$from"/* "$to"

@@ -457,18 +457,22 @@ bool proxy_keeps(struct proxy *proxy, enum proxy_direction direction,
     return keeps;
 }
 
+/* One field is set, by the thread of the test. */
+#define ORDER(proxy, field, value)                                             \
+    do {                                                                       \
+        (void)pthread_mutex_lock(&(proxy)->mutex);                             \
+        (proxy)->field = (value);                                              \
+        order(proxy);                                                          \
+    } while (0)
+
 void proxy_reset(struct proxy *proxy)
 {
-    (void)pthread_mutex_lock(&proxy->mutex);
-    proxy->reset = true;
-    order(proxy);
+    ORDER(proxy, reset, true);
 }
 
 void proxy_refuse(struct proxy *proxy, bool on)
 {
-    (void)pthread_mutex_lock(&proxy->mutex);
-    proxy->refuse = on;
-    order(proxy);
+    ORDER(proxy, refuse, on);
 }
 
 void proxy_refuse_process(struct proxy *proxy, pid_t pid)
@@ -481,16 +485,12 @@ void proxy_refuse_process(struct proxy *proxy, pid_t pid)
 
 void proxy_slice(struct proxy *proxy, size_t bytes)
 {
-    (void)pthread_mutex_lock(&proxy->mutex);
-    proxy->slice = bytes;
-    order(proxy);
+    ORDER(proxy, slice, bytes);
 }
 
 void proxy_corrupt(struct proxy *proxy, unsigned n)
 {
-    (void)pthread_mutex_lock(&proxy->mutex);
-    proxy->corrupt = n;
-    order(proxy);
+    ORDER(proxy, corrupt, n);
 }
 
 void proxy_cut_after(struct proxy *proxy, enum proxy_direction direction,

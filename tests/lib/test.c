@@ -65,22 +65,37 @@ bool test_under_tsan(void)
 #endif
 }
 
+static void add(struct deferred *list, size_t *n, size_t max,
+                struct deferred one)
+{
+    if (*n == max)
+        FAIL("more than %zu deferred calls", max);
+    list[(*n)++] = one;
+}
+
 void test_defer(test_defer_fn *undo, void *arg)
 {
-    if (n_deferred == DEFERRED_MAX)
-        FAIL("more than %d deferred calls", DEFERRED_MAX);
-    deferred[n_deferred].undo = undo;
-    deferred[n_deferred].arg = arg;
-    n_deferred++;
+    add(deferred, &n_deferred, DEFERRED_MAX, (struct deferred){undo, arg});
 }
 
 void test_defer_late(test_defer_fn *undo, void *arg)
 {
-    if (n_late == LATE_MAX)
-        FAIL("more than %d late calls", LATE_MAX);
-    late[n_late].undo = undo;
-    late[n_late].arg = arg;
-    n_late++;
+    add(late, &n_late, LATE_MAX, (struct deferred){undo, arg});
+}
+
+char *test_text(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        FAIL("out of memory");
+    test_defer(free, text);
+    return text;
 }
 
 /* But for the first @keep of them. */
@@ -184,6 +199,21 @@ void test_contains(const char *file, int line, const char *text,
     if (!whole || !strstr(whole, part))
         test_fail(file, line, "%s: \"%s\" is not in \"%.600s\"", text, part,
                   whole ? whole : "(NULL)");
+}
+
+void test_each(const char *file, int line, const char *call, test_text_fn *run,
+               bool whole, const char *const (*pairs)[2], size_t n)
+{
+    char what[128];
+
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(what, sizeof(what), "%s(\"%s\")", call, pairs[i][0]);
+        if (whole)
+            test_compare_texts(file, line, what, true, run(pairs[i][0]),
+                               pairs[i][1]);
+        else
+            test_contains(file, line, what, run(pairs[i][0]), pairs[i][1]);
+    }
 }
 
 void test_rc(const char *file, int line, const char *text, int rc, int wanted,

@@ -53,6 +53,12 @@ void test_register(struct test_case *test);
     static void test_##suite_##_##name_(void)
 
 #define TEST(suite, name) TEST_DEFINE(suite, name, false)
+/* One that is one call, as others with other arguments are. */
+#define TEST_CALL(suite, name, call)                                           \
+    TEST(suite, name)                                                          \
+    {                                                                          \
+        call;                                                                  \
+    }
 /* The same in a forked child, for what would leave traces in the process. */
 #define TEST_FORKED(suite, name) TEST_DEFINE(suite, name, true)
 
@@ -62,6 +68,8 @@ int test_main(int argc, char **argv);
 void test_defer(test_defer_fn *undo, void *arg);
 /* … when all tests of this process are over: what they share. */
 void test_defer_late(test_defer_fn *undo, void *arg);
+/* A text that is freed when the running test is over. */
+char *test_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A remark in the output, as "# text". */
 void test_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What is not tested here, and why: counted, and shown in the last line. */
@@ -148,6 +156,19 @@ void test_rc(const char *file, int line, const char *text, int rc, int wanted,
 /* @whole contains @part. */
 #define ASSERT_HAS(whole, part)                                                \
     test_contains(__FILE__, __LINE__, #whole " has " #part, whole, part)
+/* @call of the first text of each pair equals, or contains, the second:
+ * ASSERT_EACH_HAS(shown, {"a", "b"}, {"c", "d"}). */
+typedef const char *test_text_fn(const char *text);
+void test_each(const char *file, int line, const char *call, test_text_fn *run,
+               bool whole, const char *const (*pairs)[2], size_t n);
+#define TEST_EACH(call, whole, ...)                                            \
+    do {                                                                       \
+        static const char *const test_pairs[][2] = {__VA_ARGS__};              \
+        test_each(__FILE__, __LINE__, #call, call, whole, test_pairs,          \
+                  sizeof(test_pairs) / sizeof(test_pairs[0]));                 \
+    } while (0)
+#define ASSERT_EACH_STREQ(call, ...) TEST_EACH(call, true, __VA_ARGS__)
+#define ASSERT_EACH_HAS(call, ...) TEST_EACH(call, false, __VA_ARGS__)
 /* The call answers 0, or @code; otherwise the error's text is shown. @err may
  * be NULL. */
 #define ASSERT_OK(call, err) test_rc(__FILE__, __LINE__, #call, (call), 0, err)

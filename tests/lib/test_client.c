@@ -24,33 +24,51 @@ hf_client *client_open(const char *url)
     return client;
 }
 
+struct rivals client_rivals(struct server *server, const char *url)
+{
+    return (struct rivals){.server = server,
+                           .client = client_open(url),
+                           .rival = client_open(url)};
+}
+
 hf_hold *client_acquire(hf_client *client, const char *name)
 {
     return client_acquire_told(client, name, /* events= */ NULL);
 }
 
-hf_hold *client_acquire_told(hf_client *client, const char *name,
-                             struct event *events)
+hf_hold *client_acquire_with(hf_client *client, const char *name,
+                             const hf_opts *opts)
 {
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = events ? client_on_event : NULL;
-    opts.ctx = events;
-    opts.wait_ms = EVENT_PATIENCE_MS;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    ASSERT_OK(hf_acquire(client, name, opts, &hold, &err), &err);
     return hold;
 }
 
-hf_request *client_start(hf_client *client, const char *name)
+hf_hold *client_acquire_told(hf_client *client, const char *name,
+                             struct event *events)
+{
+    return client_acquire_with(client, name,
+                               OPTS(EVENT_PATIENCE_MS,
+                                    .on_event = events ? client_on_event : NULL,
+                                    .ctx = events));
+}
+
+hf_request *client_start_with(hf_client *client, const char *name,
+                              const hf_opts *opts)
 {
     hf_request *request;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(client, name, NULL, NULL, NULL, &request, &err),
+    ASSERT_OK(hf_acquire_start(client, name, opts, NULL, NULL, &request, &err),
               &err);
     return request;
+}
+
+hf_request *client_start(hf_client *client, const char *name)
+{
+    return client_start_with(client, name, /* opts= */ NULL);
 }
 
 hf_hold *client_finish(hf_request *request)
@@ -65,10 +83,8 @@ hf_hold *client_finish(hf_request *request)
 
 int client_try(hf_client *client, const char *name, hf_error *err)
 {
-    hf_opts opts = HF_OPTS_INIT;
-
-    opts.owner = "somebody else";
-    return client_try_with(client, name, &opts, err);
+    return client_try_with(client, name, OPTS(0, .owner = "somebody else"),
+                           err);
 }
 
 int client_try_with(hf_client *client, const char *name, const hf_opts *opts,
@@ -82,6 +98,19 @@ int client_try_with(hf_client *client, const char *name, const hf_opts *opts,
     rc = hf_acquire(client, name, &once, &hold, err);
     if (rc == 0)
         client_release(hold);
+    return rc;
+}
+
+int client_try_url(const char *url, hf_config *config, hf_error *err)
+{
+    hf_client *client;
+    int rc = hf_open(url, config, &client, err);
+
+    hf_config_free(config);
+    if (rc != 0)
+        return rc;
+    rc = client_try(client, "jobs", err);
+    hf_close(client);
     return rc;
 }
 
@@ -112,6 +141,20 @@ int client_count(hf_client *client, const char *name, int role)
 
     ASSERT_OK(hf_show(client, name, count_row, &counting, &err), &err);
     return counting.count;
+}
+
+int client_ignore_lock(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    (void)ctx;
+    return 0;
+}
+
+int client_ignore_finding(const hf_finding *finding, void *ctx)
+{
+    (void)finding;
+    (void)ctx;
+    return 0;
 }
 
 void client_on_event(hf_hold *hold, int state, void *ctx)

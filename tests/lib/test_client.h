@@ -8,18 +8,38 @@
 
 struct server;
 
+/* Options that wait so long, with fields of their own: OPTS(0, .slots = 2). */
+#define OPTS(wait, ...)                                                        \
+    (&(hf_opts){.size = sizeof(hf_opts), .wait_ms = (wait), __VA_ARGS__})
+
+/* Two clients that want the same. */
+struct rivals {
+    struct server *server; /* of a test with a server of its own */
+    hf_client *client;
+    hf_client *rival;
+    const char *name; /* of a test of the contract */
+};
+
+/* Two clients of @server, by @url. */
+struct rivals client_rivals(struct server *server, const char *url);
 /* Has to succeed; closed at the end of the test. */
 hf_client *client_open(const char *url);
 /* Waits, and has to succeed. */
 hf_hold *client_acquire(hf_client *client, const char *name);
+hf_hold *client_acquire_with(hf_client *client, const char *name,
+                             const hf_opts *opts);
 /* The same, and @events are told what becomes of it. */
 hf_hold *client_acquire_told(hf_client *client, const char *name,
                              struct event *events);
 /* Begins to wait; and ends in a grant. */
 hf_request *client_start(hf_client *client, const char *name);
+hf_request *client_start_with(hf_client *client, const char *name,
+                              const hf_opts *opts);
 hf_hold *client_finish(hf_request *request);
 /* What one attempt says; a hold that it gets is released again. */
 int client_try(hf_client *client, const char *name, hf_error *err);
+/* The same by a client of its own; @config is freed. */
+int client_try_url(const char *url, hf_config *config, hf_error *err);
 int client_try_with(hf_client *client, const char *name, const hf_opts *opts,
                     hf_error *err);
 /* Has to succeed. */
@@ -38,6 +58,9 @@ void client_outlasts_pause(hf_client *client, struct server *server);
  * the lock of the other. */
 void client_loses_by_pause(const char *url, const char *next_url);
 
+/* Rows and findings that nobody looks at. */
+int client_ignore_lock(const hf_lock_info *info, void *ctx);
+int client_ignore_finding(const hf_finding *finding, void *ctx);
 /* on_event for an event that is told the states. */
 void client_on_event(hf_hold *hold, int state, void *ctx);
 

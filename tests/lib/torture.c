@@ -5,33 +5,20 @@
 #include "event.h"
 #include "heap.h"
 #include "test.h"
+#include "test_client.h"
 
 enum { FAILURES_MAX = 3000, WAIT_MS = 2000 };
-
-static int ignore_row(const hf_lock_info *info, void *ctx)
-{
-    (void)info;
-    (void)ctx;
-    return 0;
-}
-
-static int ignore_finding(const hf_finding *finding, void *ctx)
-{
-    (void)finding;
-    (void)ctx;
-    return 0;
-}
 
 /* What does not depend on holding something. */
 static void look(hf_client *client)
 {
     uint64_t version;
 
-    (void)hf_show(client, "jobs", ignore_row, NULL, NULL);
-    (void)hf_list(client, "", ignore_row, NULL, NULL);
+    (void)hf_show(client, "jobs", client_ignore_lock, NULL, NULL);
+    (void)hf_list(client, "", client_ignore_lock, NULL, NULL);
     (void)hf_check_token(client, "jobs", 7, NULL);
     (void)hf_version_read(client, "jobs", &version, NULL);
-    (void)hf_doctor(client, ignore_finding, NULL, NULL);
+    (void)hf_doctor(client, client_ignore_finding, NULL, NULL);
 }
 
 static void try_once(hf_client *client, const hf_opts *like)

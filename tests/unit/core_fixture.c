@@ -134,26 +134,27 @@ static void leave(struct hf__ticket *ticket, int rc)
     hf__up_left(engine, ticket, rc);
 }
 
-static int test_withdraw(struct hf__engine *self, struct hf__ticket *ticket,
-                         hf_error *err)
+static int depart(enum core_op op, struct hf__ticket *ticket, hf_error *err)
 {
-    int rc = note(CORE_WITHDRAW, ticket, err);
+    int rc = note(op, ticket, err);
 
-    (void)self;
     if (rc == 0 && automatic)
         leave(ticket, 0);
     return rc;
 }
 
+static int test_withdraw(struct hf__engine *self, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    (void)self;
+    return depart(CORE_WITHDRAW, ticket, err);
+}
+
 static int test_release(struct hf__engine *self, struct hf__ticket *ticket,
                         hf_error *err)
 {
-    int rc = note(CORE_RELEASE, ticket, err);
-
     (void)self;
-    if (rc == 0 && automatic)
-        leave(ticket, 0);
-    return rc;
+    return depart(CORE_RELEASE, ticket, err);
 }
 
 static int test_renew(struct hf__engine *self, struct hf__ticket **tickets,

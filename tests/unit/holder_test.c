@@ -16,26 +16,35 @@ static hf_lock_info read_who(const char *text)
     return info;
 }
 
-TEST(who, has_host_process_owner_and_note)
+static void assert_who(const char *text, const hf_lock_info *wanted,
+                       const char *shown)
 {
-    hf_lock_info info = read_who("db1\n4211\nworker\nvacuum");
+    hf_lock_info info = read_who(text);
     char name[64];
 
-    ASSERT_STREQ(info.host, "db1");
-    ASSERT_EQ(info.pid, 4211);
-    ASSERT_STREQ(info.owner, "worker");
-    ASSERT_STREQ(info.note, "vacuum");
+    ASSERT_STREQ(info.host, wanted->host);
+    ASSERT_EQ(info.pid, wanted->pid);
+    ASSERT_STREQ(info.owner, wanted->owner);
+    ASSERT_STREQ(info.note, wanted->note);
     hf__holder_name(&info, name, sizeof(name));
-    ASSERT_STREQ(name, "db1:4211 (worker), \"vacuum\"");
+    ASSERT_STREQ(name, shown);
+}
+
+TEST(who, has_host_process_owner_and_note)
+{
+    assert_who(
+        "db1\n4211\nworker\nvacuum",
+        &(hf_lock_info){
+            .host = "db1", .pid = 4211, .owner = "worker", .note = "vacuum"},
+        "db1:4211 (worker), \"vacuum\"");
 }
 
 TEST(who, without_a_note_has_no_quotes)
 {
-    hf_lock_info info = read_who("db1\n4211\nworker\n");
-    char name[64];
-
-    hf__holder_name(&info, name, sizeof(name));
-    ASSERT_STREQ(name, "db1:4211 (worker)");
+    assert_who("db1\n4211\nworker\n",
+               &(hf_lock_info){
+                   .host = "db1", .pid = 4211, .owner = "worker", .note = ""},
+               "db1:4211 (worker)");
 }
 
 TEST(who, an_age_is_never_below_zero_whatever_a_record_says)
@@ -54,10 +63,9 @@ TEST(who, that_ends_early_or_is_none_is_empty_from_there)
     hf_lock_info info = read_who("db1\nnobody");
     char name[8];
 
-    ASSERT_STREQ(info.host, "db1");
-    ASSERT_EQ(info.pid, 0);
-    ASSERT_STREQ(info.owner, "");
-    ASSERT_STREQ(info.note, "");
+    assert_who("db1\nnobody",
+               &(hf_lock_info){.host = "db1", .owner = "", .note = ""},
+               "db1:0 ()");
     hf__holder_name(&info, name, sizeof(name));
     ASSERT_STREQ(name, "db1:0 (");
     ASSERT_STREQ(read_who("").host, "");

@@ -3,6 +3,8 @@
  * ends 2 % and 2 ms earlier: at 2,938 ms. */
 #include "core_fixture.h"
 
+static struct core_ask ask; /* of the running test */
+
 static int events[8];
 static int n_events;
 
@@ -14,7 +16,7 @@ static void on_event(hf_hold *hold, int state, void *ctx)
     events[n_events++] = state;
 }
 
-static hf_hold *take(struct core_ask *ask, uint32_t flags, int64_t max_hold_ms)
+static hf_hold *take(uint32_t flags, int64_t max_hold_ms)
 {
     hf_opts opts = HF_OPTS_INIT;
 
@@ -22,19 +24,18 @@ static hf_hold *take(struct core_ask *ask, uint32_t flags, int64_t max_hold_ms)
     opts.flags = flags;
     opts.max_hold_ms = max_hold_ms;
     opts.on_event = on_event;
-    core_ask_with(ask, "jobs", &opts);
+    core_ask_with(&ask, "jobs", &opts);
     core_granted(core_last(CORE_ACQUIRE), 7, 1);
-    ASSERT_EQ(ask->rc, 0);
-    return ask->hold;
+    ASSERT_EQ(ask.rc, 0);
+    return ask.hold;
 }
 
 TEST(keeper, renews_at_a_third_of_the_lease)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_advance_ms(999);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
     core_advance_ms(1);
@@ -47,7 +48,6 @@ TEST(keeper, renews_at_a_third_of_the_lease)
 
 TEST(keeper, counts_the_lease_from_the_sending_of_the_request)
 {
-    struct core_ask ask;
     struct hf__ticket *ticket;
 
     core_open("ttl=3s");
@@ -61,11 +61,10 @@ TEST(keeper, counts_the_lease_from_the_sending_of_the_request)
 
 TEST(keeper, tells_jeopardy_and_then_loss_before_the_lease_ends)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_advance_ms(1999);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     core_advance_ms(1);
@@ -84,11 +83,10 @@ TEST(keeper, tells_jeopardy_and_then_loss_before_the_lease_ends)
 
 TEST(keeper, check_says_lost_past_the_deadline_though_nobody_has_noticed)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_stop_ms(5000); /* the process was stopped: nothing ran */
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_remaining_ms(hold), 0);
@@ -102,11 +100,10 @@ TEST(keeper, check_says_lost_past_the_deadline_though_nobody_has_noticed)
 
 TEST(keeper, a_confirmed_renewal_ends_the_jeopardy)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_advance_ms(2100);
     ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
     core_renewed(core_last(CORE_RENEW));
@@ -117,12 +114,11 @@ TEST(keeper, a_confirmed_renewal_ends_the_jeopardy)
 
 TEST(keeper, a_renewal_that_comes_after_the_deadline_revives_nothing)
 {
-    struct core_ask ask;
     hf_hold *hold;
     struct hf__ticket *ticket;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_advance_ms(2000);
     ticket = core_last(CORE_RENEW);
     core_advance_ms(938);
@@ -136,13 +132,12 @@ TEST(keeper, a_renewal_that_comes_after_the_deadline_revives_nothing)
 
 TEST(keeper, what_a_check_has_called_lost_is_not_held_again)
 {
-    struct core_ask ask;
     struct core_ask other;
     hf_hold *hold;
     hf_client *client = core_open("ttl=3s");
     struct hf__ticket *ticket;
 
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_advance_ms(2900);
     ticket = core_last(CORE_RENEW);
     ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
@@ -162,10 +157,8 @@ TEST(keeper, what_a_check_has_called_lost_is_not_held_again)
 
 TEST(keeper, tries_again_while_the_engine_is_silent)
 {
-    struct core_ask ask;
-
     core_open("ttl=3s");
-    (void)take(&ask, 0, 0);
+    (void)take(0, 0);
     core_advance_ms(2900);
     ASSERT_EQ(core_count(CORE_RENEW), 4); /* at 1/3, 1/2, 2/3 and 5/6 */
     core_end(&ask);
@@ -173,11 +166,10 @@ TEST(keeper, tries_again_while_the_engine_is_silent)
 
 TEST(keeper, stops_renewing_at_max_hold)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 1500);
+    hold = take(0, 1500);
     core_advance_ms(1000);
     core_renewed(core_last(CORE_RENEW)); /* the claim now ends at 3,938 */
     core_advance_ms(2000);
@@ -188,25 +180,30 @@ TEST(keeper, stops_renewing_at_max_hold)
     core_end(&ask);
 }
 
-/* hf_verify() as a thread makes it: with an answer at once. */
-static void verify(struct hf__ticket *ticket)
+/* As the engine does it for another thread. */
+static void renew(struct hf__ticket *ticket, int64_t lease_ms)
 {
     hf_client *client = ticket->gate->client;
-    struct hf__grant renewed = {.lease_ms = 3000, .sent_ns = core_now_ns()};
+    struct hf__grant renewed = {.lease_ms = lease_ms, .sent_ns = core_now_ns()};
 
     ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
     hf__up_renewed(core_engine(), ticket, &renewed);
     hf__monitor_leave(client);
 }
 
+/* hf_verify() as a thread makes it: with an answer at once. */
+static void verify(struct hf__ticket *ticket)
+{
+    renew(ticket, 3000);
+}
+
 TEST(keeper, a_verification_does_not_extend_the_claim_beyond_max_hold)
 {
-    struct core_ask ask;
     struct hf__ticket *ticket;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 1500);
+    hold = take(0, 1500);
     ticket = core_last(CORE_ACQUIRE);
     core_advance_ms(1400);
     verify(ticket); /* the claim now ends at 4,338 */
@@ -222,7 +219,6 @@ TEST(keeper, a_verification_does_not_extend_the_claim_beyond_max_hold)
 
 TEST(keeper, max_hold_ends_a_hold_that_has_no_lease)
 {
-    struct core_ask ask;
     hf_opts opts = HF_OPTS_INIT;
     struct hf__grant grant = {.token = 7, .tokens = 1};
     hf_client *client = core_open("ttl=3s");
@@ -247,21 +243,15 @@ TEST(keeper, max_hold_ends_a_hold_that_has_no_lease)
 /* As of a transaction that the owner has borrowed. */
 static void lose_the_lease(struct hf__ticket *ticket)
 {
-    hf_client *client = ticket->gate->client;
-    struct hf__grant renewed = {.lease_ms = 0, .sent_ns = core_now_ns()};
-
-    ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);
-    hf__up_renewed(core_engine(), ticket, &renewed);
-    hf__monitor_leave(client);
+    renew(ticket, 0);
 }
 
 TEST(keeper, a_hold_that_needs_no_lease_any_more_does_not_end)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     lose_the_lease(core_last(CORE_ACQUIRE));
     core_advance_ms(60000);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -270,11 +260,10 @@ TEST(keeper, a_hold_that_needs_no_lease_any_more_does_not_end)
 
 TEST(keeper, a_hold_that_needs_no_lease_any_more_ends_at_max_hold)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 9000);
+    hold = take(0, 9000);
     lose_the_lease(core_last(CORE_ACQUIRE));
     core_advance_ms(8999);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -285,11 +274,10 @@ TEST(keeper, a_hold_that_needs_no_lease_any_more_ends_at_max_hold)
 
 TEST(keeper, a_hold_that_loses_its_lease_ends_at_a_max_hold_within_it)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=30s");
-    hold = take(&ask, 0, 20000);
+    hold = take(0, 20000);
     lose_the_lease(core_last(CORE_ACQUIRE));
     ASSERT_EQ(hf_remaining_ms(hold), 20000);
     core_advance_ms(19999);
@@ -302,11 +290,10 @@ TEST(keeper, a_hold_that_loses_its_lease_ends_at_a_max_hold_within_it)
 
 TEST(keeper, does_not_renew_what_asked_not_to_be)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
-    hold = take(&ask, HF_NO_RENEW, 0);
+    hold = take(HF_NO_RENEW, 0);
     core_advance_ms(2937);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -317,11 +304,10 @@ TEST(keeper, does_not_renew_what_asked_not_to_be)
 
 TEST(keeper, renews_with_renew_beat_only_after_a_beat)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s&renew=beat");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_advance_ms(1000); /* the grant counts as a beat */
     ASSERT_EQ(core_count(CORE_RENEW), 1);
     core_renewed(core_last(CORE_RENEW));
@@ -387,12 +373,11 @@ TEST(keeper, renews_many_locks_in_few_turns)
 
 TEST(keeper, an_engine_that_says_no_means_lost_at_once)
 {
-    struct core_ask ask;
     hf_hold *hold;
     hf_error err;
 
     core_open("ttl=3s");
-    hold = take(&ask, 0, 0);
+    hold = take(0, 0);
     core_advance_ms(1000);
     core_lost(core_last(CORE_RENEW));
     ASSERT_EQ(hf_check(hold), HF_LOST);
@@ -405,8 +390,6 @@ TEST(keeper, an_engine_that_says_no_means_lost_at_once)
 
 TEST(keeper, beats_for_waiters_where_the_engine_wants_it)
 {
-    struct core_ask ask;
-
     core_traits(HF_CAP_PUSH, HF__BEATS_WAITERS);
     core_open("ttl=3s");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);

@@ -15,23 +15,21 @@ static int parse(const char *text, struct hf__meta *meta)
 
 TEST(meta, words)
 {
+    static const struct {
+        const char *text;
+        int kind;
+    } words[] = {{"NS c0\r\n", HF__META_NS},  {"EX\r\n", HF__META_EX},
+                 {"NF\r\n", HF__META_NF},     {"EN\r\n", HF__META_EN},
+                 {"STORED\r\n", HF__META_HD}, {"NOT_STORED\r\n", HF__META_NS}};
     struct hf__meta meta;
 
     ASSERT_EQ(parse("HD c12 O7\r\n", &meta), HF__META_WHOLE);
     ASSERT_EQ(meta.kind, HF__META_HD);
     ASSERT_EQ(meta.cas, 12);
-    ASSERT_EQ(parse("NS c0\r\n", &meta), HF__META_WHOLE);
-    ASSERT_EQ(meta.kind, HF__META_NS);
-    ASSERT_EQ(parse("EX\r\n", &meta), HF__META_WHOLE);
-    ASSERT_EQ(meta.kind, HF__META_EX);
-    ASSERT_EQ(parse("NF\r\n", &meta), HF__META_WHOLE);
-    ASSERT_EQ(meta.kind, HF__META_NF);
-    ASSERT_EQ(parse("EN\r\n", &meta), HF__META_WHOLE);
-    ASSERT_EQ(meta.kind, HF__META_EN);
-    ASSERT_EQ(parse("STORED\r\n", &meta), HF__META_WHOLE);
-    ASSERT_EQ(meta.kind, HF__META_HD);
-    ASSERT_EQ(parse("NOT_STORED\r\n", &meta), HF__META_WHOLE);
-    ASSERT_EQ(meta.kind, HF__META_NS);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        ASSERT_EQ(parse(words[i].text, &meta), HF__META_WHOLE);
+        ASSERT_EQ(meta.kind, words[i].kind);
+    }
     ASSERT_EQ(parse("HD c18446744073709551615\r\n", &meta), HF__META_WHOLE);
     ASSERT_EQ(meta.cas, UINT64_MAX);
 }

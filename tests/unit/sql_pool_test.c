@@ -80,6 +80,9 @@ static void set_up(int max, int max_idle, int exhausted)
     hf__sql_pool_init(&pool, &ops, NULL, &settings);
 }
 
+static struct want a; /* of the running test */
+static struct want b;
+
 static int take(struct want *want)
 {
     hf_error err;
@@ -98,10 +101,16 @@ static void take_ready(struct want *want)
     ASSERT_TRUE(want->link != NULL);
 }
 
+static void end(struct hf__sql_link *link, int code)
+{
+    hf_error err;
+
+    (void)hf__fail(&err, code, "it ended");
+    hf__sql_pool_gone(&pool, link, &err);
+}
+
 TEST(pool, opens_up_to_max_and_then_lets_stand_in_line)
 {
-    struct want a;
-    struct want b;
     struct want c;
     struct want d;
 
@@ -121,8 +130,6 @@ TEST(pool, opens_up_to_max_and_then_lets_stand_in_line)
 
 TEST(pool, a_want_that_is_forgotten_is_not_served)
 {
-    struct want a;
-    struct want b;
     struct want c;
 
     set_up(1, 1, HF__POOL_BLOCK);
@@ -138,9 +145,6 @@ TEST(pool, a_want_that_is_forgotten_is_not_served)
 
 TEST(pool, whichever_is_ready_first_serves_who_came_first)
 {
-    struct want a;
-    struct want b;
-
     set_up(2, 2, HF__POOL_BLOCK);
     ASSERT_EQ(take(&a), 0);
     ASSERT_EQ(take(&b), 0);
@@ -170,9 +174,6 @@ TEST(pool, keeps_max_idle_and_gives_the_last_used_first)
 
 TEST(pool, exhausted_fails_at_once_if_it_should)
 {
-    struct want a;
-    struct want b;
-
     set_up(1, 1, HF__POOL_FAIL);
     take_ready(&a);
     ASSERT_EQ(take(&b), HF_EUNAVAILABLE);
@@ -196,8 +197,6 @@ TEST(pool, exhausted_grows_if_it_may)
 
 TEST(pool, who_has_waited_for_pool_wait_is_told)
 {
-    struct want a;
-    struct want b;
     struct want c;
 
     set_up(1, 1, HF__POOL_BLOCK);
@@ -218,9 +217,6 @@ TEST(pool, who_has_waited_for_pool_wait_is_told)
 
 TEST(pool, an_idle_one_is_tested_before_it_is_given)
 {
-    struct want a;
-    struct want b;
-
     set_up(1, 1, HF__POOL_BLOCK);
     settings.pool_check = 1;
     take_ready(&a);
@@ -235,9 +231,6 @@ TEST(pool, an_idle_one_is_tested_before_it_is_given)
 
 TEST(pool, an_idle_one_that_is_dead_is_replaced)
 {
-    struct want a;
-    struct want b;
-
     set_up(1, 1, HF__POOL_BLOCK);
     settings.pool_check = 1;
     take_ready(&a);
@@ -250,17 +243,12 @@ TEST(pool, an_idle_one_that_is_dead_is_replaced)
 
 TEST(pool, an_idle_one_that_fails_its_test_is_replaced)
 {
-    struct want a;
-    struct want b;
-    hf_error err;
-
     set_up(1, 1, HF__POOL_FAIL);
     settings.pool_check = 1;
     take_ready(&a);
     hf__sql_pool_give(&pool, a.link);
     ASSERT_EQ(take(&b), 0);
-    (void)hf__fail(&err, HF_EUNAVAILABLE, "gone");
-    hf__sql_pool_gone(&pool, a.link, &err);
+    end(a.link, HF_EUNAVAILABLE);
     ASSERT_EQ(b.failed, 0);
     ASSERT_EQ(opened, 2);
     hf__sql_pool_ready(&pool, &links[1]);
@@ -270,15 +258,10 @@ TEST(pool, an_idle_one_that_fails_its_test_is_replaced)
 
 TEST(pool, one_that_cannot_be_opened_fails_one_want)
 {
-    struct want a;
-    struct want b;
-    hf_error err;
-
     set_up(2, 2, HF__POOL_BLOCK);
     ASSERT_EQ(take(&a), 0);
     ASSERT_EQ(take(&b), 0);
-    (void)hf__fail(&err, HF_EAUTH, "no");
-    hf__sql_pool_gone(&pool, &links[0], &err);
+    end(&links[0], HF_EAUTH);
     ASSERT_EQ(a.failed, HF_EAUTH);
     ASSERT_EQ(b.failed, 0);
     hf__sql_pool_ready(&pool, &links[1]);
@@ -289,15 +272,10 @@ TEST(pool, one_that_cannot_be_opened_fails_one_want)
 
 TEST(pool, a_broken_one_makes_room_for_who_waits)
 {
-    struct want a;
-    struct want b;
-    hf_error err;
-
     set_up(1, 1, HF__POOL_BLOCK);
     take_ready(&a);
     ASSERT_EQ(take(&b), 0);
-    (void)hf__fail(&err, HF_EUNAVAILABLE, "gone");
-    hf__sql_pool_gone(&pool, a.link, &err);
+    end(a.link, HF_EUNAVAILABLE);
     ASSERT_EQ(opened, 2);
     hf__sql_pool_ready(&pool, &links[1]);
     ASSERT_TRUE(b.link == &links[1]);

@@ -3,10 +3,10 @@
  * late, lost or wrong; and the reaper, which takes back what is left. */
 #include "core_fixture.h"
 
+static struct core_ask ask; /* of the running test */
+
 TEST(ticket, a_busy_engine_without_push_is_asked_again)
 {
-    struct core_ask ask;
-
     core_open("");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_busy(core_last(CORE_ACQUIRE), core_now_ns() + 40 * HF_MS, NULL);
@@ -21,7 +21,6 @@ TEST(ticket, a_busy_engine_without_push_is_asked_again)
 
 TEST(ticket, an_unknown_outcome_is_asked_about_again_under_the_same_identity)
 {
-    struct core_ask ask;
     uint64_t id;
 
     core_open("");
@@ -39,8 +38,6 @@ TEST(ticket, an_unknown_outcome_is_asked_about_again_under_the_same_identity)
 
 TEST(ticket, a_wait_that_ends_unknown_says_so_and_is_withdrawn)
 {
-    struct core_ask ask;
-
     core_open("retry.base=1s");
     core_ask(&ask, "jobs", 500, NULL);
     core_unknown(core_last(CORE_ACQUIRE));
@@ -52,8 +49,6 @@ TEST(ticket, a_wait_that_ends_unknown_says_so_and_is_withdrawn)
 
 TEST(ticket, no_answer_at_all_is_unavailable_and_withdrawn)
 {
-    struct core_ask ask;
-
     core_open("");
     core_ask(&ask, "jobs", 500, NULL);
     core_advance_ms(500);
@@ -64,8 +59,6 @@ TEST(ticket, no_answer_at_all_is_unavailable_and_withdrawn)
 
 TEST(ticket, a_try_waits_for_its_answer_up_to_io_timeout)
 {
-    struct core_ask ask;
-
     core_open("io_timeout=200ms");
     core_ask(&ask, "jobs", 0, NULL);
     core_advance_ms(199);
@@ -77,7 +70,6 @@ TEST(ticket, a_try_waits_for_its_answer_up_to_io_timeout)
 
 TEST(ticket, a_push_may_overtake_the_answer_that_it_is_queued)
 {
-    struct core_ask ask;
     struct hf__ticket *ticket;
 
     core_open("");
@@ -93,7 +85,6 @@ TEST(ticket, a_push_may_overtake_the_answer_that_it_is_queued)
 
 TEST(ticket, a_grant_that_is_dead_on_arrival_is_withdrawn_and_asked_anew)
 {
-    struct core_ask ask;
     uint64_t id;
 
     core_open("ttl=1s");
@@ -110,7 +101,6 @@ TEST(ticket, a_grant_that_is_dead_on_arrival_is_withdrawn_and_asked_anew)
 
 TEST(ticket, a_refusal_is_told_and_leaves_nothing)
 {
-    struct core_ask ask;
     hf_client *client = core_open("");
 
     core_refuse(CORE_ACQUIRE, HF_ENOSPACE);
@@ -124,8 +114,6 @@ TEST(ticket, a_refusal_is_told_and_leaves_nothing)
 
 TEST(ticket, a_failure_reported_later_is_told_too)
 {
-    struct core_ask ask;
-
     core_open("");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_failed(core_last(CORE_ACQUIRE), HF_EAUTH);
@@ -135,8 +123,6 @@ TEST(ticket, a_failure_reported_later_is_told_too)
 
 TEST(ticket, an_engine_that_is_away_is_asked_again_by_the_policy)
 {
-    struct core_ask ask;
-
     core_open("retry.policy=forever&retry.interval=50ms&retry.jitter=0");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_failed(core_last(CORE_ACQUIRE), HF_EUNAVAILABLE);
@@ -148,8 +134,6 @@ TEST(ticket, an_engine_that_is_away_is_asked_again_by_the_policy)
 
 TEST(ticket, a_queued_one_that_lost_its_place_asks_anew)
 {
-    struct core_ask ask;
-
     core_open("");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_queued(core_last(CORE_ACQUIRE));
@@ -167,7 +151,6 @@ static void keep_text(const char *text, size_t len, void *ctx)
 
 TEST(ticket, one_that_lost_its_place_while_asking_asks_anew)
 {
-    struct core_ask ask;
     struct hf__ticket *ticket;
 
     core_open("");
@@ -199,7 +182,6 @@ static void lose_places(int ms)
 
 TEST(ticket, one_that_loses_each_place_at_once_asks_by_the_policy)
 {
-    struct core_ask ask;
     int asked;
 
     core_open("retry.base=50ms&retry.jitter=0&retry.max_interval=400ms");
@@ -219,7 +201,6 @@ TEST(ticket, one_that_loses_each_place_at_once_asks_by_the_policy)
 
 TEST(reaper, shows_in_the_metrics_what_is_not_confirmed)
 {
-    struct core_ask ask;
     hf_client *client = core_open("");
     char text[8192];
 
@@ -234,7 +215,6 @@ TEST(reaper, shows_in_the_metrics_what_is_not_confirmed)
 
 TEST(reaper, withdraws_until_the_engine_has_confirmed)
 {
-    struct core_ask ask;
     hf_client *client = core_open("retry.base=50ms&retry.jitter=0");
 
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
@@ -257,8 +237,6 @@ TEST(reaper, withdraws_until_the_engine_has_confirmed)
 
 TEST(reaper, a_release_that_is_unknown_becomes_a_withdrawal)
 {
-    struct core_ask ask;
-
     core_open("retry.base=50ms&retry.jitter=0");
     (void)core_take(&ask, "jobs", 3, 1);
     core_end(&ask);
@@ -274,7 +252,6 @@ TEST(reaper, a_release_that_is_unknown_becomes_a_withdrawal)
 static int release_in_doubt(int64_t after_ms)
 {
     struct hf__waiter waiter;
-    struct core_ask ask;
     hf_client *client = core_open("ttl=3s&retry.base=50ms&retry.jitter=0");
     struct hf__ticket *ticket;
 
@@ -312,8 +289,6 @@ TEST(reaper, a_doubtful_release_is_unknown_where_a_session_carried_it)
 
 TEST(reaper, a_lost_lock_stays_closed_for_lock_delay)
 {
-    struct core_ask ask;
-
     core_open("ttl=3s&lock_delay=8s");
     (void)core_take(&ask, "jobs", 3, 1);
     core_stop_ms(5000); /* the claim ended at 2,938 ms */
@@ -328,8 +303,6 @@ TEST(reaper, a_lost_lock_stays_closed_for_lock_delay)
 
 TEST(reaper, a_new_connection_does_not_shorten_lock_delay)
 {
-    struct core_ask ask;
-
     core_open("ttl=3s&lock_delay=8s");
     (void)core_take(&ask, "jobs", 3, 1);
     core_advance_ms(3000);
@@ -345,7 +318,6 @@ TEST(reaper, a_new_connection_does_not_shorten_lock_delay)
 
 TEST(reaper, closing_does_not_open_a_lost_lock_in_its_lock_delay)
 {
-    struct core_ask ask;
     int64_t closed_ns;
 
     core_open("ttl=3s&lock_delay=1m&io_timeout=5s");
@@ -375,7 +347,6 @@ TEST(query, a_commit_without_an_answer_is_unknown)
 
 TEST(reaper, a_grant_that_meets_the_withdrawal_is_not_delivered)
 {
-    struct core_ask ask;
     struct hf__ticket *ticket;
 
     core_open("");
@@ -419,7 +390,6 @@ TEST(connection, what_rests_and_holds_is_asked_about_when_it_is_back)
 
 TEST(connection, a_hold_survives_an_outage_shorter_than_its_lease)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_open("ttl=3s");
@@ -436,7 +406,6 @@ TEST(connection, a_hold_survives_an_outage_shorter_than_its_lease)
 
 TEST(connection, a_session_in_doubt_is_jeopardy_at_once)
 {
-    struct core_ask ask;
     hf_hold *hold;
 
     core_traits(HF_CAP_PUSH | HF_CAP_FENCED, HF__SESSION);
@@ -450,8 +419,6 @@ TEST(connection, a_session_in_doubt_is_jeopardy_at_once)
 
 TEST(connection, a_policy_that_gives_up_tells_the_waiters)
 {
-    struct core_ask ask;
-
     core_open("retry.policy=ntimes&retry.max_attempts=3&retry.interval=10ms&"
               "retry.jitter=0");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
@@ -467,8 +434,6 @@ TEST(connection, a_policy_that_gives_up_tells_the_waiters)
 
 TEST(connection, refused_credentials_are_final)
 {
-    struct core_ask ask;
-
     core_open("");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_down(HF_EAUTH);

@@ -107,26 +107,26 @@ static void busy(struct hf__memcached *memcached, struct hf__ticket *ticket,
                 named ? holder : NULL);
 }
 
-static void collided(struct hf__memcached *memcached, struct hf__ticket *ticket)
+static void refused(struct hf__memcached *memcached, struct hf__ticket *ticket,
+                    int code, const char *why)
 {
     hf_error err;
 
-    (void)hf__fail(&err, HF_ECONFIG,
-                   "%s: another name has the same hash; use a shorter one",
-                   memcached->peer);
+    (void)hf__fail(&err, code, "%s: %s", memcached->peer, why);
     hf__memcached_tickets_forget(memcached, ticket);
     hf__up_failed(&memcached->base, ticket, &err);
 }
 
+static void collided(struct hf__memcached *memcached, struct hf__ticket *ticket)
+{
+    refused(memcached, ticket, HF_ECONFIG,
+            "another name has the same hash; use a shorter one");
+}
+
 static void failed(struct hf__memcached *memcached, struct hf__ticket *ticket)
 {
-    hf_error err;
-
-    (void)hf__fail(&err, HF_ENOSPACE,
-                   "%s: no memory for another lock: raise -m, or free some",
-                   memcached->peer);
-    hf__memcached_tickets_forget(memcached, ticket);
-    hf__up_failed(&memcached->base, ticket, &err);
+    refused(memcached, ticket, HF_ENOSPACE,
+            "no memory for another lock: raise -m, or free some");
 }
 
 static void granted(struct hf__memcached *memcached, struct hf__ticket *ticket,

@@ -10,6 +10,7 @@
  * whatever becomes of it, nothing after it can be known either.
  */
 #include "engines/memcached/memcached.h"
+#include "engines/common/caps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -137,8 +138,7 @@ const struct hf__engine_ops hf__engine_memcached = {
     .name = "memcached",
     .schemes = "memcached memcacheds",
     .dialects = "native tooz",
-    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_LOCK_DELAY |
-            HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_LEASED,
     .flags = HF__RESERVES_TOKENS, /* none is as good as a range of them */
     .size = sizeof(struct hf__memcached),
     .ticket_size = sizeof(struct hf__memcached_ticket),

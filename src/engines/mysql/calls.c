@@ -37,7 +37,6 @@ struct hf__mysql_call *hf__mysql_call_new(hf__mysql_done_fn *done,
         (void)hf__fail(err, HF_ENOMEM, "out of memory");
         return NULL;
     }
-    hf__list_init(&call->link);
     call->done = done;
     return call;
 }
@@ -78,16 +77,21 @@ static void tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
 struct hf__mysql_call *hf__mysql_call_first(
     const struct hf__mysql_connection *connection)
 {
-    struct hf__list *first = hf__list_first(&connection->calls);
-
-    return first ? HF_CONTAINER_OF(first, struct hf__mysql_call, link) : NULL;
+    return connection->calls.n > 0
+               ? *(struct hf__mysql_call **)hf__calls_at(&connection->calls, 0)
+               : NULL;
 }
 
-static void take_out(struct hf__mysql_connection *connection,
-                     struct hf__mysql_call *call)
+/* The first one goes; NULL: there is none. */
+static struct hf__mysql_call *take_first(
+    struct hf__mysql_connection *connection)
 {
-    hf__list_remove(&call->link);
+    struct hf__mysql_call *call;
+
+    if (!hf__calls_take(&connection->calls, (void *)&call))
+        return NULL;
     connection->mysql->base.under_way--;
+    return call;
 }
 
 void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
@@ -98,13 +102,13 @@ void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
     connection->step = HF__MYSQL_STEP_CLOSED;
     connection->broken = false;
     connection->early = false;
-    while ((call = hf__mysql_call_first(connection))) {
-        take_out(connection, call);
+    while ((call = take_first(connection))) {
         if (told)
             tell(connection->mysql, call, NULL);
         else
             hf__mysql_call_free(call);
     }
+    hf__calls_release(&connection->calls);
 }
 
 /* ---- prepared statements ----------------------------------------------- */
@@ -331,29 +335,34 @@ static void on_undone(struct hf__mysql *mysql, struct hf__mysql_call *call,
         hf__mysql_connection_break(call->connection);
 }
 
-/* A text on the main connection that began a transaction has failed in it:
- * nobody may send anything before that is undone. */
-static void undo(struct hf__mysql_connection *connection,
-                 const struct hf__mysql_call *call)
+/* Did a text on the main connection fail in the transaction that it began? */
+static bool needs_undo(const struct hf__mysql_connection *connection,
+                       const struct hf__mysql_call *call,
+                       const struct hf__mysql_reply *reply)
 {
     static const char begin[] = "START TRANSACTION;";
-    struct hf__mysql_call *undo;
 
-    if (connection != &connection->mysql->main || call->text ||
-        call->sql.len < sizeof(begin) ||
-        memcmp(call->sql.text, begin, sizeof(begin) - 1) != 0)
-        return;
-    undo = hf__mysql_call_new(on_undone, NULL);
+    return reply->code != 0 && connection == &connection->mysql->main &&
+           !call->text && call->sql.len >= sizeof(begin) &&
+           memcmp(call->sql.text, begin, sizeof(begin) - 1) == 0;
+}
+
+/* A ROLLBACK takes the place of the first call: nobody may send anything before
+ * the transaction is undone. */
+static void undo_first(struct hf__mysql_connection *connection)
+{
+    struct hf__mysql_call *undo = hf__mysql_call_new(on_undone, NULL);
+
     if (undo)
         hf__buf_add(&undo->sql, "ROLLBACK");
     if (!undo || hf__buf_failed(&undo->sql)) {
         hf__mysql_call_free(undo);
+        (void)take_first(connection);
         hf__mysql_connection_break(connection);
         return;
     }
     undo->connection = connection;
-    hf__list_append(connection->calls.next, &undo->link); /* before all */
-    connection->mysql->base.under_way++;
+    *(struct hf__mysql_call **)hf__calls_at(&connection->calls, 0) = undo;
 }
 
 /* The first call is answered. */
@@ -363,11 +372,12 @@ static void finish(struct hf__mysql_connection *connection)
     struct hf__mysql_reply reply = connection->reply;
 
     memset(&connection->reply, 0, sizeof(reply));
-    take_out(connection, call);
-    if (reply.code != 0)
-        undo(connection, call);
+    if (needs_undo(connection, call, &reply))
+        undo_first(connection);
+    else
+        (void)take_first(connection);
     connection->step = HF__MYSQL_STEP_IDLE;
-    if (hf__list_empty(&connection->calls) || connection->broken)
+    if (connection->calls.n == 0 || connection->broken)
         hf__mysql_connection_watch_idle(connection);
     else
         start_call(connection);
@@ -492,12 +502,12 @@ static void start_call(struct hf__mysql_connection *connection)
 int hf__mysql_call_send(struct hf__mysql_connection *connection,
                         struct hf__mysql_call *call, hf_error *err)
 {
-    if (hf__buf_failed(&call->sql)) {
+    if (hf__buf_failed(&call->sql) ||
+        !hf__calls_add(&connection->calls, &call)) {
         hf__mysql_call_free(call);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
     call->connection = connection;
-    hf__list_append(&connection->calls, &call->link);
     connection->mysql->base.under_way++;
     if (connection->step == HF__MYSQL_STEP_IDLE && !connection->broken)
         start_call(connection);

@@ -69,7 +69,6 @@ struct hf__mysql_param {
 /* One text of statements, or one prepared statement, from being queued to being
  * answered. */
 struct hf__mysql_call {
-    struct hf__list link;
     struct hf__mysql_connection *connection;
     hf__mysql_done_fn *done;
     hf__mysql_answered_fn *answered; /* instead of @done, for a ticket */

@@ -590,7 +590,7 @@ void hf__mysql_connection_init(struct hf__mysql_connection *connection,
     connection->mysql = mysql;
     connection->io.fd = -1;
     connection->io.ready = on_ready;
-    hf__list_init(&connection->calls);
+    hf__calls_init(&connection->calls, sizeof(struct hf__mysql_call *));
 }
 
 void hf__mysql_connection_begin(struct hf__mysql_connection *connection)

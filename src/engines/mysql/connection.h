@@ -5,6 +5,7 @@
 #ifndef HF_MYSQL_CONNECTION_H
 #define HF_MYSQL_CONNECTION_H
 
+#include "engines/common/calls.h"
 #include "engines/mysql/calls.h"
 #include "engines/mysql/tickets.h"
 #include "net/resolve.h"
@@ -41,7 +42,8 @@ struct hf__mysql_connection {
     struct addrinfo *next; /* to be tried */
     char address[64];      /* being tried */
     int64_t since_ns;      /* connecting since */
-    struct hf__list calls; /* the first is under way unless IDLE */
+    /* struct hf__mysql_call *; the first is under way unless IDLE. */
+    struct hf__calls calls;
     struct hf__mysql_reply reply;
     MYSQL_RES *result; /* being read */
     MYSQL_ROW row;     /* of it */

@@ -18,28 +18,17 @@
  *
  * Failure: tickets.c.
  */
+#include "engines/common/caps.h"
 #include "engines/mysql/mysql.h"
 
 static const char *const shedlock[HF__MYSQL_DIALECT_TEXTS] = {
     [HF__MYSQL_MAKE] = hf__mysql_sql_shedlock_make,
-    [HF__MYSQL_ACQUIRE] = hf__mysql_sql_shedlock_acquire,
-    [HF__MYSQL_RENEW] = hf__mysql_sql_shedlock_renew,
-    [HF__MYSQL_RELEASE] = hf__mysql_sql_shedlock_release,
-    [HF__MYSQL_SHOW] = hf__mysql_sql_shedlock_show,
-    [HF__MYSQL_LIST] = hf__mysql_sql_shedlock_list,
-    [HF__MYSQL_BREAK] = hf__mysql_sql_shedlock_break,
-    [HF__MYSQL_DOCTOR] = hf__mysql_sql_shedlock_doctor,
+    HF__MYSQL_TEXTS_OF(shedlock),
 };
 
 static const char *const spring[HF__MYSQL_DIALECT_TEXTS] = {
     [HF__MYSQL_MAKE] = hf__mysql_sql_spring_make,
-    [HF__MYSQL_ACQUIRE] = hf__mysql_sql_spring_acquire,
-    [HF__MYSQL_RENEW] = hf__mysql_sql_spring_renew,
-    [HF__MYSQL_RELEASE] = hf__mysql_sql_spring_release,
-    [HF__MYSQL_SHOW] = hf__mysql_sql_spring_show,
-    [HF__MYSQL_LIST] = hf__mysql_sql_spring_list,
-    [HF__MYSQL_BREAK] = hf__mysql_sql_spring_break,
-    [HF__MYSQL_DOCTOR] = hf__mysql_sql_spring_doctor,
+    HF__MYSQL_TEXTS_OF(spring),
 };
 
 /* What HF__MYSQL_ACQUIRE answers. */
@@ -115,8 +104,7 @@ static int release(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
 const struct hf__mysql_mode hf__mysql_dialect_mode = {
     .name = "table",
-    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_ROW,
     .acquire = acquire,
     .release = release,
     .renew = hf__mysql_renew_rows,

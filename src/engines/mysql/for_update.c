@@ -9,6 +9,7 @@
  * Failure: a connection that was lost while the caller had it is noticed at the
  * release.
  */
+#include "engines/common/caps.h"
 #include "engines/mysql/mysql.h"
 
 /* We do not insert into a table of the application's. */
@@ -116,12 +117,6 @@ int hf__mysql_for_update_connection(struct hf__engine *engine,
 
 const struct hf__mysql_mode hf__mysql_for_update_mode = {
     .name = "for_update",
-    .caps = HF_CAP_SHARED | HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
-            HF_CAP_VERSIONS,
-    .acquire = hf__mysql_session_acquire,
-    .release = hf__mysql_session_release,
-    .renew = hf__mysql_renew_sessions,
-    .attend = hf__mysql_lease_attend,
-    .lost = hf__mysql_session_main_lost,
-    .regained = hf__mysql_orphans_end_all,
+    .caps = HF__CAPS_SESSION | HF_CAP_SHARED,
+    HF__MYSQL_OF_A_SESSION,
 };

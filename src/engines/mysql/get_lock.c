@@ -2,6 +2,7 @@
 /*
  * get_lock.c - mode=get_lock: GET_LOCK() and RELEASE_LOCK() of the server.
  */
+#include "engines/common/caps.h"
 #include "engines/mysql/mysql.h"
 
 struct rival {
@@ -35,11 +36,6 @@ bool hf__mysql_get_lock_has_name(const struct hf__mysql *mysql,
 
 const struct hf__mysql_mode hf__mysql_get_lock_mode = {
     .name = "get_lock",
-    .caps = HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS,
-    .acquire = hf__mysql_session_acquire,
-    .release = hf__mysql_session_release,
-    .renew = hf__mysql_renew_sessions,
-    .attend = hf__mysql_lease_attend,
-    .lost = hf__mysql_session_main_lost,
-    .regained = hf__mysql_orphans_end_all,
+    .caps = HF__CAPS_SESSION,
+    HF__MYSQL_OF_A_SESSION,
 };

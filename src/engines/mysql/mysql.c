@@ -9,6 +9,7 @@
  * lives, and is up only when that session is gone.
  */
 #include "engines/mysql/mysql.h"
+#include "engines/common/caps.h"
 
 #include <stdio.h>
 
@@ -267,11 +268,7 @@ const struct hf__engine_ops hf__engine_mysql = {
     .name = "mysql",
     .schemes = "mysql mariadb mysqls",
     .dialects = "native shedlock spring row",
-    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED |
-            HF_CAP_SURVIVES_RESTART | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
-            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
-            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART,
     .size = sizeof(struct hf__mysql),
     .ticket_size = sizeof(struct hf__mysql_ticket),
     .open = mysql_open,

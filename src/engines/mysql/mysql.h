@@ -72,6 +72,15 @@ enum hf__mysql_dialect_text {
     HF__MYSQL_DOCTOR, /* every right that a lock needs, and nothing stays */
     HF__MYSQL_DIALECT_TEXTS
 };
+/* All but MAKE, by the names of sql/. */
+#define HF__MYSQL_TEXTS_OF(dialect)                                            \
+    [HF__MYSQL_ACQUIRE] = hf__mysql_sql_##dialect##_acquire,                   \
+    [HF__MYSQL_RENEW] = hf__mysql_sql_##dialect##_renew,                       \
+    [HF__MYSQL_RELEASE] = hf__mysql_sql_##dialect##_release,                   \
+    [HF__MYSQL_SHOW] = hf__mysql_sql_##dialect##_show,                         \
+    [HF__MYSQL_LIST] = hf__mysql_sql_##dialect##_list,                         \
+    [HF__MYSQL_BREAK] = hf__mysql_sql_##dialect##_break,                       \
+    [HF__MYSQL_DOCTOR] = hf__mysql_sql_##dialect##_doctor
 
 struct hf__mysql {
     struct hf__engine base;

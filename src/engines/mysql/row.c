@@ -26,24 +26,10 @@
 enum { SET, INSERT, SELECT, DELETE }; /* the statements of HF__MYSQL_ACQUIRE */
 
 static const char *const without_owner[HF__MYSQL_DIALECT_TEXTS] = {
-    [HF__MYSQL_ACQUIRE] = hf__mysql_sql_row_acquire,
-    [HF__MYSQL_RENEW] = hf__mysql_sql_row_renew,
-    [HF__MYSQL_RELEASE] = hf__mysql_sql_row_release,
-    [HF__MYSQL_SHOW] = hf__mysql_sql_row_show,
-    [HF__MYSQL_LIST] = hf__mysql_sql_row_list,
-    [HF__MYSQL_BREAK] = hf__mysql_sql_row_break,
-    [HF__MYSQL_DOCTOR] = hf__mysql_sql_row_doctor,
-};
+    HF__MYSQL_TEXTS_OF(row)};
 
 static const char *const with_owner[HF__MYSQL_DIALECT_TEXTS] = {
-    [HF__MYSQL_ACQUIRE] = hf__mysql_sql_row_owner_acquire,
-    [HF__MYSQL_RENEW] = hf__mysql_sql_row_owner_renew,
-    [HF__MYSQL_RELEASE] = hf__mysql_sql_row_owner_release,
-    [HF__MYSQL_SHOW] = hf__mysql_sql_row_owner_show,
-    [HF__MYSQL_LIST] = hf__mysql_sql_row_owner_list,
-    [HF__MYSQL_BREAK] = hf__mysql_sql_row_owner_break,
-    [HF__MYSQL_DOCTOR] = hf__mysql_sql_row_owner_doctor,
-};
+    HF__MYSQL_TEXTS_OF(row_owner)};
 
 static bool has_owner(const struct hf__mysql *mysql)
 {

@@ -97,4 +97,11 @@ void hf__mysql_pool_attend(struct hf__mysql *mysql, int64_t now_ns);
 /* Close one that a ticket had, and free it. */
 void hf__mysql_pool_drop(struct hf__mysql_connection *connection);
 
+/* What a mode is made of whose locks live in sessions. */
+#define HF__MYSQL_OF_A_SESSION                                                 \
+    .acquire = hf__mysql_session_acquire,                                      \
+    .release = hf__mysql_session_release, .renew = hf__mysql_renew_sessions,   \
+    .attend = hf__mysql_lease_attend, .lost = hf__mysql_session_main_lost,     \
+    .regained = hf__mysql_orphans_end_all
+
 #endif

@@ -9,6 +9,7 @@
  * is an answer or the loss of the connection, after which mysql.c ends the
  * session at the server before anything is withdrawn.
  */
+#include "engines/common/caps.h"
 #include "engines/mysql/mysql.h"
 #include "engines/sql/record.h"
 
@@ -152,10 +153,7 @@ static int64_t attend(struct hf__mysql *mysql, int64_t now_ns)
 
 const struct hf__mysql_mode hf__mysql_table_acquire_mode = {
     .name = "table",
-    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART |
-            HF_CAP_DOWNGRADE | HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK |
-            HF_CAP_CHECK_TOKEN | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_QUEUE | HF_CAP_SURVIVES_RESTART,
     .acquire = acquire,
     .release = hf__mysql_table_release,
     .renew = hf__mysql_renew_rows,

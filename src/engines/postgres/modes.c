@@ -2,44 +2,40 @@
 /*
  * modes.c - what each mode can, and which functions do it.
  */
+#include "engines/common/caps.h"
 #include "engines/postgres/advisory.h"
 #include "engines/postgres/row.h"
 
+/* What a lock of a session is made of. */
+#define OF_A_SESSION                                                           \
+    .session = true, .acquire = hf__advisory_acquire,                          \
+    .release = hf__advisory_release, .renew = hf__advisory_renew,              \
+    .up = hf__advisory_session_up, .down = hf__advisory_session_down,          \
+    .tick = hf__advisory_wait_tick
+/* And one of a row in a table that another library, or the application, made. */
+#define OF_ANOTHERS_ROW                                                        \
+    .renew = hf__pg_dialect_renew, .up = hf__pg_row_up,                        \
+    .down = hf__pg_row_down, .list = hf__pg_dialect_inspect_list,              \
+    .break_lock = hf__pg_dialect_inspect_break
+
 const struct hf__pg_mode hf__pg_mode_advisory = {
     .name = "advisory",
-    .caps = HF_CAP_FENCED | HF_CAP_SHARED | HF_CAP_PUSH | HF_CAP_LEASED |
-            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS,
-    .session = true,
-    .acquire = hf__advisory_acquire,
-    .release = hf__advisory_release,
-    .renew = hf__advisory_renew,
+    .caps = HF__CAPS_SESSION | HF_CAP_FENCED | HF_CAP_SHARED | HF_CAP_DOWNGRADE,
     .downgrade = hf__advisory_renew_downgrade,
-    .up = hf__advisory_session_up,
-    .down = hf__advisory_session_down,
-    .tick = hf__advisory_wait_tick,
+    OF_A_SESSION,
 };
 
 const struct hf__pg_mode hf__pg_mode_for_update = {
     .name = "for_update",
     /* A number that is taken from a sequence is on disk with the commit. */
-    .caps = HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS,
+    .caps = HF__CAPS_SESSION,
     .tables = true,
-    .session = true,
-    .acquire = hf__advisory_acquire,
-    .release = hf__advisory_release,
-    .renew = hf__advisory_renew,
-    .up = hf__advisory_session_up,
-    .down = hf__advisory_session_down,
-    .tick = hf__advisory_wait_tick,
+    OF_A_SESSION,
 };
 
 const struct hf__pg_mode hf__pg_mode_table = {
     .name = "table",
-    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |
-            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
-            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
-            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART,
     .tables = true,
     .listens = true,
     .acquire = hf__pg_table_acquire,
@@ -58,16 +54,11 @@ const struct hf__pg_mode hf__pg_mode_table = {
 /* dialect=shedlock, dialect=spring */
 const struct hf__pg_mode hf__pg_mode_dialect = {
     .name = "table",
-    .caps = HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART | HF_CAP_DISTRIBUTED |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_ROW,
     .tables = true,
     .acquire = hf__pg_dialect_acquire,
     .release = hf__pg_dialect_release,
-    .renew = hf__pg_dialect_renew,
-    .up = hf__pg_row_up,
-    .down = hf__pg_row_down,
-    .list = hf__pg_dialect_inspect_list,
-    .break_lock = hf__pg_dialect_inspect_break,
+    OF_ANOTHERS_ROW,
 };
 
 /* dialect=row */
@@ -77,9 +68,5 @@ const struct hf__pg_mode hf__pg_mode_row = {
     .tables = true,
     .acquire = hf__pg_dialect_row_acquire,
     .release = hf__pg_dialect_row_release,
-    .renew = hf__pg_dialect_renew,
-    .up = hf__pg_row_up,
-    .down = hf__pg_row_down,
-    .list = hf__pg_dialect_inspect_list,
-    .break_lock = hf__pg_dialect_inspect_break,
+    OF_ANOTHERS_ROW,
 };

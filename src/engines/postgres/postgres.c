@@ -10,6 +10,7 @@
  * again. Sessions of the pool live on meanwhile, with what they hold.
  */
 #include "engines/postgres/postgres.h"
+#include "engines/common/caps.h"
 
 #include <stdio.h>
 
@@ -325,11 +326,7 @@ const struct hf__engine_ops hf__engine_postgres = {
     .schemes = "postgresql postgres",
     .dialects = "native shedlock spring row",
     .takes = hf__pg_settings_takes,
-    .caps = HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |
-            HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_SURVIVES_RESTART |
-            HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
-            HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
-            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART,
     .flags = HF__BEATS_WAITERS,
     .size = sizeof(struct hf__pg),
     .ticket_size = sizeof(struct hf__pg_ticket),

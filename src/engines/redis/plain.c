@@ -17,6 +17,7 @@
  * a library gives it, or host and process should not be seen, the setting mode
  * names the shape: then it is 80 random bits and the number of the ticket.
  */
+#include "engines/common/caps.h"
 #include "engines/redis/connection.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/tickets.h"
@@ -307,8 +308,7 @@ static void not_renewed(struct hf__redis *redis, struct hf__ticket *ticket)
 
 const struct hf__redis_dialect hf__redis_plain = {
     .name = "plain",
-    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_LEASED | HF_CAP_VERSIONS | HF_CAP_BREAK,
     .open = open_shape,
     .acquire = acquire,
     .release_script = HF__SCRIPT_PLAIN_RELEASE,

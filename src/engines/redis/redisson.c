@@ -21,6 +21,7 @@
  * is followed by a release, and reported when that is done.
  */
 #include "engines/redis/redisson.h"
+#include "engines/common/caps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -179,8 +180,7 @@ static int downgrade(struct hf__redis *redis, struct hf__ticket *ticket,
 
 const struct hf__redis_dialect hf__redis_redisson = {
     .name = "redisson",
-    .caps = HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_VERSIONS |
-            HF_CAP_BREAK | HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_LEASED | HF_CAP_PUSH | HF_CAP_VERSIONS | HF_CAP_BREAK,
     .open = open_kind,
     .acquire = hf__redisson_acquire,
     .send_release = send_release,

@@ -15,6 +15,7 @@
  * grows with every grant, and none is claimed.
  */
 #include "engines/redis/redlock.h"
+#include "engines/common/caps.h"
 
 #include <strings.h>
 
@@ -174,8 +175,7 @@ const struct hf__engine_ops hf__engine_redlock = {
     .name = "redlock",
     .schemes = "redlock redlocks",
     .dialects = "plain",
-    .caps = HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_LOCK_DELAY |
-            HF_CAP_TOLD_BEFORE_REGRANT,
+    .caps = HF__CAPS_LEASED,
     .flags = HF__RESERVES_TOKENS, /* none is as good as a range of them */
     .size = sizeof(struct hf__redlock),
     .ticket_size = sizeof(struct hf__redlock_ticket),

@@ -33,11 +33,11 @@ TEST(etcdctl, excludes_us_and_its_death_wakes_us)
     client = etcd_open(etcd, "ttl=20s");
     ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
     ASSERT_HAS(err.text, "lease");
-    request = ours_await(client);
+    request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     ASSERT_EQ(hf_request_pending(request), 1);
     proc_kill(peer);
-    ASSERT_OK(hf_release(ours_awaited(request), &err), &err);
+    client_release(client_finish(request));
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
 

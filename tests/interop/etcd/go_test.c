@@ -45,7 +45,7 @@ TEST(go, excludes_us_and_is_excluded)
     proc_say(peer, "try");
     (void)proc_expect(peer, "busy");
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     proc_say(peer, "try");
     (void)locked(peer);
     proc_say(peer, "unlock");
@@ -61,21 +61,20 @@ TEST(go, wakes_us_and_is_woken_with_growing_tokens)
     hf_request *request;
     hf_hold *hold;
     uint64_t first;
-    hf_error err;
 
     proc_say(peer, "lock");
     first = locked(peer);
-    request = ours_await(client);
+    request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     proc_say(peer, "unlock");
     (void)proc_expect(peer, "unlocked");
-    hold = ours_awaited(request);
+    hold = client_finish(request);
     ASSERT_GT(hf_token(hold), first);
     proc_say(peer, "lock");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     ASSERT_TRUE(proc_is_silent(peer, 100));
     first = hf_token(hold);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_GT(locked(peer), first);
 }
 
@@ -85,14 +84,13 @@ TEST(go, killed_as_a_holder_frees_us)
     struct proc *peer = start_go(etcd);
     hf_client *client = etcd_open(etcd, "ttl=20s");
     hf_request *request;
-    hf_error err;
 
     proc_say(peer, "lock");
     (void)locked(peer);
-    request = ours_await(client);
+    request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     proc_kill(peer);
-    ASSERT_OK(hf_release(ours_awaited(request), &err), &err);
+    client_release(client_finish(request));
 }
 
 TEST(go, gets_the_lock_of_our_killed_holder)

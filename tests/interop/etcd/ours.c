@@ -27,24 +27,3 @@ struct proc *ours_holder(struct etcd *etcd)
 {
     return proc_start(hold, etcd);
 }
-
-hf_request *ours_await(hf_client *client)
-{
-    hf_request *request;
-    hf_error err;
-
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
-    return request;
-}
-
-hf_hold *ours_awaited(hf_request *request)
-{
-    hf_hold *hold;
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
-    hf_request_free(request);
-    return hold;
-}

@@ -13,8 +13,5 @@ struct proc *ours_peer(const char *const *argv);
 /* A process of ours that says "holds" when it has "jobs", and keeps it. It
  * begins when it is told something. */
 struct proc *ours_holder(struct etcd *etcd);
-/* Our place in line for "jobs", and the lock when it comes. */
-hf_request *ours_await(hf_client *client);
-hf_hold *ours_awaited(hf_request *request);
 
 #endif

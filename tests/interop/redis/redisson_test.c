@@ -27,22 +27,9 @@ struct stage {
 /* @server: a port, or "cluster:" and one. */
 static struct proc *start_java(const char *server, const char *watchdog_ms)
 {
-    static char classes[512];
-    const char *dir = getenv("REDISSON_DIR");
-    const char *argv[] = {"java",
-                          "-XX:TieredStopAtLevel=1",
-                          "-XX:+UseSerialGC",
-                          "-cp",
-                          classes,
-                          "Peer",
-                          server,
-                          watchdog_ms,
-                          NULL};
+    const char *const arguments[] = {server, watchdog_ms, NULL};
 
-    if (!dir)
-        FAIL("REDISSON_DIR is not set");
-    (void)snprintf(classes, sizeof(classes), "%s:%s/dependency/*", dir, dir);
-    return peer_start(argv);
+    return peer_start_java("REDISSON_DIR", /* option= */ NULL, arguments);
 }
 
 static struct stage open_stage(const char *watchdog_ms)
@@ -50,7 +37,7 @@ static struct stage open_stage(const char *watchdog_ms)
     struct stage stage = {.server = redis_start()};
 
     stage.java =
-        start_java(topology_text("%d", server_port(stage.server)), watchdog_ms);
+        start_java(test_text("%d", server_port(stage.server)), watchdog_ms);
     return stage;
 }
 
@@ -116,13 +103,13 @@ TEST(redisson, locks_of_a_cluster_exclude_and_wake_both_ways)
     static const char *const kinds[] = {"lock", "fenced", "fair", "rw"};
     struct cluster *cluster = cluster_start();
     struct proc *java = start_java(
-        topology_text("cluster:%d", server_port(cluster->nodes[0])), "30000");
+        test_text("cluster:%d", server_port(cluster->nodes[0])), "30000");
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const char *kind = i == 3 ? "write" : kinds[i];
-        const char *name = topology_text("jobs-%zu", i);
+        const char *name = test_text("jobs-%zu", i);
         hf_client *client = client_open(cluster_url(
-            cluster, topology_text("dialect=redisson&mode=%s", kinds[i])));
+            cluster, test_text("dialect=redisson&mode=%s", kinds[i])));
         hf_request *request;
         hf_hold *hold;
 

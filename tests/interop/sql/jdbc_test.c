@@ -18,24 +18,9 @@ enum { X = HF_EXCLUSIVE, PATIENCE_MS = 60000 };
 
 static struct proc *start_java(void)
 {
-    static char classes[512];
-    static char url[256];
-    const char *dir = getenv("JDBC_DIR");
-    const char *argv[] = {"java",
-                          "-XX:TieredStopAtLevel=1",
-                          "-XX:+UseSerialGC",
-                          "-Duser.timezone=Asia/Tokyo",
-                          "-cp",
-                          classes,
-                          "Peer",
-                          url,
-                          NULL};
+    const char *const arguments[] = {database_jdbc(), NULL};
 
-    if (!dir)
-        FAIL("JDBC_DIR is not set");
-    (void)snprintf(classes, sizeof(classes), "%s:%s/dependency/*", dir, dir);
-    (void)snprintf(url, sizeof(url), "%s", database_jdbc());
-    return peer_start(argv);
+    return peer_start_java("JDBC_DIR", "-Duser.timezone=Asia/Tokyo", arguments);
 }
 
 /* As ShedLock's manual and Spring's scripts have them. */

@@ -13,28 +13,18 @@ enum { X = HF_EXCLUSIVE, S = HF_SHARED };
 
 struct proc *zk_peer(const char *variable, bool java)
 {
-    static char classes[1024];
-    static char script[512];
-    static char port[16];
-    const char *dir = getenv(variable);
-    const char *java_argv[] = {"java",
-                               "-Xmx128m",
-                               "-XX:+UseSerialGC",
-                               "-XX:TieredStopAtLevel=1",
-                               "-cp",
-                               classes,
-                               "Peer",
-                               port,
-                               NULL};
-    const char *python_argv[] = {"python3", script, port, NULL};
+    const char *arguments[] = {NULL, NULL};
+    const char *python_argv[] = {"python3", NULL, NULL, NULL};
 
-    if (!dir)
+    if (!getenv(variable))
         FAIL("%s is not set", variable);
     ensemble();
-    (void)snprintf(classes, sizeof(classes), "%s:%s/dependency/*", dir, dir);
-    (void)snprintf(script, sizeof(script), "%s/peer.py", dir);
-    (void)snprintf(port, sizeof(port), "%d", ensemble_port(0));
-    return peer_start(java ? java_argv : python_argv);
+    arguments[0] = test_text("%d", ensemble_port(0));
+    if (java)
+        return peer_start_java(variable, /* option= */ NULL, arguments);
+    python_argv[1] = test_text("%s/peer.py", getenv(variable));
+    python_argv[2] = arguments[0];
+    return peer_start(python_argv);
 }
 
 hf_client *zk_ours(const char *dialect)

@@ -26,9 +26,7 @@
 /* The request is served; its lock is released again. */
 static void finish_waiting(hf_request *request)
 {
-    hf_error err;
-
-    ASSERT_OK(hf_release(client_finish(request), &err), &err);
+    client_release(client_finish(request));
 }
 
 static void await_lost(struct event *events)
@@ -53,7 +51,7 @@ TEST(client, that_closes_leaves_no_lease_behind)
                                    "ttl=600s"),
                           NULL, &client, &err),
                   &err);
-        ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
+        client_release(client_acquire(client, "jobs"));
         hf_close(client);
     }
     ASSERT_HAS(etcd_ctl(etcd, "lease list"), "found 0 leases");
@@ -99,13 +97,12 @@ TEST(follower, stopped_costs_no_lock)
     int follower = (etcd_leader(etcd) + 1) % 3;
     hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=3s");
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_error err;
 
     server_pause(etcd->members[follower]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     for (int i = 0; i < 3; i++)
-        ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
+        client_release(client_acquire(client, "jobs"));
     server_resume(etcd->members[follower]);
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
@@ -134,7 +131,7 @@ TEST(client, cut_from_one_member_moves_and_keeps_its_hold)
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_EQ(etcd_keys(etcd, "jobs"), 1);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hf_close(client);
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
@@ -247,7 +244,7 @@ TEST(minority, there_are_never_two_holders)
     ASSERT_GT(hf_token(next), hf_token(hold));
     await_lost(&events);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     hf_close(rival);
     server_resume(etcd->members[0]);
 }
@@ -281,7 +278,7 @@ TEST(minority, cut_off_by_the_network_is_lost_before_another_holds)
     for (int i = 0; i < etcd->n; i++)
         proxy_pass(etcd->links[i]);
     EVENTUALLY(client_try(client, "jobs", &err) == HF_EBUSY);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
     hf_close(rival);
 }
@@ -297,17 +294,16 @@ TEST(answer, lost_after_the_transaction_makes_one_key)
     hf_hold *hold;
     hf_error err;
 
-    ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
+    client_release(client_acquire(client, "warm"));
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
     proxy_reset(proxy);
     proxy_pass(proxy);
-    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
-    hf_request_free(request);
+    hold = client_finish(request);
     ASSERT_EQ(etcd_keys(etcd, "jobs"), 1);
     ASSERT_OK(hf_check_token(client, "jobs", hf_token(hold), &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(etcd_keys(etcd, ""), 0);
 }
 
@@ -317,9 +313,8 @@ TEST(answer, lost_to_who_gave_up_leaves_no_orphan)
     struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
     hf_client *client = etcd_open_port(proxy_port(proxy), QUICK "ttl=60s");
     hf_request *request;
-    hf_error err;
 
-    ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
+    client_release(client_acquire(client, "warm"));
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
     request = client_start(client, "jobs");
     EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
@@ -355,12 +350,11 @@ TEST(watch, broken_while_the_lock_is_released_misses_nothing)
     hf_client *waiter = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
     hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request = client_start(waiter, "jobs");
-    hf_error err;
 
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     proxy_refuse(proxy, true);
     proxy_reset(proxy);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     proxy_refuse(proxy, false);
     finish_waiting(request);
     EVENTUALLY(etcd_keys(etcd, "") == 0);
@@ -409,9 +403,8 @@ static struct late_watch watch_late(void)
 TEST(watch, that_is_made_after_the_release_misses_nothing)
 {
     struct late_watch late = watch_late();
-    hf_error err;
 
-    ASSERT_OK(hf_release(late.hold, &err), &err);
+    client_release(late.hold);
     proxy_pass(late.proxy);
     finish_waiting(late.request);
     EVENTUALLY(etcd_keys(late.etcd, "jobs") == 0);
@@ -424,7 +417,6 @@ static bool look_again_without_memory(long nth)
     struct late_watch late = watch_late();
     uint64_t passed;
     bool failed;
-    hf_error err;
 
     proxy_hold(late.proxy, PROXY_TO_CLIENT, true);
     proxy_hold_at(late.proxy, PROXY_TO_SERVER, NULL);
@@ -432,7 +424,7 @@ static bool look_again_without_memory(long nth)
     proxy_hold(late.proxy, PROXY_TO_CLIENT, false);
     EVENTUALLY(proxy_holds(late.proxy));
     passed = proxy_bytes(late.proxy, PROXY_TO_CLIENT);
-    ASSERT_OK(hf_release(late.hold, &err), &err);
+    client_release(late.hold);
     EVENTUALLY(proxy_bytes(late.proxy, PROXY_TO_CLIENT) > passed);
     heap_fail_at(nth);
     proxy_pass(late.proxy);
@@ -455,12 +447,11 @@ TEST_FORKED(watch, whose_look_has_no_memory_is_repeated)
 TEST(compaction, that_overtakes_a_watch_costs_nothing)
 {
     struct late_watch late = watch_late();
-    hf_error err;
 
     proxy_hold_at(late.proxy, PROXY_TO_CLIENT, CREATED);
     proxy_hold_at(late.proxy, PROXY_TO_SERVER, NULL);
     EVENTUALLY(proxy_holds(late.proxy)); /* it is there */
-    ASSERT_OK(hf_release(late.hold, &err), &err);
+    client_release(late.hold);
     proxy_pass(late.proxy);
     finish_waiting(late.request);
     EVENTUALLY(etcd_keys(late.etcd, "jobs") == 0);
@@ -476,9 +467,8 @@ TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
         etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=3s");
     hf_request *request;
     uint64_t answered;
-    hf_error err;
 
-    ASSERT_OK(hf_release(client_acquire(client, "warm"), &err), &err);
+    client_release(client_acquire(client, "warm"));
     proxy_lose_ends(proxy, true);
     proxy_hold_at(proxy, PROXY_TO_SERVER, TO_TXN);
     request = client_start(client, "jobs");
@@ -491,7 +481,7 @@ TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
     proxy_hold_at(proxy, PROXY_TO_SERVER, NULL);
     EVENTUALLY(proxy_bytes(proxy, PROXY_TO_CLIENT) > answered);
     ASSERT_EQ(etcd_keys(etcd, "jobs"), 0);
-    ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
+    client_release(client_acquire(client, "jobs"));
 }
 
 /* "~lease/<hex>" is there when the lease is watched. */
@@ -527,11 +517,10 @@ TEST(lease, that_ended_while_idle_is_replaced)
 {
     struct etcd *etcd = etcd_start(1);
     hf_client *client = etcd_open(etcd, QUICK "ttl=1s");
-    hf_error err;
 
-    ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
+    client_release(client_acquire(client, "jobs"));
     EVENTUALLY(strstr(etcd_ctl(etcd, "lease list"), "found 0 leases") != NULL);
-    ASSERT_OK(hf_release(client_acquire(client, "jobs"), &err), &err);
+    client_release(client_acquire(client, "jobs"));
     ASSERT_EQ(etcd_keys(etcd, ""), 0);
 }
 
@@ -545,7 +534,7 @@ TEST(lease, delayed_by_lock_delay_only_for_the_dead)
 
     ASSERT_HAS(etcd_ctl(etcd, "lease list"), "found 1 leases");
     ASSERT_LE(hf_remaining_ms(hold), 2000);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(client_try(rival, "jobs", &err), 0);
 }
 
@@ -555,10 +544,9 @@ static void *take_turns(void *arg)
 
     while (clock_ms() < until) {
         hf_hold *hold = client_acquire(arg, "jobs");
-        hf_error err;
 
         (void)hf_verify(hold, NULL);
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
     }
     return NULL;
 }
@@ -645,17 +633,16 @@ TEST(session, that_ended_in_line_is_not_granted_what_it_asked_for_before)
         etcd_url(&port, 1, QUICK "ttl=1s&io_timeout=30s&connect_timeout=30s"));
     hf_hold *hold = client_acquire(client, "jobs");
     hf_request *request = client_start(waiter, "jobs");
-    hf_error err;
 
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     proxy_hold(proxy, PROXY_TO_SERVER, true);
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hold = client_acquire(client, "jobs");
     proxy_pass(proxy);
     EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
     ASSERT_EQ(hf_request_pending(request), 1);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     finish_waiting(request);
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }
@@ -741,7 +728,7 @@ TEST(user, whose_token_has_ended_gets_another)
                               "--interactive=false <<'E'\ns3cret\nE\n"),
                "updated"); /* "invalid auth token" */
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(event_count(&events), 0);
     hf_close(client);
 }

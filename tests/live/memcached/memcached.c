@@ -73,12 +73,7 @@ bool memcached_has(struct server *server, const char *key)
 
 const char *memcached_url(int port, const char *query)
 {
-    char *url = NULL;
-
-    if (asprintf(&url, "memcached://127.0.0.1:%d?%s", port, query) < 0)
-        FAIL("out of memory");
-    test_defer(free, url);
-    return url;
+    return test_text("memcached://127.0.0.1:%d?%s", port, query);
 }
 
 hf_client *memcached_open(int port, const char *query)

@@ -71,7 +71,7 @@ TEST(server, that_is_full_and_keeps_what_it_has_refuses)
     ASSERT_TRUE(memcached_has(server, "hf:jobs"));
     (void)hf_verify(hold, NULL); /* there may be no memory to renew it */
     ASSERT_TRUE(memcached_has(server, "hf:jobs"));
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 TEST(doctor, says_whether_locks_are_thrown_away)
@@ -124,7 +124,7 @@ TEST(server, restarted_does_not_let_us_delete_anothers_lock)
     (void)hf_release(hold, NULL);
     ASSERT_TRUE(memcached_has(server, "hf:jobs"));
     ASSERT_OK(hf_verify(theirs, &err), &err);
-    ASSERT_OK(hf_release(theirs, &err), &err);
+    client_release(theirs);
 }
 
 TEST(server, a_waiter_survives_its_restart)
@@ -137,14 +137,12 @@ TEST(server, a_waiter_survives_its_restart)
     hf_hold *next;
     hf_error err;
 
-    ASSERT_OK(
-        hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(waiter, "jobs");
     server_kill(server);
     server_restart(server);
     ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
     (void)hf_release(hold, NULL);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     hf_request_free(request);
     EVENTUALLY(!memcached_has(server, "hf:jobs"));
 }
@@ -198,16 +196,14 @@ TEST(network, a_lost_answer_is_found_out)
     hf_error err;
 
     proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(client, "jobs");
     EVENTUALLY(memcached_has(server, "hf:jobs"));
     proxy_reset(proxy);
     proxy_pass(proxy);
     /* It is ours already, and we are told so. */
     ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
     hf_request_free(request);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_FALSE(memcached_has(server, "hf:jobs"));
 }
 
@@ -233,7 +229,7 @@ TEST(strangers, names_cannot_say_anything_to_the_server)
         ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
     }
     for (size_t i = 0; i < HF_COUNT_OF(names); i++)
-        ASSERT_OK(hf_release(holds[i], &err), &err);
+        client_release(holds[i]);
     ASSERT_HAS(memcached_do(server, "VA", "mg canary v"), "VA 5");
     ASSERT_HAS(memcached_do(server, "END", "stats"), "curr_items 1\r\n");
 }
@@ -255,7 +251,7 @@ TEST(strangers, long_names_are_different_locks)
         ASSERT_EQ(client_try(rival, name, &err), HF_EBUSY);
     }
     for (int i = 0; i < 8; i++)
-        ASSERT_OK(hf_release(holds[i], &err), &err);
+        client_release(holds[i]);
 }
 
 TEST(strangers, another_name_under_our_key_is_an_error_not_a_lock)
@@ -335,7 +331,7 @@ TEST(tooz, has_the_layout_of_tooz)
     hold = client_acquire(client, "jobs");
     ASSERT_HAS(memcached_do(server, "END", "get __TOOZ_LOCK_jobs"),
                "VALUE __TOOZ_LOCK_jobs 1 44\r\n");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     /* Theirs excludes ours. */
     (void)memcached_do(server, "STORED",
                        "add __TOOZ_LOCK_jobs 1 30 7\r\nmember1");

@@ -224,14 +224,11 @@ TEST(hostile, server_that_never_stores_is_not_asked_for_ever)
     struct proc *server;
     hf_client *client;
     hf_request *request;
-    hf_error err;
     int port;
 
     server = start(&plan, &port);
     client = memcached_open(port, "ttl=1h&io_timeout=300ms&retry.base=1ms");
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(client, "jobs");
     wait_for(server, "add");
     wait_for(server, "cas");
     wait_for(server, "add"); /* begins again, when the core says so */

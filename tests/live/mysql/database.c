@@ -2,7 +2,6 @@
 /* database.c - MariaDB, for the tests of either database. */
 #include "live/sql/database.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "mysql.h"
@@ -48,13 +47,9 @@ const char database_impatient[] =
 
 const char *database_client(void)
 {
-    static char command[128];
-
-    (void)snprintf(command, sizeof(command),
-                   "mariadb --no-defaults -n -N -B -uroot -h127.0.0.1 -P%d "
-                   "locks",
-                   port);
-    return command;
+    return test_text("mariadb --no-defaults -n -N -B -uroot -h127.0.0.1 -P%d "
+                     "locks",
+                     port);
 }
 
 void database_fresh(void)
@@ -62,14 +57,8 @@ void database_fresh(void)
     port = mysql_fresh();
 }
 
-const char *database_do(const char *format, ...)
+const char *database_run(const char *statements)
 {
-    char statements[2048];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(statements, sizeof(statements), format, args);
-    va_end(args);
     return mysql_do(port, "%s", statements);
 }
 
@@ -110,26 +99,14 @@ bool database_end_wait(void)
              end_session("AND info LIKE 'INSERT INTO%'")));
 }
 
-static void write_again(void *ctx)
-{
-    (void)ctx;
-    database_read_only(false);
-}
-
 void database_read_only(bool on)
 {
-    if (on)
-        test_defer(write_again, NULL);
     (void)mysql_do(port, "SET GLOBAL read_only=%d", on);
 }
 
 const char *database_jdbc(void)
 {
-    static char url[128];
-
-    (void)snprintf(url, sizeof(url),
-                   "jdbc:mariadb://127.0.0.1:%d/locks?user=locker&"
-                   "password=s3cret",
-                   port);
-    return url;
+    return test_text("jdbc:mariadb://127.0.0.1:%d/locks?user=locker&"
+                     "password=s3cret",
+                     port);
 }

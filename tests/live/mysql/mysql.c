@@ -79,14 +79,8 @@ const char *mysql_do(int port, const char *format, ...)
 
 const char *mysql_url(int port, const char *query)
 {
-    static char urls[4][512];
-    static int next;
-    char *url = urls[next++ % 4];
-
-    (void)snprintf(url, sizeof(urls[0]),
-                   "mysql://locker:s3cret@127.0.0.1:%d/locks%s%s", port,
-                   query ? "?" : "", query ? query : "");
-    return url;
+    return test_text("mysql://locker:s3cret@127.0.0.1:%d/locks%s%s", port,
+                     query ? "?" : "", query ? query : "");
 }
 
 hf_client *mysql_open(int port, const char *query)

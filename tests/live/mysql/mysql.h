@@ -17,8 +17,8 @@ struct server *mysql_start(const char *const *options);
  * until the next call. */
 const char *mysql_do(int port, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* "mysql://locker:…@127.0.0.1:PORT/locks?QUERY", valid until the next but
- * three. */
+/* "mysql://locker:…@127.0.0.1:PORT/locks?QUERY", valid until the end
+ * of the test. */
 const char *mysql_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */

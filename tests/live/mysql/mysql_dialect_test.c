@@ -40,7 +40,7 @@ TEST(shedlock, two_names_of_one_row_are_an_error_and_not_one_lock)
     ASSERT_EQ(seen, 0);
     ASSERT_OK(hf_list(client, "j", count_row, &seen, &err), &err);
     ASSERT_EQ(seen, 1);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(client_try(client, "JOBS", &err), HF_EINVAL);
     ASSERT_EQ(client_try(client, "jobs", &err), 0);
 }
@@ -68,7 +68,7 @@ TEST(shedlock, the_row_of_another_is_not_looked_at)
                         "AND locked_by=_utf8mb4 x'61'"),
             "PRIMARY");
         ASSERT_OK(hf_verify(hold, &err), &err);
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
     }
 }
 
@@ -77,7 +77,6 @@ TEST(shedlock, the_zone_of_the_server_is_the_one_of_the_row)
 {
     hf_client *client;
     hf_hold *hold;
-    hf_error err;
 
     database_fresh();
     (void)database_do("SET GLOBAL time_zone='+05:00'");
@@ -88,5 +87,5 @@ TEST(shedlock, the_zone_of_the_server_is_the_one_of_the_row)
                              "UTC_TIMESTAMP()+INTERVAL 62 SECOND"),
                  "1\n");
     (void)database_do("SET GLOBAL time_zone='+00:00'");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }

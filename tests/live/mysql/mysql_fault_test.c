@@ -131,32 +131,17 @@ static void lose_with_the_server(const char *query)
     client_release(client_finish(request));
 }
 
-TEST(server, killed_and_restarted_loses_the_locks_of_sessions)
-{
-    lose_with_the_server(QUICK "&mode=get_lock");
-}
-
-TEST(server, killed_and_restarted_loses_the_locks_of_transactions)
-{
-    lose_with_the_server(QUICK "&mode=for_update");
-}
+TEST_CALL(server, killed_and_restarted_loses_the_locks_of_sessions,
+          lose_with_the_server(QUICK "&mode=get_lock"))
+TEST_CALL(server, killed_and_restarted_loses_the_locks_of_transactions,
+          lose_with_the_server(QUICK "&mode=for_update"))
 
 TEST(server, that_stands_still_is_unavailable_and_recovers)
 {
     struct server *server = mysql_start(NULL);
-    int port = server_port(server);
-    hf_client *client = mysql_open(port, QUICK "&io_timeout=200ms");
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-    int rc;
 
-    opts.wait_ms = 600;
-    server_pause(server);
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
-    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
-    server_resume(server);
-    client_release(client_acquire(client, "jobs"));
+    client_outlasts_pause(
+        mysql_open(server_port(server), QUICK "&io_timeout=200ms"), server);
 }
 
 /* ---- its administrator --------------------------------------------------- */
@@ -192,15 +177,10 @@ static void lose_with_the_session(const char *query)
     client_release(hold);
 }
 
-TEST(administrator, who_kills_a_session_is_noticed_as_lost)
-{
-    lose_with_the_session(QUICK "&mode=get_lock");
-}
-
-TEST(administrator, who_kills_a_transaction_is_noticed_as_lost)
-{
-    lose_with_the_session(QUICK "&mode=for_update");
-}
+TEST_CALL(administrator, who_kills_a_session_is_noticed_as_lost,
+          lose_with_the_session(QUICK "&mode=get_lock"))
+TEST_CALL(administrator, who_kills_a_transaction_is_noticed_as_lost,
+          lose_with_the_session(QUICK "&mode=for_update"))
 
 TEST(administrator, who_drops_the_tables_takes_the_locks)
 {
@@ -508,20 +488,11 @@ static void lose_by_silence(const char *query)
     client_release(next);
 }
 
-TEST(network, silence_loses_a_row)
-{
-    lose_by_silence(QUICK "&ttl=1s");
-}
-
-TEST(network, silence_loses_a_session_by_wait_timeout)
-{
-    lose_by_silence(QUICK "&ttl=1s&mode=get_lock");
-}
-
-TEST(network, silence_loses_a_transaction_by_wait_timeout)
-{
-    lose_by_silence(QUICK "&ttl=1s&mode=for_update");
-}
+TEST_CALL(network, silence_loses_a_row, lose_by_silence(QUICK "&ttl=1s"))
+TEST_CALL(network, silence_loses_a_session_by_wait_timeout,
+          lose_by_silence(QUICK "&ttl=1s&mode=get_lock"))
+TEST_CALL(network, silence_loses_a_transaction_by_wait_timeout,
+          lose_by_silence(QUICK "&ttl=1s&mode=for_update"))
 
 /* The statement is carried out, its answer never comes. */
 static void lose_the_answer(const char *query)
@@ -544,20 +515,12 @@ static void lose_the_answer(const char *query)
     EVENTUALLY(client_try(sides.client, "jobs", &err) == 0);
 }
 
-TEST(network, a_lost_answer_leaves_no_row_behind)
-{
-    lose_the_answer(QUICK "&io_timeout=1s");
-}
-
-TEST(network, a_lost_answer_leaves_no_session_behind)
-{
-    lose_the_answer(QUICK "&io_timeout=1s&mode=get_lock");
-}
-
-TEST(network, a_lost_answer_leaves_no_transaction_behind)
-{
-    lose_the_answer(QUICK "&io_timeout=1s&mode=for_update");
-}
+TEST_CALL(network, a_lost_answer_leaves_no_row_behind,
+          lose_the_answer(QUICK "&io_timeout=1s"))
+TEST_CALL(network, a_lost_answer_leaves_no_session_behind,
+          lose_the_answer(QUICK "&io_timeout=1s&mode=get_lock"))
+TEST_CALL(network, a_lost_answer_leaves_no_transaction_behind,
+          lose_the_answer(QUICK "&io_timeout=1s&mode=for_update"))
 
 /* … and asked again, it is refused: that says nothing of the first time. */
 static void lose_the_answer_and_be_refused(const char *query, const char *held)
@@ -585,18 +548,13 @@ static void lose_the_answer_and_be_refused(const char *query, const char *held)
     EVENTUALLY(client_try(sides.rival, "jobs", &err) == 0);
 }
 
-TEST(network, a_lost_answer_and_a_refusal_leave_no_row_behind)
-{
-    lose_the_answer_and_be_refused(QUICK "&ttl=1h",
-                                   "holdfast_lock WHERE until>0");
-}
-
-TEST(network, a_lost_answer_and_a_refusal_leave_no_row_of_shedlock_behind)
-{
-    lose_the_answer_and_be_refused(
-        QUICK "&ttl=1h&dialect=shedlock",
-        "shedlock WHERE lock_until>UTC_TIMESTAMP(3)");
-}
+TEST_CALL(network, a_lost_answer_and_a_refusal_leave_no_row_behind,
+          lose_the_answer_and_be_refused(QUICK "&ttl=1h",
+                                         "holdfast_lock WHERE until>0"))
+TEST_CALL(network, a_lost_answer_and_a_refusal_leave_no_row_of_shedlock_behind,
+          lose_the_answer_and_be_refused(
+              QUICK "&ttl=1h&dialect=shedlock",
+              "shedlock WHERE lock_until>UTC_TIMESTAMP(3)"))
 
 /* The session has ended, and no other can be had: the server gives the lock to
  * the next one, so it is lost, whatever the ttl. */
@@ -620,15 +578,10 @@ static void lose_what_cannot_come_back(const char *query)
     EVENTUALLY(client_try(sides.client, "jobs", &err) == 0);
 }
 
-TEST(network, a_session_that_ends_for_good_is_lost_at_once)
-{
-    lose_what_cannot_come_back(QUICK "&mode=get_lock&ttl=1h");
-}
-
-TEST(network, a_transaction_that_ends_for_good_is_lost_at_once)
-{
-    lose_what_cannot_come_back(QUICK "&mode=for_update&ttl=1h");
-}
+TEST_CALL(network, a_session_that_ends_for_good_is_lost_at_once,
+          lose_what_cannot_come_back(QUICK "&mode=get_lock&ttl=1h"))
+TEST_CALL(network, a_transaction_that_ends_for_good_is_lost_at_once,
+          lose_what_cannot_come_back(QUICK "&mode=for_update&ttl=1h"))
 
 /* A waiter loses its connections, and can have no new ones for a while. */
 static void wait_through_an_outage(const char *query)
@@ -649,15 +602,10 @@ static void wait_through_an_outage(const char *query)
     client_release(client_finish(request));
 }
 
-TEST(network, an_outage_of_a_second_ends_no_wait_in_a_session)
-{
-    wait_through_an_outage(QUICK "&mode=get_lock");
-}
-
-TEST(network, an_outage_of_a_second_ends_no_wait_in_a_transaction)
-{
-    wait_through_an_outage(QUICK "&mode=for_update");
-}
+TEST_CALL(network, an_outage_of_a_second_ends_no_wait_in_a_session,
+          wait_through_an_outage(QUICK "&mode=get_lock"))
+TEST_CALL(network, an_outage_of_a_second_ends_no_wait_in_a_transaction,
+          wait_through_an_outage(QUICK "&mode=for_update"))
 
 /* The commit is carried out, its answer never comes. */
 TEST(network, a_lost_answer_to_a_commit_is_unknown)

@@ -16,20 +16,6 @@
 #define QUICK "retry.base=1ms&retry.max_interval=20ms&io_timeout=5s"
 #define BY_HAND "&dialect=row&table=t&key=k"
 
-static int skip_lock(const hf_lock_info *info, void *ctx)
-{
-    (void)info;
-    (void)ctx;
-    return 0;
-}
-
-static int skip_finding(const hf_finding *finding, void *ctx)
-{
-    (void)finding;
-    (void)ctx;
-    return 0;
-}
-
 /* Every call that reads rows; each must come back with an error of its own. */
 static void ask_everything(hf_client *client)
 {
@@ -37,13 +23,13 @@ static void ask_everything(hf_client *client)
     hf_error err;
 
     ASSERT_NE(client_try(client, "jobs", &err), 0);
-    (void)hf_list(client, NULL, skip_lock, NULL, &err);
-    (void)hf_list(client, "jobs", skip_lock, NULL, &err);
+    (void)hf_list(client, NULL, client_ignore_lock, NULL, &err);
+    (void)hf_list(client, "jobs", client_ignore_lock, NULL, &err);
     ASSERT_NE(hf_check_token(client, "jobs", 7, &err), 0);
     ASSERT_NE(hf_break(client, "jobs", 7, NULL, &err), 0);
     (void)hf_version_read(client, "jobs", &version, &err);
     ASSERT_NE(hf_version_commit(client, "jobs", 0, &version, &err), 0);
-    (void)hf_doctor(client, skip_finding, NULL, &err);
+    (void)hf_doctor(client, client_ignore_finding, NULL, &err);
 }
 
 static hf_client *open_fake(enum fake_lie lie, const char *query)
@@ -86,7 +72,7 @@ TEST(server, that_sends_rows_without_end_is_cut_off)
     long before_kb = used_kb();
     hf_error err;
 
-    ASSERT_NE(hf_list(client, NULL, skip_lock, NULL, &err), 0);
+    ASSERT_NE(hf_list(client, NULL, client_ignore_lock, NULL, &err), 0);
     ASSERT_LT(used_kb() - before_kb, 256L * 1024);
 }
 
@@ -95,7 +81,7 @@ TEST(server, that_sends_results_without_end_is_cut_off)
     hf_client *client = open_fake(FAKE_ENDLESS_RESULTS, QUICK);
     hf_error err;
 
-    ASSERT_NE(hf_list(client, NULL, skip_lock, NULL, &err), 0);
+    ASSERT_NE(hf_list(client, NULL, client_ignore_lock, NULL, &err), 0);
 }
 
 TEST(server, that_wants_more_values_than_we_have_gets_none)
@@ -221,11 +207,8 @@ static hf_request *wait_and_be_refused(unsigned code)
 {
     hf_client *client = open_fake(FAKE_WAITS, QUICK "&mode=get_lock");
     hf_request *request;
-    hf_error err;
 
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(client, "jobs");
     EVENTUALLY(fake_waits() == 1);
     fake_break(code);
     return request;

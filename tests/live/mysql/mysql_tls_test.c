@@ -137,10 +137,10 @@ TEST(tls, locks_in_every_mode)
         ASSERT_OK(
             hf_acquire_start(rival, "jobs", &opts, NULL, NULL, &request, &err),
             &err);
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
         ASSERT_OK(hf_request_wait(request, HF_FOREVER, &hold, &err), &err);
         hf_request_free(request);
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
         hf_close(rival);
         hf_close(client);
     }

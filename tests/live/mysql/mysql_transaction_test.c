@@ -9,6 +9,7 @@
 
 #include "base/dynlib.h"
 #include "event.h"
+#include "live/sql/database.h"
 #include "mysql.h"
 #include <mysql.h>
 
@@ -26,13 +27,9 @@ static struct {
 static MYSQL *lend(hf_hold *hold)
 {
     static const char *const names[] = {CALLERS(HF__DYNLIB_NAME)};
-    void *connection;
-    hf_error err;
 
-    ASSERT_TRUE(
-        hf__dynlib_load("libmariadb.so.3", names, HF_COUNT_OF(names), &caller));
-    ASSERT_OK(hf_sql_connection(hold, &connection, &err), &err);
-    return connection;
+    return database_lend(hold, "libmariadb.so.3", names, HF_COUNT_OF(names),
+                         &caller);
 }
 
 TEST(transaction, is_committed_with_the_release)

@@ -2,7 +2,6 @@
 /* database.c - PostgreSQL, for the tests of either database. */
 #include "live/sql/database.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "postgres.h"
@@ -34,12 +33,8 @@ const char database_impatient[] = "SET lock_timeout = '1s'; BEGIN; ";
 
 const char *database_client(void)
 {
-    static char command[128];
-
-    (void)snprintf(command, sizeof(command),
-                   "psql -XAtq -h 127.0.0.1 -p %d -U postgres",
-                   server_port(server));
-    return command;
+    return test_text("psql -XAtq -h 127.0.0.1 -p %d -U postgres",
+                     server_port(server));
 }
 
 void database_fresh(void)
@@ -48,27 +43,17 @@ void database_fresh(void)
     is_poor = false;
 }
 
-const char *database_do(const char *format, ...)
+const char *database_run(const char *statements)
 {
-    char statements[2048];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(statements, sizeof(statements), format, args);
-    va_end(args);
     return postgres_do(server, "%s", statements);
 }
 
 const char *database_url(const char *query)
 {
-    static char url[256];
-
     if (!is_poor)
         return postgres_url(server ? server_port(server) : 1, query);
-    (void)snprintf(url, sizeof(url),
-                   "postgresql://poor@127.0.0.1:%d/postgres?%s",
-                   server_port(server), query);
-    return url;
+    return test_text("postgresql://poor@127.0.0.1:%d/postgres?%s",
+                     server_port(server), query);
 }
 
 void database_forbid_tables(void)
@@ -95,16 +80,8 @@ bool database_end_wait(void)
                   "t\n") == 0;
 }
 
-static void write_again(void *ctx)
-{
-    (void)ctx;
-    database_read_only(false);
-}
-
 void database_read_only(bool on)
 {
-    if (on)
-        test_defer(write_again, NULL);
     (void)postgres_do(server, on ? "ALTER SYSTEM SET "
                                    "default_transaction_read_only = on"
                                  : "ALTER SYSTEM RESET "
@@ -116,10 +93,6 @@ void database_read_only(bool on)
 
 const char *database_jdbc(void)
 {
-    static char url[128];
-
-    (void)snprintf(url, sizeof(url),
-                   "jdbc:postgresql://127.0.0.1:%d/postgres?user=postgres",
-                   server_port(server));
-    return url;
+    return test_text("jdbc:postgresql://127.0.0.1:%d/postgres?user=postgres",
+                     server_port(server));
 }

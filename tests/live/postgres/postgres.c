@@ -163,17 +163,18 @@ int postgres_leftovers(struct server *server)
 
 const char *postgres_url(int port, const char *query)
 {
-    static char urls[4][512];
-    static int next;
-    char *url = urls[next++ % 4];
-
-    (void)snprintf(url, sizeof(urls[0]),
-                   "postgresql://postgres@127.0.0.1:%d/postgres%s%s", port,
-                   query ? "?" : "", query ? query : "");
-    return url;
+    return test_text("postgresql://postgres@127.0.0.1:%d/postgres%s%s", port,
+                     query ? "?" : "", query ? query : "");
 }
 
 hf_client *postgres_open(int port, const char *query)
 {
     return client_open(postgres_url(port, query));
+}
+
+struct rivals postgres_rivals(const char *query)
+{
+    struct server *server = postgres_start();
+
+    return client_rivals(server, postgres_url(server_port(server), query));
 }

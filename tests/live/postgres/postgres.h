@@ -28,11 +28,13 @@ FILE *postgres_begin(struct server *server, const char *format, ...)
 void postgres_end(struct server *server, FILE *psql);
 /* Rows and advisory locks that nobody should have any more. */
 int postgres_leftovers(struct server *server);
-/* "postgresql://postgres@127.0.0.1:PORT/postgres?QUERY", valid until the next
- * but three. */
+/* "postgresql://postgres@127.0.0.1:PORT/postgres?QUERY", valid until the end
+ * of the test. */
 const char *postgres_url(int port, const char *query);
 
 /* A client that is closed when the test is over. */
 hf_client *postgres_open(int port, const char *query);
+/* A new server with two of them. */
+struct rivals postgres_rivals(const char *query);
 
 #endif

@@ -7,7 +7,6 @@ TEST(shedlock, the_zone_of_the_session_does_not_matter)
 {
     hf_client *client;
     hf_hold *hold;
-    hf_error err;
 
     database_fresh();
     (void)database_do("ALTER DATABASE postgres SET timezone = 'Asia/Tokyo'");
@@ -18,5 +17,5 @@ TEST(shedlock, the_zone_of_the_session_does_not_matter)
                              "interval '62 seconds'",
                              database_utc, database_utc),
                  "1\n");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }

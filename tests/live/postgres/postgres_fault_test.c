@@ -37,29 +37,22 @@ static void lose_by_restart(const char *query)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(server, its_restart_loses_a_session_lock_and_tells)
-{
-    lose_by_restart(QUICK);
-}
-
-TEST(server, its_restart_loses_a_transaction_and_tells)
-{
-    lose_by_restart(TRANSACTION);
-}
+TEST_CALL(server, its_restart_loses_a_session_lock_and_tells,
+          lose_by_restart(QUICK))
+TEST_CALL(server, its_restart_loses_a_transaction_and_tells,
+          lose_by_restart(TRANSACTION))
 
 TEST(server, its_restart_changes_nothing_for_rows)
 {
-    struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), TABLE);
-    hf_client *rival = postgres_open(server_port(server), TABLE);
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = postgres_rivals(TABLE);
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_error err;
 
-    postgres_crash(server);
+    postgres_crash(at.server);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == HF_EBUSY);
     client_release(hold);
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
 static void await_in_line(struct server *server)
@@ -72,44 +65,30 @@ static void await_in_line(struct server *server)
 
 static void survive_restart(const char *query)
 {
-    struct server *server = postgres_start();
-    hf_client *holder = postgres_open(server_port(server), query);
-    hf_client *waiter = postgres_open(server_port(server), query);
-    hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request = client_start(waiter, "jobs");
+    struct rivals at = postgres_rivals(query);
+    hf_hold *hold = client_acquire(at.client, "jobs");
+    hf_request *request = client_start(at.rival, "jobs");
     hf_hold *next;
 
-    await_in_line(server);
-    postgres_crash(server);
+    await_in_line(at.server);
+    postgres_crash(at.server);
     (void)hf_release(hold, NULL);
     next = client_finish(request);
     client_release(next);
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
-TEST(server, a_waiter_survives_its_restart)
-{
-    survive_restart(QUICK);
-}
-
-TEST(server, a_waiting_row_survives_its_restart)
-{
-    survive_restart(TABLE);
-}
-
-TEST(server, a_waiting_transaction_survives_its_restart)
-{
-    survive_restart(TRANSACTION);
-}
+TEST_CALL(server, a_waiter_survives_its_restart, survive_restart(QUICK))
+TEST_CALL(server, a_waiting_row_survives_its_restart, survive_restart(TABLE))
+TEST_CALL(server, a_waiting_transaction_survives_its_restart,
+          survive_restart(TRANSACTION))
 
 /* The ticket of the wait that ends is free for the next one: the engine must
  * know nothing of it any more. */
 static void give_up_while_down(const char *query)
 {
-    struct server *server = postgres_start();
-    hf_client *holder = postgres_open(server_port(server), query);
-    hf_client *waiter = postgres_open(server_port(server), query);
-    hf_hold *hold = client_acquire(holder, "jobs");
+    struct rivals at = postgres_rivals(query);
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_request *other;
@@ -119,83 +98,70 @@ static void give_up_while_down(const char *query)
 
     opts.wait_ms = 1000;
     ASSERT_OK(
-        hf_acquire_start(waiter, "jobs", &opts, NULL, NULL, &request, &err),
+        hf_acquire_start(at.rival, "jobs", &opts, NULL, NULL, &request, &err),
         &err);
-    await_in_line(server);
-    postgres_quit(server);
+    await_in_line(at.server);
+    postgres_quit(at.server);
     rc = hf_request_wait(request, EVENT_PATIENCE_MS, &next, &err);
     ASSERT_TRUE(rc == HF_ETIMEOUT || rc == HF_EUNAVAILABLE ||
                 rc == HF_EUNKNOWN);
     ASSERT_EQ(hf_request_pending(request), 0);
     hf_request_free(request);
-    request = client_start(waiter, "jobs");
-    other = client_start(waiter, "others");
-    server_restart(server);
+    request = client_start(at.rival, "jobs");
+    other = client_start(at.rival, "others");
+    server_restart(at.server);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     client_release(client_finish(request));
     client_release(client_finish(other));
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
-TEST(server, a_wait_that_ends_while_it_is_down_is_forgotten)
-{
-    give_up_while_down(QUICK);
-}
-
-TEST(server, a_waiting_transaction_that_ends_while_it_is_down_is_forgotten)
-{
-    give_up_while_down(TRANSACTION);
-}
+TEST_CALL(server, a_wait_that_ends_while_it_is_down_is_forgotten,
+          give_up_while_down(QUICK))
+TEST_CALL(server, a_waiting_transaction_that_ends_while_it_is_down_is_forgotten,
+          give_up_while_down(TRANSACTION))
 
 /* ---- its administrator --------------------------------------------------- */
 
 static void be_ended(const char *query)
 {
     struct event events = EVENT_INIT;
-    struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), query);
-    hf_client *rival = postgres_open(server_port(server), query);
-    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    struct rivals at = postgres_rivals(query);
+    hf_hold *hold = client_acquire_told(at.client, "jobs", &events);
     hf_error err;
 
-    (void)postgres_do(server, "SELECT pg_terminate_backend(pid) FROM pg_locks "
-                              "WHERE locktype IN ('advisory', "
-                              "'transactionid') AND granted");
+    (void)postgres_do(at.server,
+                      "SELECT pg_terminate_backend(pid) FROM pg_locks "
+                      "WHERE locktype IN ('advisory', "
+                      "'transactionid') AND granted");
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
-    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    client_release(client_acquire(client, "jobs"));
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    client_release(client_acquire(at.client, "jobs"));
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
-TEST(administrator, ends_a_session_and_the_holder_hears_it_at_once)
-{
-    be_ended(QUICK);
-}
-
-TEST(administrator, ends_a_transaction_and_the_holder_hears_it_at_once)
-{
-    be_ended(TRANSACTION);
-}
+TEST_CALL(administrator, ends_a_session_and_the_holder_hears_it_at_once,
+          be_ended(QUICK))
+TEST_CALL(administrator, ends_a_transaction_and_the_holder_hears_it_at_once,
+          be_ended(TRANSACTION))
 
 TEST(administrator, cancels_a_wait_and_it_goes_on)
 {
-    struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), QUICK);
-    hf_client *waiter = postgres_open(server_port(server), QUICK);
-    hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = client_start(waiter, "jobs");
+    struct rivals at = postgres_rivals(QUICK);
+    hf_hold *hold = client_acquire(at.client, "jobs");
+    hf_request *request = client_start(at.rival, "jobs");
 
     for (int i = 0; i < 3; i++)
         EVENTUALLY(
-            strcmp(postgres_do(server, "SELECT pg_cancel_backend(pid) FROM "
-                                       "pg_locks WHERE NOT granted"),
+            strcmp(postgres_do(at.server, "SELECT pg_cancel_backend(pid) FROM "
+                                          "pg_locks WHERE NOT granted"),
                    "t\n") == 0);
     ASSERT_EQ(hf_request_pending(request), 1);
     client_release(hold);
     client_release(client_finish(request));
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
 static const char *backends(struct server *server)
@@ -407,51 +373,48 @@ TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
  * everything in order. */
 TEST(names, a_wait_that_comes_to_be_behind_another_name_is_an_error)
 {
-    struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), QUICK);
-    hf_client *waiter = postgres_open(server_port(server), QUICK);
-    int64_t key = key_of(server, client, "jobs");
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = postgres_rivals(QUICK);
+    int64_t key = key_of(at.server, at.client, "jobs");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_error err;
     FILE *twin;
 
-    twin = postgres_begin(
-        server, "SELECT pg_advisory_lock(%lld), pg_sleep(600)", (long long)key);
-    request = client_start(waiter, "jobs");
-    EVENTUALLY(waiting_for_locks(server) == 2);
+    twin = postgres_begin(at.server,
+                          "SELECT pg_advisory_lock(%lld), pg_sleep(600)",
+                          (long long)key);
+    request = client_start(at.rival, "jobs");
+    EVENTUALLY(waiting_for_locks(at.server) == 2);
     client_release(hold);
     ASSERT_RC(hf_request_wait(request, 30000, &hold, &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "another name");
     hf_request_free(request);
-    postgres_end(server, twin);
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    postgres_end(at.server, twin);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
-/* A client that goes on with its life, and has used a name, keeps nothing. */
+/* A at.client that goes on with its life, and has used a name, keeps nothing. */
 TEST(names, that_are_not_used_any_more_are_nowhere)
 {
-    struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), QUICK);
-    hf_client *rival = postgres_open(server_port(server), QUICK);
+    struct rivals at = postgres_rivals(QUICK);
 
     for (int i = 0; i < 3; i++) {
-        hf_hold *hold = client_acquire(client, "jobs");
-        hf_request *request = client_start(rival, "jobs");
+        hf_hold *hold = client_acquire(at.client, "jobs");
+        hf_request *request = client_start(at.rival, "jobs");
 
-        client_release(client_acquire(client, "others"));
+        client_release(client_acquire(at.client, "others"));
         client_release(hold);
         client_release(client_finish(request));
     }
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
     ASSERT_STREQ(
-        postgres_do(server,
+        postgres_do(at.server,
                     "SELECT sum((xpath('/row/c/text()', query_to_xml("
                     "format('SELECT count(*) AS c FROM %%I', relname), false, "
                     "true, '')))[1]::text::int) FROM pg_class "
                     "WHERE relname LIKE 'holdfast%%' AND relkind = 'r'"),
         "0\n");
-    client_release(client_acquire(client, "jobs"));
+    client_release(client_acquire(at.client, "jobs"));
 }
 
 static void try_hostile_names(struct server *server, const char *query)
@@ -522,20 +485,12 @@ static void lose_an_answer(const char *query)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(network, a_session_lock_whose_answer_was_lost_is_taken_back)
-{
-    lose_an_answer(QUICK "&io_timeout=200ms");
-}
-
-TEST(network, a_row_whose_answer_was_lost_is_taken_back)
-{
-    lose_an_answer(TABLE "&io_timeout=200ms");
-}
-
-TEST(network, a_transaction_whose_answer_was_lost_is_taken_back)
-{
-    lose_an_answer(TRANSACTION "&io_timeout=200ms");
-}
+TEST_CALL(network, a_session_lock_whose_answer_was_lost_is_taken_back,
+          lose_an_answer(QUICK "&io_timeout=200ms"))
+TEST_CALL(network, a_row_whose_answer_was_lost_is_taken_back,
+          lose_an_answer(TABLE "&io_timeout=200ms"))
+TEST_CALL(network, a_transaction_whose_answer_was_lost_is_taken_back,
+          lose_an_answer(TRANSACTION "&io_timeout=200ms"))
 
 static void be_cut_off(const char *query)
 {
@@ -630,15 +585,10 @@ TEST(network, a_lost_backend_that_may_not_be_ended_goes_by_itself)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(network, a_row_is_not_asked_for_before_the_lost_backend_has_gone)
-{
-    outlive_its_connection(TABLE);
-}
-
-TEST(network, a_break_while_the_lost_backend_is_ended_forgets_nothing)
-{
-    outlive_its_connection(TABLE "&io_timeout=200ms");
-}
+TEST_CALL(network, a_row_is_not_asked_for_before_the_lost_backend_has_gone,
+          outlive_its_connection(TABLE))
+TEST_CALL(network, a_break_while_the_lost_backend_is_ended_forgets_nothing,
+          outlive_its_connection(TABLE "&io_timeout=200ms"))
 
 /* The server does not hear that a connection has ended. Of the next connection
  * it hears nothing at all from where it is to end the lost session. */
@@ -708,20 +658,12 @@ TEST(network, nothing_is_changed_while_the_lost_backend_is_ended)
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
-TEST(network, who_is_cut_off_loses_the_session_lock_in_time)
-{
-    be_cut_off(QUICK "&ttl=2s&io_timeout=5s");
-}
-
-TEST(network, who_is_cut_off_loses_the_row_in_time)
-{
-    be_cut_off(TABLE "&ttl=2s&io_timeout=5s");
-}
-
-TEST(network, who_is_cut_off_loses_the_transaction_in_time)
-{
-    be_cut_off(TRANSACTION "&ttl=2s&io_timeout=5s");
-}
+TEST_CALL(network, who_is_cut_off_loses_the_session_lock_in_time,
+          be_cut_off(QUICK "&ttl=2s&io_timeout=5s"))
+TEST_CALL(network, who_is_cut_off_loses_the_row_in_time,
+          be_cut_off(TABLE "&ttl=2s&io_timeout=5s"))
+TEST_CALL(network, who_is_cut_off_loses_the_transaction_in_time,
+          be_cut_off(TRANSACTION "&ttl=2s&io_timeout=5s"))
 
 /* ---- waits that are given up ----------------------------------------------- */
 

@@ -119,7 +119,7 @@ TEST(tls, carries_long_statements_and_answers)
     ASSERT_OK(hf_list(client, NULL, count_lock, &found, &err), &err);
     ASSERT_EQ(found, LOCKS);
     for (int i = 0; i < LOCKS; i++)
-        ASSERT_OK(hf_release(holds[i], &err), &err);
+        client_release(holds[i]);
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
 
@@ -320,7 +320,7 @@ static void pause_a_holder(const char *query)
     (void)proc_expect(proc, wanted);
     proc_join(proc);
     ASSERT_OK(hf_verify(hold, &err), &err); /* ours was not touched */
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(postgres_leftovers(server) == 0);
 }
 
@@ -416,6 +416,6 @@ TEST(server, whose_disk_is_full_grants_nothing_and_recovers)
     (void)postgres_do(server, "CHECKPOINT");
     ASSERT_OK(client_try(client, "jobs", &err), &err);
     for (int i = 0; i < n; i++)
-        ASSERT_OK(hf_release(holds[i], &err), &err);
+        client_release(holds[i]);
     ASSERT_EQ(postgres_leftovers(server), 0);
 }

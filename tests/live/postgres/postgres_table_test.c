@@ -38,47 +38,42 @@ static void assert_rows(struct server *server, const char *rows)
 
 TEST(quiet, a_name_is_one_row_until_somebody_else_wants_it)
 {
-    struct server *server = postgres_start();
-    hf_client *client = postgres_open(server_port(server), TABLE);
-    hf_client *rival = postgres_open(server_port(server), TABLE);
-    hf_hold *hold = acquire(client, HF_EXCLUSIVE);
+    struct rivals at = postgres_rivals(TABLE);
+    hf_hold *hold = acquire(at.client, HF_EXCLUSIVE);
     hf_request *request;
     hf_error err;
 
-    assert_rows(server, "1|1|1\n");
-    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
-              &err);
-    EVENTUALLY(
-        atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
-    assert_rows(server, "2|1|0\n");
+    assert_rows(at.server, "1|1|1\n");
+    request = client_start(at.rival, "jobs");
+    EVENTUALLY(atoi(postgres_do(at.server,
+                                "SELECT count(*) FROM holdfast_place")) == 2);
+    assert_rows(at.server, "2|1|0\n");
     client_release(hold);
     ASSERT_OK(hf_request_wait(request, 30000, &hold, &err), &err);
     hf_request_free(request);
-    assert_rows(server, "1|1|0\n");
+    assert_rows(at.server, "1|1|0\n");
     client_release(hold);
-    assert_rows(server, "0|0|0\n");
+    assert_rows(at.server, "0|0|0\n");
 }
 
 /* Who made the first row leaves; the place that others look at is the next
  * holder's then. */
 TEST(quiet, a_reader_who_joined_keeps_writers_out_when_the_first_has_left)
 {
-    struct server *server = postgres_start();
-    hf_client *first = postgres_open(server_port(server), TABLE);
-    hf_client *second = postgres_open(server_port(server), TABLE);
-    hf_client *writer = postgres_open(server_port(server), TABLE);
-    hf_hold *hold = acquire(first, HF_EXCLUSIVE);
+    struct rivals at = postgres_rivals(TABLE);
+    hf_client *writer = postgres_open(server_port(at.server), TABLE);
+    hf_hold *hold = acquire(at.client, HF_EXCLUSIVE);
     hf_hold *joined;
     hf_error err;
 
     ASSERT_OK(hf_downgrade(hold, &err), &err);
-    joined = acquire(second, HF_SHARED);
+    joined = acquire(at.rival, HF_SHARED);
     client_release(hold);
-    assert_rows(server, "1|1|0\n");
+    assert_rows(at.server, "1|1|0\n");
     ASSERT_RC(client_try(writer, "jobs", &err), HF_EBUSY, &err);
     client_release(joined);
     ASSERT_RC(client_try(writer, "jobs", &err), 0, &err);
-    assert_rows(server, "0|0|0\n");
+    assert_rows(at.server, "0|0|0\n");
 }
 
 struct crowd {
@@ -198,9 +193,7 @@ TEST(crowded, a_line_is_served_in_its_order_without_the_long_way)
         for (int i = 1; i < 3; i++) {
             hf_client *next = clients[(round + i) % 3];
 
-            ASSERT_OK(hf_acquire_start(next, "jobs", NULL, NULL, NULL,
-                                       &requests[i], &err),
-                      &err);
+            requests[i] = client_start(next, "jobs");
             EVENTUALLY(atoi(postgres_do(
                            server, "SELECT count(*) FROM holdfast_place")) ==
                        i + 1);
@@ -312,8 +305,7 @@ TEST(lease, of_a_pushed_grant_counts_from_the_last_answered_request)
     int64_t asked_ms;
     hf_error err;
 
-    ASSERT_OK(hf_acquire_start(rival, "jobs", NULL, NULL, NULL, &request, &err),
-              &err);
+    request = client_start(rival, "jobs");
     EVENTUALLY(
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
     asked_ms = clock_ms();

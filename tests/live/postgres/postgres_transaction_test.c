@@ -9,6 +9,7 @@
 
 #include "base/dynlib.h"
 #include "event.h"
+#include "live/sql/database.h"
 #include "postgres.h"
 
 #define QUICK "retry.base=1ms&retry.max_interval=20ms"
@@ -28,13 +29,9 @@ static struct {
 static PGconn *connection_of(hf_hold *hold)
 {
     static const char *const names[] = {CALLERS(HF__DYNLIB_NAME)};
-    void *connection;
-    hf_error err;
 
-    ASSERT_TRUE(
-        hf__dynlib_load("libpq.so.5", names, HF_COUNT_OF(names), &caller));
-    ASSERT_OK(hf_sql_connection(hold, &connection, &err), &err);
-    return connection;
+    return database_lend(hold, "libpq.so.5", names, HF_COUNT_OF(names),
+                         &caller);
 }
 
 static bool run(PGconn *conn, const char *statement)
@@ -77,7 +74,7 @@ TEST(transaction, is_committed_with_the_release)
     (void)postgres_do(server, "SELECT pg_sleep(1.5)");
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_EQ(client_try(rival, "stock", NULL), HF_EBUSY);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(stock(server), 0);
     ASSERT_OK(client_try(rival, "stock", &err), &err);
     ASSERT_STREQ(postgres_do(server, "SELECT count(*) FROM holdfast_row"),
@@ -171,7 +168,6 @@ TEST(transaction, is_lent_to_all_threads_that_ask_at_once)
 {
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), TRANSACTION);
-    hf_error err;
 
     for (int round = 0; round < 10; round++) {
         hf_hold *hold = client_acquire(client, "jobs");
@@ -184,7 +180,7 @@ TEST(transaction, is_lent_to_all_threads_that_ask_at_once)
             (void)pthread_join(threads[i], &lent[i]);
             ASSERT_TRUE(lent[i] != NULL && lent[i] == lent[0]);
         }
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
     }
 }
 
@@ -199,5 +195,5 @@ TEST(transaction, is_not_what_the_other_modes_have)
     ASSERT_RC(hf_sql_connection(hold, &connection, &err), HF_EUNSUPPORTED,
               &err);
     ASSERT_HAS(err.text, "for_update");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }

@@ -55,19 +55,12 @@ TEST(tokens, of_a_session_lock_go_up_over_a_crash)
 
 /* ---- rows ------------------------------------------------------------------- */
 
-static int ignore_lock(const hf_lock_info *info, void *ctx)
-{
-    (void)info;
-    (void)ctx;
-    return 0;
-}
-
 /* Its session answers in order: what was sent before is answered. */
 static void settle(hf_client *client)
 {
     hf_error err;
 
-    ASSERT_OK(hf_list(client, NULL, ignore_lock, NULL, &err), &err);
+    ASSERT_OK(hf_list(client, NULL, client_ignore_lock, NULL, &err), &err);
 }
 
 /* A wake-up for the waiter. */
@@ -176,29 +169,28 @@ static void assert_waits(hf_client *client, const hf_request *request)
 
 TEST(push, that_somebody_made_up_is_not_believed)
 {
-    struct server *server = postgres_start();
-    hf_client *holder = postgres_open(server_port(server), TABLE);
-    hf_client *waiter = postgres_open(server_port(server), TABLE);
+    struct rivals at = postgres_rivals(TABLE);
     hf_hold *hold;
     hf_request *request;
 
-    client_release(client_acquire(waiter, "jobs"));
-    hold = client_acquire(holder, "jobs");
-    request = client_start(waiter, "jobs");
-    EVENTUALLY(strcmp(postgres_do(server, "SELECT count(*) FROM holdfast_place "
-                                          "WHERE token IS NULL"),
-                      "1\n") == 0);
-    tell_channel(server, "substr(id, 33)", "'999999'");
-    assert_waits(waiter, request);
-    tell_channel(server, "'0000000000000000' || substr(id, 33)", "'999999'");
-    assert_waits(waiter, request);
-    tell_channel(server, "substr(id, 17)", "'1'");
-    assert_waits(waiter, request);
-    tell_channel(server, "substr(id, 17)", "'99999999999999999999999999'");
-    assert_waits(waiter, request);
+    client_release(client_acquire(at.rival, "jobs"));
+    hold = client_acquire(at.client, "jobs");
+    request = client_start(at.rival, "jobs");
+    EVENTUALLY(
+        strcmp(postgres_do(at.server, "SELECT count(*) FROM holdfast_place "
+                                      "WHERE token IS NULL"),
+               "1\n") == 0);
+    tell_channel(at.server, "substr(id, 33)", "'999999'");
+    assert_waits(at.rival, request);
+    tell_channel(at.server, "'0000000000000000' || substr(id, 33)", "'999999'");
+    assert_waits(at.rival, request);
+    tell_channel(at.server, "substr(id, 17)", "'1'");
+    assert_waits(at.rival, request);
+    tell_channel(at.server, "substr(id, 17)", "'99999999999999999999999999'");
+    assert_waits(at.rival, request);
     client_release(hold);
     client_release(client_finish(request));
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
 /* ---- a program with the rights of another -------------------------------------- */

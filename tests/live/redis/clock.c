@@ -10,27 +10,12 @@
 struct server *clock_start_server(const char *durable)
 {
     static const char preload[] = "LD_PRELOAD=" CLOCK_SHIM;
-    static const char *words[] = {"env",
-                                  preload,
-                                  "CLOCK_SHIM={dir}/clock",
-                                  NULL,
-                                  "--port",
-                                  "{port}",
-                                  "--bind",
-                                  "127.0.0.1",
-                                  "--save",
-                                  "",
-                                  "--dir",
-                                  "{dir}",
-                                  "--appendonly",
-                                  NULL,
-                                  "--appendfsync",
-                                  "always",
-                                  NULL};
+    static const char *const prefix[] = {"env", preload,
+                                         "CLOCK_SHIM={dir}/clock", NULL};
+    const char *const more[] = {"--appendonly", durable, "--appendfsync",
+                                "always", NULL};
 
-    words[3] = redis_program();
-    words[13] = durable;
-    return server_start(words);
+    return redis_start_under(prefix, more);
 }
 
 static int64_t server_s(struct server *server)

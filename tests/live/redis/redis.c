@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engines/redis/resp.h"
+#include "sockets.h"
 
 enum { ANSWER_MAX = 1 << 20 };
 
@@ -20,23 +21,58 @@ const char *redis_program(void)
     return given && given[0] ? given : "redis-server";
 }
 
-struct server *redis_start_with(const char *const *more)
+const char *const *redis_words(const char *const *const lists[], size_t n)
+{
+    enum { WORDS_MAX = 64 };
+    const char **words = calloc(WORDS_MAX + 1, sizeof(*words));
+    size_t used = 0;
+
+    ASSERT_NOT_NULL(words);
+    test_defer(free, words);
+    for (size_t i = 0; i < n; i++)
+        for (const char *const *word = lists[i]; *word; word++) {
+            ASSERT_LT(used, WORDS_MAX);
+            words[used++] = *word;
+        }
+    return words;
+}
+
+struct server *redis_start_under(const char *const *prefix,
+                                 const char *const *more)
 {
     const char *const common[] = {redis_program(), "--port", "{port}", "--bind",
                                   "127.0.0.1",     "--save", "",       "--dir",
-                                  "{dir}"};
-    const size_t first = sizeof(common) / sizeof(common[0]);
-    const char **words;
-    size_t n = 0;
+                                  "{dir}",         NULL};
+    const char *const *const lists[] = {prefix, common, more};
 
-    while (more[n])
-        n++;
-    words = calloc(first + n + 1, sizeof(*words));
-    ASSERT_NOT_NULL(words);
-    test_defer(free, words);
-    memcpy(words, common, sizeof(common));
-    memcpy(words + first, more, n * sizeof(*words));
-    return server_start(words);
+    return server_start(redis_words(lists, 3));
+}
+
+struct server *redis_start_with(const char *const *more)
+{
+    static const char *const none[] = {NULL};
+
+    return redis_start_under(none, more);
+}
+
+struct server *redis_start_tls(int port, const char *dir, const char *name,
+                               const char *const *more)
+{
+    const char *const secure[] = {"--tls-port",
+                                  port ? test_text("%d", port) : "{port}",
+                                  "--tls-cert-file",
+                                  test_text("%s/%s.crt", dir, name),
+                                  "--tls-key-file",
+                                  test_text("%s/%s.key", dir, name),
+                                  "--tls-ca-cert-file",
+                                  test_text("%s/good.crt", dir),
+                                  NULL};
+    static const char *const no_other_port[] = {"--port", "0", NULL};
+    static const char *const none[] = {NULL};
+    const char *const *const lists[] = {port ? none : no_other_port, secure,
+                                        more};
+
+    return redis_start_with(redis_words(lists, 3));
 }
 
 struct server *redis_start(void)
@@ -55,18 +91,6 @@ struct server *redis_start_durable(void)
     return redis_start_with(words);
 }
 
-static int dial(int port)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
-        FAIL("connect: %s", strerror(errno));
-    return fd;
-}
-
 const char *redis_do(struct server *server, const char *format, ...)
 {
     static char answer[ANSWER_MAX];
@@ -74,7 +98,7 @@ const char *redis_do(struct server *server, const char *format, ...)
     char line[2048];
     va_list args;
     size_t used = 0;
-    int fd = dial(server_port(server));
+    int fd = socket_dial_now(server_port(server));
 
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
@@ -119,18 +143,20 @@ int redis_leftovers(struct server *server)
 
 const char *redis_url(int port, const char *query)
 {
-    static char urls[4][512];
-    static int next;
-    char *url = urls[next++ % 4];
-
-    (void)snprintf(url, sizeof(urls[0]), "redis://127.0.0.1:%d%s%s", port,
-                   query ? "?" : "", query ? query : "");
-    return url;
+    return test_text("redis://127.0.0.1:%d%s%s", port, query ? "?" : "",
+                     query ? query : "");
 }
 
 hf_client *redis_open(int port, const char *query)
 {
     return client_open(redis_url(port, query));
+}
+
+struct rivals redis_rivals(const char *query)
+{
+    struct server *server = redis_start();
+
+    return client_rivals(server, redis_url(server_port(server), query));
 }
 
 hf_request *redis_stand_in_line(hf_client *client, struct server *server,

@@ -38,7 +38,7 @@ TEST(slot, that_moved_is_followed_by_an_acquire)
         ASSERT_OK(client_try(client, "jobs", &err), &err);
         hold = client_acquire(client, "jobs");
         ASSERT_OK(hf_verify(hold, &err), &err);
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
         from = to;
         to = swap;
     }
@@ -59,10 +59,10 @@ TEST(slot, that_moves_while_its_lock_is_held_takes_it_along)
     ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hold = client_acquire(rival, "jobs");
     ASSERT_GT(hf_token(hold), token);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 
@@ -96,12 +96,12 @@ TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
     forge_grants(from);
     move_slot(cluster, from, cluster_other(cluster, from));
     /* The waiter listens at the old node, and would beat after 20 s. */
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
     ASSERT_EQ(hf_check(next), HF_HELD);
     ASSERT_OK(hf_verify(next, &err), &err);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 
@@ -133,9 +133,9 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     cluster_move_keys(from, to, slot);
     cluster_move_end(cluster, to, slot);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -148,7 +148,7 @@ static uint64_t use(hf_client *client, hf_client *rival)
 
     ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_OK(client_try(rival, "jobs", &err), &err);
     return token;
 }
@@ -179,7 +179,7 @@ static void use_on_its_way(struct cluster *cluster, const char *query,
     cluster_move_begin(to, from, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_GE(use(client, rival), token);
 
     /* It is held, and all of it is there already. */
@@ -188,7 +188,7 @@ static void use_on_its_way(struct cluster *cluster, const char *query,
     cluster_move_keys(to, from, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     cluster_move_end(cluster, from, slot);
     EVENTUALLY(client_try(rival, "jobs", NULL) == 0);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
@@ -220,10 +220,10 @@ TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
     cluster_move_begin(from, to, slot);
     cluster_move_keys(from, to, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     cluster_move_end(cluster, to, slot);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
@@ -269,17 +269,16 @@ TEST(node, that_dies_gives_its_locks_to_its_replica)
     uint64_t token = hf_token(hold);
     hf_request *request = redis_stand_in_line(waiter, owner, "jobs");
     hf_hold *next;
-    hf_error err;
 
     EVENTUALLY(topology_in_step(owner));
     cluster_kill(cluster, owner);
     (void)cluster_owner(cluster, key);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -289,7 +288,6 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     struct cluster *cluster = cluster_start();
     hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=200s"));
     struct server *owner = cluster_owner(cluster, key);
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_hold *next;
     hf_error err;
@@ -297,9 +295,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
         server_pause(cluster->nodes[i]);
     ASSERT_EQ(redis_do(owner, "CLIENT KILL TYPE replica")[0], ':');
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(client, "jobs", &events);
     server_kill(owner);
     for (int i = CLUSTER_NODES / 2; i < CLUSTER_NODES; i++)
         server_resume(cluster->nodes[i]);
@@ -310,7 +306,7 @@ TEST(node, that_dies_with_the_only_copy_is_told_as_lost)
     next = client_acquire(client, "jobs");
     ASSERT_GT(hf_token(next), hf_token(hold));
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
 }
 
 TEST(node, that_is_down_does_not_concern_the_locks_of_others)
@@ -323,15 +319,15 @@ TEST(node, that_is_down_does_not_concern_the_locks_of_others)
     hf_error err;
 
     for (int i = 0; !other; i++) {
-        const char *name = topology_text("other-%d", i);
+        const char *name = test_text("other-%d", i);
 
-        if (cluster_owner(cluster, topology_text("hf:{%s}", name)) != owner)
+        if (cluster_owner(cluster, test_text("hf:{%s}", name)) != owner)
             other = name;
     }
     hold = client_acquire(client, other);
     cluster_kill(cluster, owner);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_OK(client_try(client, other, &err), &err);
 }
 
@@ -348,17 +344,16 @@ TEST(cluster, names_of_a_multi_lock_may_be_on_different_nodes)
     hf_error err;
 
     for (int i = 0; i < NAMES; i++)
-        names[i] = topology_text("part-%d", i);
+        names[i] = test_text("part-%d", i);
     first = cluster_owner(cluster, "hf:{part-0}");
     for (int i = 1; i < NAMES; i++)
-        spread =
-            spread ||
-            cluster_owner(cluster, topology_text("hf:{%s}", names[i])) != first;
+        spread = spread || cluster_owner(cluster, test_text("hf:{%s}",
+                                                            names[i])) != first;
     ASSERT_TRUE(spread);
     ASSERT_OK(hf_acquire_many(client, names, NAMES, NULL, &hold, &err), &err);
     for (int i = 0; i < NAMES; i++)
         ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     for (int i = 0; i < NAMES; i++)
         ASSERT_OK(client_try(rival, names[i], &err), &err);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
@@ -375,15 +370,15 @@ TEST(cluster, urls_that_are_wrong_say_what_is_right)
                       &client, &err),
               HF_EUNSUPPORTED, &err);
     ASSERT_HAS(err.text, "redis-cluster://");
-    ASSERT_RC(hf_open(topology_text("redis-cluster://127.0.0.1:%d",
-                                    server_port(single)),
-                      NULL, &client, &err),
-              HF_EUNSUPPORTED, &err);
+    ASSERT_RC(
+        hf_open(test_text("redis-cluster://127.0.0.1:%d", server_port(single)),
+                NULL, &client, &err),
+        HF_EUNSUPPORTED, &err);
     ASSERT_HAS(err.text, "redis://");
     /* One that is dead, and a replica: enough to find the others. */
-    client = client_open(topology_text("redis-cluster://127.0.0.1:1,"
-                                       "127.0.0.1:%d",
-                                       server_port(cluster->nodes[5])));
+    client = client_open(test_text("redis-cluster://127.0.0.1:1,"
+                                   "127.0.0.1:%d",
+                                   server_port(cluster->nodes[5])));
     ASSERT_OK(client_try(client, "jobs", &err), &err);
 }
 
@@ -395,9 +390,9 @@ TEST(doctor, looks_at_every_part)
 
     for (int i = 0; i < CLUSTER_NODES / 2; i++)
         ASSERT_HAS(findings,
-                   topology_text("cluster: redis 127.0.0.1:%d: state ok, 16384 "
-                                 "of 16384 slots served",
-                                 server_port(cluster->nodes[i])));
+                   test_text("cluster: redis 127.0.0.1:%d: state ok, 16384 "
+                             "of 16384 slots served",
+                             server_port(cluster->nodes[i])));
     ASSERT_HAS(findings, "replication: 1 replicas, at most ");
     ASSERT_HAS(findings, "release: allowed");
     ASSERT_NULL(strstr(findings, "refused"));

@@ -25,11 +25,11 @@ static void judge_parts(const char *url, const char *const *parts)
     int status = -1;
 
     ASSERT_NOT_NULL(contract);
-    words[n++] = topology_text("%s", contract);
-    words[n++] = topology_text("--url");
-    words[n++] = topology_text("%s", url);
+    words[n++] = test_text("%s", contract);
+    words[n++] = test_text("--url");
+    words[n++] = test_text("%s", url);
     for (; parts && *parts; parts++)
-        words[n++] = topology_text("%s", *parts);
+        words[n++] = test_text("%s", *parts);
     (void)fflush(stdout);
     pid = fork();
     if (pid == 0) {
@@ -77,9 +77,9 @@ TEST(contract, holds_in_part_on_a_cluster_in_the_redisson_dialect)
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
         judge_parts(
-            cluster_url(cluster,
-                        topology_text("retry.base=1ms&dialect=redisson&mode=%s",
-                                      modes[i])),
+            cluster_url(
+                cluster,
+                test_text("retry.base=1ms&dialect=redisson&mode=%s", modes[i])),
             parts);
 }
 
@@ -99,7 +99,7 @@ static const char *make_certificates(void)
 
 static const char *trusting(const char *dir)
 {
-    return topology_text("retry.base=1ms&tls.ca=%s/good.crt", dir);
+    return test_text("retry.base=1ms&tls.ca=%s/good.crt", dir);
 }
 
 static void refused(const char *url, const char *because)

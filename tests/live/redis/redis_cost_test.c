@@ -32,10 +32,8 @@ static hf_client *open_client(const char *url)
 
 static void repeat(hf_client *client, const char *name, int n)
 {
-    hf_error err;
-
     for (int i = 0; i < n; i++)
-        ASSERT_OK(hf_release(client_acquire(client, name), &err), &err);
+        client_release(client_acquire(client, name));
 }
 
 /* ---- allocations ------------------------------------------------------- */

@@ -22,14 +22,10 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
     struct event events = EVENT_INIT;
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), QUICK "&ttl=2s");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
-    hf_error err;
     uint64_t token;
 
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(client, "jobs", &events);
     token = hf_token(hold);
     server_kill(server);
     server_restart(server);
@@ -41,7 +37,7 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
 
     hold = client_acquire(client, "jobs");
     ASSERT_GT(hf_token(hold), token);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -57,27 +53,16 @@ TEST(server, that_comes_back_with_its_memory_changes_nothing)
     server_restart(server);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
 TEST(server, that_stands_still_is_unavailable_and_recovers)
 {
     struct server *server = redis_start();
-    hf_client *client =
-        redis_open(server_port(server), QUICK "&io_timeout=200ms");
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-    int rc;
 
-    opts.wait_ms = 600;
-    server_pause(server);
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
-    ASSERT_TRUE(rc == HF_EUNAVAILABLE || rc == HF_EUNKNOWN);
-    server_resume(server);
-    hold = client_acquire(client, "jobs");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_outlasts_pause(
+        redis_open(server_port(server), QUICK "&io_timeout=200ms"), server);
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
@@ -90,14 +75,11 @@ TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
     hf_client *client =
         redis_open(server_port(server), QUICK "&ttl=3s&io_timeout=60s");
     hf_client *rival = redis_open(server_port(server), QUICK);
-    hf_opts opts = HF_OPTS_INIT;
     int64_t before_ms = clock_ms();
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(client, "jobs", &events);
     server_pause(server);
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
@@ -108,50 +90,45 @@ TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
     ASSERT_LT(events.at_ms - before_ms, 30000);
     server_resume(server);
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-    ASSERT_OK(hf_release(client_acquire(rival, "jobs"), &err), &err);
+    client_release(client_acquire(rival, "jobs"));
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
 TEST(server, a_waiter_survives_its_restart)
 {
-    struct server *server = redis_start();
-    hf_client *holder = redis_open(server_port(server), QUICK "&ttl=1s");
-    hf_client *waiter = redis_open(server_port(server), QUICK "&ttl=1s");
-    hf_hold *hold = client_acquire(holder, "jobs");
+    struct rivals at = redis_rivals(QUICK "&ttl=1s");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_hold *next;
-    hf_error err;
 
-    request = redis_stand_in_line(waiter, server, "jobs");
-    server_kill(server);
-    server_restart(server);
+    request = redis_stand_in_line(at.rival, at.server, "jobs");
+    server_kill(at.server);
+    server_restart(at.server);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), hf_token(hold));
     (void)hf_release(hold, NULL);
-    ASSERT_OK(hf_release(next, &err), &err);
-    EVENTUALLY(redis_leftovers(server) == 0);
+    client_release(next);
+    EVENTUALLY(redis_leftovers(at.server) == 0);
 }
 
 /* ---- its administrator --------------------------------------------------- */
 
 TEST(administrator, flushes_scripts_and_nothing_happens)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), NULL);
-    hf_client *rival = redis_open(server_port(server), NULL);
+    struct rivals at = redis_rivals(NULL);
     hf_hold *hold;
     hf_error err;
 
     for (int i = 0; i < 3; i++) {
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        hold = client_acquire(client, "jobs");
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
+        (void)redis_do(at.server, "SCRIPT FLUSH SYNC");
+        hold = client_acquire(at.client, "jobs");
+        (void)redis_do(at.server, "SCRIPT FLUSH SYNC");
         ASSERT_OK(hf_verify(hold, &err), &err);
-        ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        ASSERT_OK(hf_release(hold, &err), &err);
+        ASSERT_EQ(client_try(at.rival, "jobs", &err), HF_EBUSY);
+        (void)redis_do(at.server, "SCRIPT FLUSH SYNC");
+        client_release(hold);
     }
-    ASSERT_EQ(redis_leftovers(server), 0);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, flushes_everything_and_tokens_still_grow)
@@ -171,7 +148,7 @@ TEST(administrator, flushes_everything_and_tokens_still_grow)
         ASSERT_GT(hf_token(hold), token);
         token = hf_token(hold);
     }
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     /* The quick way must not count up from nothing. */
     for (int i = 0; i < 20; i++) {
         if (i % 3 == 0)
@@ -179,27 +156,24 @@ TEST(administrator, flushes_everything_and_tokens_still_grow)
         hold = client_acquire(client, "jobs");
         ASSERT_GT(hf_token(hold), token);
         token = hf_token(hold);
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
     }
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
 TEST(administrator, flushes_everything_and_waiters_go_on)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), "ttl=500ms");
-    hf_client *other = redis_open(server_port(server), "ttl=500ms");
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = redis_rivals("ttl=500ms");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_hold *next;
-    hf_error err;
 
-    request = redis_stand_in_line(other, server, "jobs");
-    (void)redis_do(server, "FLUSHALL");
+    request = redis_stand_in_line(at.rival, at.server, "jobs");
+    (void)redis_do(at.server, "FLUSHALL");
     next = client_finish(request);
     (void)hf_release(hold, NULL);
-    ASSERT_OK(hf_release(next, &err), &err);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    client_release(next);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, limits_memory_and_releases_still_work)
@@ -218,7 +192,7 @@ TEST(administrator, limits_memory_and_releases_still_work)
     ASSERT_HAS(err.text, "maxmemory");
     ASSERT_EQ(client_try(client, "third", &err), HF_ENOSPACE);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     (void)redis_do(server, "CONFIG SET maxmemory 0");
     ASSERT_EQ(client_try(client, "other", &err), 0);
     ASSERT_EQ(redis_leftovers(server), 0);
@@ -226,27 +200,23 @@ TEST(administrator, limits_memory_and_releases_still_work)
 
 TEST(administrator, kills_connections_and_a_waiter_is_served)
 {
-    struct server *server = redis_start();
-    hf_client *holder = redis_open(server_port(server), QUICK);
-    hf_client *waiter = redis_open(server_port(server), QUICK);
-    hf_hold *hold = client_acquire(holder, "jobs");
+    struct rivals at = redis_rivals(QUICK);
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_hold *next;
-    hf_error err;
 
-    ASSERT_OK(
-        hf_acquire_start(waiter, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(at.rival, "jobs");
     for (int i = 0; i < 5; i++) {
-        EVENTUALLY(strstr(redis_do(server, "LLEN hf:{jobs}:q"), ":1") != NULL);
-        (void)redis_do(server, "CLIENT KILL TYPE pubsub");
-        (void)redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+        EVENTUALLY(strstr(redis_do(at.server, "LLEN hf:{jobs}:q"), ":1") !=
+                   NULL);
+        (void)redis_do(at.server, "CLIENT KILL TYPE pubsub");
+        (void)redis_do(at.server, "CLIENT KILL TYPE normal SKIPME yes");
     }
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
-    ASSERT_OK(hf_release(next, &err), &err);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    client_release(next);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, puts_something_else_at_the_key)
@@ -378,11 +348,10 @@ TEST(connection, is_watched_by_the_kernel_within_io_timeout)
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), "io_timeout=6s");
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_error err;
 
     EVENTUALLY(kernel_looks_in(server_port(server)) >= 0);
     ASSERT_LE(kernel_looks_in(server_port(server)), 200);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 TEST(url, that_is_wrong_says_what_is_right)

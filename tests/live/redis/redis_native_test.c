@@ -21,7 +21,6 @@ TEST(native, keeps_the_lock_of_a_vanished_holder_closed_for_lock_delay)
     hf_client *client;
     int64_t killed_ms;
     hf_hold *hold;
-    hf_error err;
 
     (void)proc_expect(child, "holding");
     proc_kill(child);
@@ -31,7 +30,7 @@ TEST(native, keeps_the_lock_of_a_vanished_holder_closed_for_lock_delay)
     /* Its last renewal was at most a lease ago. */
     ASSERT_GE(clock_ms() - killed_ms, 600 - 10);
     ASSERT_LT(clock_ms() - killed_ms, 3000);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
@@ -57,43 +56,39 @@ static void forge(struct server *server, const char *letter, unsigned ticket,
 TEST(native, believes_no_push_of_who_cannot_read_its_keys)
 {
     struct event events = EVENT_INIT;
-    struct server *server = redis_start();
-    hf_client *holder = redis_open(server_port(server), NULL);
-    hf_client *waiter = redis_open(server_port(server), NULL);
-    hf_hold *own = client_acquire_told(waiter, "own", &events);
-    hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request = redis_stand_in_line(waiter, server, "jobs");
+    struct rivals at = redis_rivals(NULL);
+    hf_hold *own = client_acquire_told(at.rival, "own", &events);
+    hf_hold *hold = client_acquire(at.client, "jobs");
+    hf_request *request = redis_stand_in_line(at.rival, at.server, "jobs");
     hf_hold *next;
     hf_error err;
 
     for (unsigned ticket = 0; ticket < 8; ticket++) {
-        forge(server, "b", ticket, "");
-        forge(server, "b", ticket, "0000000000000000");
-        forge(server, "g", ticket, "0000000000000007");
-        forge(server, "g", ticket, "00000000000000000000000000000007");
-        forge(server, "g", ticket, "00000000000000007777777777777777");
+        forge(at.server, "b", ticket, "");
+        forge(at.server, "b", ticket, "0000000000000000");
+        forge(at.server, "g", ticket, "0000000000000007");
+        forge(at.server, "g", ticket, "00000000000000000000000000000007");
+        forge(at.server, "g", ticket, "00000000000000007777777777777777");
     }
     /* This answer comes behind what was published. */
     ASSERT_OK(hf_verify(own, &err), &err);
     ASSERT_EQ(event_count(&events), 0);
     ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
     ASSERT_LT(hf_token(next), UINT64_C(7777777777777777));
     ASSERT_OK(hf_verify(next, &err), &err);
-    ASSERT_OK(hf_release(next, &err), &err);
-    ASSERT_OK(hf_release(own, &err), &err);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    client_release(next);
+    client_release(own);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 /* The nonce is read by one who may read the key, and a token that has been is
  * used again. */
 TEST(native, believes_no_token_that_has_been)
 {
-    struct server *server = redis_start();
-    hf_client *holder = redis_open(server_port(server), NULL);
-    hf_client *waiter = redis_open(server_port(server), NULL);
-    hf_hold *hold = client_acquire(waiter, "jobs");
+    struct rivals at = redis_rivals(NULL);
+    hf_hold *hold = client_acquire(at.rival, "jobs");
     char token[32];
     char record[512];
     char rest[64];
@@ -103,65 +98,58 @@ TEST(native, believes_no_token_that_has_been)
 
     (void)snprintf(token, sizeof(token), "%016llu",
                    (unsigned long long)hf_token(hold));
-    ASSERT_OK(hf_release(hold, &err), &err);
-    hold = client_acquire(holder, "jobs");
-    request = redis_stand_in_line(waiter, server, "jobs");
+    client_release(hold);
+    hold = client_acquire(at.client, "jobs");
+    request = redis_stand_in_line(at.rival, at.server, "jobs");
     (void)snprintf(record, sizeof(record), "%s",
-                   strchr(redis_do(server, "LINDEX hf:{jobs}:q 0"), '\n') + 1);
+                   strchr(redis_do(at.server, "LINDEX hf:{jobs}:q 0"), '\n') +
+                       1);
     (void)snprintf(rest, sizeof(rest), "%.16s%s", record + 103, token);
     for (unsigned ticket = 0; ticket < 8; ticket++)
-        forge(server, "g", ticket, rest);
-    ASSERT_EQ(client_try(waiter, "other", &err), 0);
+        forge(at.server, "g", ticket, rest);
+    ASSERT_EQ(client_try(at.rival, "other", &err), 0);
     ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
-    ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_release(client_finish(request), &err), &err);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    client_release(hold);
+    client_release(client_finish(request));
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(native, tells_a_broken_holder)
 {
     struct event events = EVENT_INIT;
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), NULL);
-    hf_client *other = redis_open(server_port(server), NULL);
-    hf_opts opts = HF_OPTS_INIT;
+    struct rivals at = redis_rivals(NULL);
     hf_request *request;
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(at.client, "jobs", &events);
     /* It hears while it waits for something else. */
-    ASSERT_EQ(client_try(other, "more", &err), 0);
-    hf_hold *more = client_acquire(other, "more");
-    request = redis_stand_in_line(client, server, "more");
-    ASSERT_OK(hf_break(other, "jobs", hf_token(hold), NULL, &err), &err);
+    ASSERT_EQ(client_try(at.rival, "more", &err), 0);
+    hf_hold *more = client_acquire(at.rival, "more");
+    request = redis_stand_in_line(at.client, at.server, "more");
+    ASSERT_OK(hf_break(at.rival, "jobs", hf_token(hold), NULL, &err), &err);
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-    ASSERT_OK(hf_release(more, &err), &err);
+    client_release(more);
     hf_request_free(request);
-    EVENTUALLY(redis_leftovers(server) == 0);
+    EVENTUALLY(redis_leftovers(at.server) == 0);
 }
 
-/* A client counts, and dies before its script would have tidied up. */
+/* A at.client counts, and dies before its script would have tidied up. */
 TEST(client, that_died_after_counting_leaves_no_counter_behind)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), "ttl=600ms");
-    hf_client *other = redis_open(server_port(server), "ttl=600ms");
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = redis_rivals("ttl=600ms");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_hold *next;
-    hf_error err;
 
-    request = redis_stand_in_line(other, server, "jobs");
-    ASSERT_STREQ(redis_do(server, "INCRBY hf:{jobs}:t 1"), ":1\r\n");
+    request = redis_stand_in_line(at.rival, at.server, "jobs");
+    ASSERT_STREQ(redis_do(at.server, "INCRBY hf:{jobs}:t 1"), ":1\r\n");
     /* The next beat of anybody there finds it. */
-    EVENTUALLY(redis_do(server, "EXISTS hf:{jobs}:t")[1] == '0');
-    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(redis_do(at.server, "EXISTS hf:{jobs}:t")[1] == '0');
+    client_release(hold);
     next = client_finish(request);
-    ASSERT_OK(hf_release(next, &err), &err);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    client_release(next);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }

@@ -48,35 +48,20 @@ static void cut_everywhere(const char *query, enum proxy_direction direction,
     EVENTUALLY(redis_leftovers(server) == 0);
 }
 
-TEST(network, cuts_requests_anywhere_and_no_lock_is_left)
-{
-    cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_SERVER, 11);
-}
-
-TEST(network, cuts_answers_anywhere_and_no_lock_is_left)
-{
-    cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_CLIENT, 1);
-}
-
-TEST(network, cuts_plain_requests_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=plain", PROXY_TO_SERVER, 11);
-}
-
-TEST(network, cuts_plain_answers_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=plain", PROXY_TO_CLIENT, 1);
-}
-
-TEST(network, cuts_redisson_requests_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=redisson&mode=rw", PROXY_TO_SERVER, 11);
-}
-
-TEST(network, cuts_redisson_answers_anywhere)
-{
-    cut_everywhere(QUICK "&dialect=redisson&mode=fair", PROXY_TO_CLIENT, 1);
-}
+TEST_CALL(network, cuts_requests_anywhere_and_no_lock_is_left,
+          cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_SERVER, 11))
+TEST_CALL(network, cuts_answers_anywhere_and_no_lock_is_left,
+          cut_everywhere(QUICK "&io_timeout=1s", PROXY_TO_CLIENT, 1))
+TEST_CALL(network, cuts_plain_requests_anywhere,
+          cut_everywhere(QUICK "&dialect=plain", PROXY_TO_SERVER, 11))
+TEST_CALL(network, cuts_plain_answers_anywhere,
+          cut_everywhere(QUICK "&dialect=plain", PROXY_TO_CLIENT, 1))
+TEST_CALL(network, cuts_redisson_requests_anywhere,
+          cut_everywhere(QUICK "&dialect=redisson&mode=rw", PROXY_TO_SERVER,
+                         11))
+TEST_CALL(network, cuts_redisson_answers_anywhere,
+          cut_everywhere(QUICK "&dialect=redisson&mode=fair", PROXY_TO_CLIENT,
+                         1))
 
 static void *acquire_thread(void *arg)
 {
@@ -107,20 +92,14 @@ static void lose_the_answer(const char *query)
     proxy_pass(proxy);
     ASSERT_EQ(pthread_join(thread, NULL), 0);
     ASSERT_EQ(client_try(rival, name, &err), HF_EBUSY);
-    ASSERT_OK(hf_release(args[2], &err), &err);
+    client_release(args[2]);
     ASSERT_EQ(client_try(rival, name, &err), 0);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
-TEST(network, loses_the_answer_to_an_acquire)
-{
-    lose_the_answer(QUICK);
-}
-
-TEST(network, loses_the_answer_to_a_plain_acquire)
-{
-    lose_the_answer(QUICK "&dialect=plain");
-}
+TEST_CALL(network, loses_the_answer_to_an_acquire, lose_the_answer(QUICK))
+TEST_CALL(network, loses_the_answer_to_a_plain_acquire,
+          lose_the_answer(QUICK "&dialect=plain"))
 
 TEST(network, loses_the_answer_to_a_redisson_acquire)
 {
@@ -251,16 +230,13 @@ TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
     hf_client *client =
         redis_open(proxy_port(proxy), QUICK "&ttl=3s&io_timeout=1s");
     hf_client *rival = redis_open(server_port(server), "ttl=3s");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
 
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(client, "jobs", &events);
     proxy_refuse(proxy, true);
     proxy_reset(proxy);
-    ASSERT_OK(hf_release(client_acquire(rival, "jobs"), &err), &err);
+    client_release(client_acquire(rival, "jobs"));
     /* The rival has had it, so we must know by now. */
     ASSERT_EQ(hf_check(hold), HF_LOST);
     event_await(&events, 2, EVENT_PATIENCE_MS);
@@ -274,13 +250,12 @@ TEST(network, delivers_in_small_pieces)
     struct server *server = redis_start();
     struct proxy *proxy = proxy_start(server_port(server));
     hf_client *client = redis_open(proxy_port(proxy), NULL);
-    hf_error err;
 
     proxy_slice(proxy, 1);
     for (int i = 0; i < 20; i++) {
         hf_hold *hold = client_acquire(client, "jobs");
 
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
     }
     ASSERT_EQ(redis_leftovers(server), 0);
 }

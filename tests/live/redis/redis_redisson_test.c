@@ -42,9 +42,7 @@ static hf_hold *get_lock(hf_request *request)
 
 static void give(hf_hold *hold)
 {
-    hf_error err;
-
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 /* What stays on purpose: the counter of tokens, the size of a semaphore. */
@@ -123,31 +121,29 @@ TEST(redisson, a_lost_message_costs_no_more_than_the_lease)
 /* A user who may publish can make a waiter look, no more. */
 TEST(redisson, a_message_makes_a_waiter_look_and_grants_nothing)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), R "lock");
-    hf_client *rival = redis_open(server_port(server), R "lock");
-    hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
+    struct rivals at = redis_rivals(R "lock");
+    hf_hold *hold = client_acquire(at.client, "jobs");
+    hf_request *request = await_lock(at.rival, HF_EXCLUSIVE, 0);
     hf_hold *next;
     hf_error err;
 
-    EVENTUALLY(
-        strstr(redis_do(server, "PUBSUB NUMSUB redisson_lock__channel:{jobs}"),
-               ":1") != NULL);
+    EVENTUALLY(strstr(redis_do(at.server,
+                               "PUBSUB NUMSUB redisson_lock__channel:{jobs}"),
+                      ":1") != NULL);
     for (int i = 0; i < 3; i++)
         ASSERT_STREQ(
-            redis_do(server, "PUBLISH redisson_lock__channel:{jobs} 0"),
+            redis_do(at.server, "PUBLISH redisson_lock__channel:{jobs} 0"),
             ":1\r\n");
     /* These answers come behind what the messages led to. */
-    ASSERT_EQ(client_try(rival, "other", &err), 0);
-    ASSERT_EQ(client_try(rival, "other", &err), 0);
+    ASSERT_EQ(client_try(at.rival, "other", &err), 0);
+    ASSERT_EQ(client_try(at.rival, "other", &err), 0);
     ASSERT_EQ(hf_request_wait(request, 0, &next, &err), HF_ETIMEOUT);
     give(hold);
     give(get_lock(request));
-    ASSERT_EQ(leftovers(server), 0);
+    ASSERT_EQ(leftovers(at.server), 0);
 }
 
-/* The server's number of the only connection that listens; 0: none does. */
+/* The at.server's number of the only connection that listens; 0: none does. */
 static long listener(struct server *server)
 {
     const char *at = strstr(redis_do(server, "CLIENT LIST TYPE pubsub"), "id=");
@@ -201,23 +197,21 @@ TEST(redisson, a_writer_that_goes_wakes_those_who_are_about_to_sleep)
 
 TEST(redisson, a_waiter_listens_again_on_a_new_connection)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), R "lock");
-    hf_client *rival = redis_open(server_port(server), R "lock");
-    hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
+    struct rivals at = redis_rivals(R "lock");
+    hf_hold *hold = client_acquire(at.client, "jobs");
+    hf_request *request = await_lock(at.rival, HF_EXCLUSIVE, 0);
     const char *ask = "PUBSUB NUMSUB redisson_lock__channel:{jobs}";
     long before;
 
-    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":1") != NULL);
-    before = listener(server);
-    ASSERT_HAS(redis_do(server, "CLIENT KILL TYPE pubsub"), ":1");
-    EVENTUALLY(listener(server) > before);
-    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":1") != NULL);
+    EVENTUALLY(strstr(redis_do(at.server, "%s", ask), ":1") != NULL);
+    before = listener(at.server);
+    ASSERT_HAS(redis_do(at.server, "CLIENT KILL TYPE pubsub"), ":1");
+    EVENTUALLY(listener(at.server) > before);
+    EVENTUALLY(strstr(redis_do(at.server, "%s", ask), ":1") != NULL);
     give(hold);
     give(get_lock(request));
     /* Nobody waits, so nobody listens. */
-    EVENTUALLY(strstr(redis_do(server, "%s", ask), ":0") != NULL);
+    EVENTUALLY(strstr(redis_do(at.server, "%s", ask), ":0") != NULL);
 }
 
 TEST(redisson, memory_runs_out_and_releases_still_work)
@@ -383,20 +377,18 @@ static void wait_until_killed(struct proc *self, void *arg)
 TEST(redisson, a_dead_waiter_is_in_the_way_for_one_lease)
 {
     struct proc *dead = proc_start(wait_until_killed, NULL);
-    struct server *server = redis_start();
-    hf_client *holder = redis_open(server_port(server), R "fair&ttl=800ms");
-    hf_client *next = redis_open(server_port(server), R "fair&ttl=800ms");
-    hf_hold *hold = client_acquire(holder, "jobs");
+    struct rivals at = redis_rivals(R "fair&ttl=800ms");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
 
-    proc_say(dead, redis_url(server_port(server), R "fair&ttl=800ms"));
-    EVENTUALLY(look(holder).waiters == 1);
-    request = await_lock(next, HF_EXCLUSIVE, 0);
-    EVENTUALLY(look(holder).waiters == 2);
+    proc_say(dead, redis_url(server_port(at.server), R "fair&ttl=800ms"));
+    EVENTUALLY(look(at.client).waiters == 1);
+    request = await_lock(at.rival, HF_EXCLUSIVE, 0);
+    EVENTUALLY(look(at.client).waiters == 2);
     proc_kill(dead);
     give(hold);
     give(get_lock(request));
-    ASSERT_EQ(leftovers(server), 0);
+    ASSERT_EQ(leftovers(at.server), 0);
 }
 
 /* ---- semaphores -------------------------------------------------------- */

@@ -13,20 +13,6 @@
 
 #define QUICK "retry.base=5ms&retry.max_interval=100ms"
 
-static hf_hold *hold_loudly(hf_client *client, const char *name,
-                            struct event *events)
-{
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.on_event = client_on_event;
-    opts.ctx = events;
-    opts.wait_ms = 10000;
-    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
-    return hold;
-}
-
 static bool is_lost(hf_hold *hold)
 {
     return hf_check(hold) == HF_LOST;
@@ -47,9 +33,9 @@ TEST(failover, a_lock_that_was_copied_is_kept)
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hold = client_acquire(rival, "jobs");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(redis_leftovers(master) == 0);
 }
 
@@ -65,12 +51,12 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
     hf_hold *next;
     hf_error err;
 
-    ASSERT_OK(hf_release(before, &err), &err);
+    client_release(before);
     /* Nothing of what is written now gets to a replica. */
     server_pause(set->servers[1]);
     server_pause(set->servers[2]);
     ASSERT_EQ(redis_do(set->servers[0], "CLIENT KILL TYPE replica")[0], ':');
-    hold = hold_loudly(client, "jobs", &events);
+    hold = client_acquire_told(client, "jobs", &events);
     ASSERT_GT(hf_token(hold), token);
     sentinel_set_kill_master(set);
     server_resume(set->servers[1]);
@@ -83,7 +69,7 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
     ASSERT_TRUE(is_lost(hold));
     ASSERT_GT(hf_token(next), hf_token(hold));
     ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
 }
 
 TEST(failover, waiters_are_served_and_the_token_grows)
@@ -94,7 +80,6 @@ TEST(failover, waiters_are_served_and_the_token_grows)
     hf_hold *hold = client_acquire(holder, "jobs");
     hf_request *request = redis_stand_in_line(waiter, set->servers[0], "jobs");
     hf_hold *next;
-    hf_error err;
     uint64_t token = hf_token(hold);
 
     EVENTUALLY(topology_in_step(set->servers[0]));
@@ -104,7 +89,7 @@ TEST(failover, waiters_are_served_and_the_token_grows)
     (void)hf_release(hold, NULL);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
 }
 
 TEST(failover, on_request_keeps_the_lock)
@@ -120,7 +105,7 @@ TEST(failover, on_request_keeps_the_lock)
     (void)sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(client_try(rival, "jobs", &err) == 0);
 }
 
@@ -155,13 +140,12 @@ TEST(sentinel, one_that_is_down_is_not_missed)
     struct sentinel_set *set = sentinel_set_start();
     hf_client *client;
     hf_hold *hold;
-    hf_error err;
 
     server_kill(set->sentinels[0]);
     server_pause(set->sentinels[1]);
     client = client_open(sentinel_set_url(set, QUICK "&connect_timeout=2s"));
     hold = client_acquire(client, "jobs");
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 TEST(sentinel, none_at_all_is_a_clear_error)
@@ -185,16 +169,16 @@ TEST(sentinel, an_unknown_service_is_a_clear_error)
     hf_client *client;
     hf_error err;
 
-    ASSERT_RC(hf_open(topology_text("redis-sentinel://127.0.0.1:%d/other",
-                                    server_port(set->sentinels[0])),
+    ASSERT_RC(hf_open(test_text("redis-sentinel://127.0.0.1:%d/other",
+                                server_port(set->sentinels[0])),
                       NULL, &client, &err),
               HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "'other'");
     ASSERT_RC(hf_open("redis-sentinel://127.0.0.1", NULL, &client, &err),
               HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "mymaster");
-    ASSERT_RC(hf_open(topology_text("redis://127.0.0.1:%d",
-                                    server_port(set->sentinels[0])),
+    ASSERT_RC(hf_open(test_text("redis://127.0.0.1:%d",
+                                server_port(set->sentinels[0])),
                       NULL, &client, &err),
               HF_EUNSUPPORTED, &err);
     ASSERT_HAS(err.text, "redis-sentinel://");
@@ -218,11 +202,11 @@ TEST(sync_replicas, waits_for_them_and_hands_over)
     for (int i = 1; i < SET_SERVERS; i++)
         ASSERT_EQ(redis_do(set->servers[i], "EXISTS hf:{jobs}")[1], '1');
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     next = client_finish(request);
     for (int i = 1; i < SET_SERVERS; i++)
         ASSERT_EQ(redis_do(set->servers[i], "LLEN hf:{jobs}:q")[1], '0');
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
 }
 
@@ -230,7 +214,7 @@ static void too_few(struct sentinel_set *set, const char *query)
 {
     struct event events = EVENT_INIT;
     hf_client *client = redis_open(server_port(set->servers[0]), query);
-    hf_hold *hold = hold_loudly(client, "held", &events);
+    hf_hold *hold = client_acquire_told(client, "held", &events);
     hf_hold *other;
     hf_opts opts = HF_OPTS_INIT;
     hf_error err;
@@ -299,9 +283,7 @@ static bool has_waited(struct crew *crew, int times)
 /* The waiter has been granted the lock, and waits for its replicas. */
 static void crew_hand_over(struct crew *crew)
 {
-    hf_error err;
-
-    ASSERT_OK(hf_release(crew->hold, &err), &err);
+    client_release(crew->hold);
     EVENTUALLY(strstr(redis_do(crew->master, "CLIENT LIST"), "cmd=wait") !=
                NULL);
 }
@@ -314,17 +296,16 @@ static void crew_finish(struct crew *crew)
     server_resume(crew->set->servers[2]);
     hold = client_finish(crew->request);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(redis_leftovers(crew->master) == 0);
 }
 
 TEST(sync_replicas, a_waiter_whose_grant_is_given_back_asks_again)
 {
     struct crew crew;
-    hf_error err;
 
     crew_start(&crew, SYNC "&io_timeout=1s");
-    ASSERT_OK(hf_release(crew.hold, &err), &err);
+    client_release(crew.hold);
     EVENTUALLY(has_waited(&crew, 3));
     crew_finish(&crew);
 }
@@ -396,7 +377,7 @@ TEST(sync_replicas, a_forged_grant_is_found_out_before_it_is_told)
         ASSERT_EQ(hf_request_wait(crew.request, 0, &next, &err), HF_ETIMEOUT);
     }
     ASSERT_OK(hf_verify(crew.hold, &err), &err);
-    ASSERT_OK(hf_release(crew.hold, &err), &err);
+    client_release(crew.hold);
     crew_finish(&crew);
 }
 

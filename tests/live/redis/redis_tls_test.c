@@ -21,34 +21,10 @@ static const char *dir;
 /* A server that shows @name.crt; @clients: it wants to see ours. */
 static struct server *start(const char *name, bool clients)
 {
-    char cert[256];
-    char key[256];
-    char ca[256];
-    const char *words[] = {redis_program(),
-                           "--port",
-                           "0",
-                           "--tls-port",
-                           "{port}",
-                           "--bind",
-                           "127.0.0.1",
-                           "--save",
-                           "",
-                           "--dir",
-                           "{dir}",
-                           "--tls-cert-file",
-                           cert,
-                           "--tls-key-file",
-                           key,
-                           "--tls-ca-cert-file",
-                           ca,
-                           "--tls-auth-clients",
-                           clients ? "yes" : "no",
-                           NULL};
+    const char *const more[] = {"--tls-auth-clients", clients ? "yes" : "no",
+                                NULL};
 
-    (void)snprintf(cert, sizeof(cert), "%s/%s.crt", dir, name);
-    (void)snprintf(key, sizeof(key), "%s/%s.key", dir, name);
-    (void)snprintf(ca, sizeof(ca), "%s/good.crt", dir);
-    return server_start(words);
+    return redis_start_tls(/* port= */ 0, dir, name, more);
 }
 
 static void set_up(void)
@@ -61,11 +37,8 @@ static int open_with(struct server *server, const char *host, hf_error *err,
                      const char *first, ...)
 {
     hf_config *config = hf_config_new();
-    hf_client *client;
-    char url[128];
     char path[512];
     va_list args;
-    int rc;
 
     va_start(args, first);
     for (const char *key = first; key; key = va_arg(args, const char *)) {
@@ -77,15 +50,8 @@ static int open_with(struct server *server, const char *host, hf_error *err,
             err);
     }
     va_end(args);
-    (void)snprintf(url, sizeof(url), "rediss://%s:%d", host,
-                   server_port(server));
-    rc = hf_open(url, config, &client, err);
-    hf_config_free(config);
-    if (rc != 0)
-        return rc;
-    rc = client_try(client, "jobs", err);
-    hf_close(client);
-    return rc;
+    return client_try_url(
+        test_text("rediss://%s:%d", host, server_port(server)), config, err);
 }
 
 TEST(tls, works_with_a_good_certificate)

@@ -19,30 +19,6 @@ static void *kept(size_t size)
     return memory;
 }
 
-char *topology_text(const char *format, ...)
-{
-    va_list args;
-    char *text = NULL;
-    int n;
-
-    va_start(args, format);
-    n = vasprintf(&text, format, args);
-    va_end(args);
-    if (n < 0)
-        FAIL("out of memory");
-    test_defer(free, text);
-    return text;
-}
-
-static size_t put_words(const char **to, const char *const *words)
-{
-    size_t n = 0;
-
-    for (; words[n]; n++)
-        to[n] = words[n];
-    return n;
-}
-
 enum { FINDINGS = 8192 };
 
 static int note_finding(const hf_finding *finding, void *ctx)
@@ -70,30 +46,19 @@ static struct server *start(const struct topology_tls *tls,
 {
     static const char *const common[] = {
         "--appendonly", "no", "--repl-diskless-sync-delay", "0", NULL};
-    const char *words[WORDS_MAX] = {NULL};
-    size_t n = put_words(words, common);
+    static const char *const secure[] = {"--tls-auth-clients",
+                                         "no",
+                                         "--tls-replication",
+                                         "yes",
+                                         "--tls-cluster",
+                                         "yes",
+                                         NULL};
+    const char *const *const lists[] = {common, more, secure};
+    bool plain = tls->port == 0;
+    const char *const *words = redis_words(lists, plain ? 2 : 3);
 
-    n += put_words(words + n, more);
-    if (tls->port != 0) {
-        const char *const secure[] = {"--tls-port",
-                                      topology_text("%d", tls->port),
-                                      "--tls-cert-file",
-                                      topology_text("%s/server.crt", tls->dir),
-                                      "--tls-key-file",
-                                      topology_text("%s/server.key", tls->dir),
-                                      "--tls-ca-cert-file",
-                                      topology_text("%s/good.crt", tls->dir),
-                                      "--tls-auth-clients",
-                                      "no",
-                                      "--tls-replication",
-                                      "yes",
-                                      "--tls-cluster",
-                                      "yes",
-                                      NULL};
-
-        (void)put_words(words + n, secure);
-    }
-    return redis_start_with(words);
+    return plain ? redis_start_with(words)
+                 : redis_start_tls(tls->port, tls->dir, "server", words);
 }
 
 static struct topology_tls tls_at(const char *dir)
@@ -175,22 +140,21 @@ static struct server *start_sentinel(int master, const struct topology_tls *tls)
     const char *secure =
         tls->port == 0
             ? ""
-            : topology_text("'tls-port %d' 'tls-cert-file %s/server.crt' "
-                            "'tls-key-file %s/server.key' "
-                            "'tls-ca-cert-file %s/good.crt' "
-                            "'tls-auth-clients no' 'tls-replication yes' ",
-                            tls->port, tls->dir, tls->dir, tls->dir);
+            : test_text("'tls-port %d' 'tls-cert-file %s/server.crt' "
+                        "'tls-key-file %s/server.key' "
+                        "'tls-ca-cert-file %s/good.crt' "
+                        "'tls-auth-clients no' 'tls-replication yes' ",
+                        tls->port, tls->dir, tls->dir, tls->dir);
 
     words[0] = "sh";
     words[1] = "-c";
-    words[2] =
-        topology_text("[ -e {dir}/s.conf ] || printf '%%s\\n' 'port {port}' "
-                      "'bind 127.0.0.1' 'dir {dir}' %s"
-                      "'sentinel monitor m1 127.0.0.1 %d 2' "
-                      "'sentinel down-after-milliseconds m1 30000' "
-                      "'sentinel failover-timeout m1 4000' >{dir}/s.conf; "
-                      "exec '%s' {dir}/s.conf --sentinel",
-                      secure, master, redis_program());
+    words[2] = test_text("[ -e {dir}/s.conf ] || printf '%%s\\n' 'port {port}' "
+                         "'bind 127.0.0.1' 'dir {dir}' %s"
+                         "'sentinel monitor m1 127.0.0.1 %d 2' "
+                         "'sentinel down-after-milliseconds m1 30000' "
+                         "'sentinel failover-timeout m1 4000' >{dir}/s.conf; "
+                         "exec '%s' {dir}/s.conf --sentinel",
+                         secure, master, redis_program());
     return server_start(words);
 }
 
@@ -204,7 +168,7 @@ struct sentinel_set *sentinel_set_start_tls(const char *dir)
 
     set->servers[0] = start(&tls, none);
     port = dir ? tls.port : server_port(set->servers[0]);
-    replica[1] = topology_text("127.0.0.1 %d", port);
+    replica[1] = test_text("127.0.0.1 %d", port);
     for (int i = 1; i < SET_SERVERS; i++) {
         tls = tls_at(dir);
         set->servers[i] = start(&tls, replica);
@@ -233,9 +197,9 @@ struct sentinel_set *sentinel_set_start(void)
 static const char *sentinel_url(const struct sentinel_set *set,
                                 const char *head, const char *query)
 {
-    return topology_text("%s127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/m1?%s", head,
-                         set->ports[0], set->ports[1], set->ports[2],
-                         query ? query : "");
+    return test_text("%s127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/m1?%s", head,
+                     set->ports[0], set->ports[1], set->ports[2],
+                     query ? query : "");
 }
 
 const char *sentinel_set_url(const struct sentinel_set *set, const char *query)
@@ -246,8 +210,8 @@ const char *sentinel_set_url(const struct sentinel_set *set, const char *query)
 const char *sentinel_set_tls_url(const struct sentinel_set *set,
                                  const char *credentials, const char *query)
 {
-    return sentinel_url(
-        set, topology_text("rediss-sentinel://%s@", credentials), query);
+    return sentinel_url(set, test_text("rediss-sentinel://%s@", credentials),
+                        query);
 }
 
 void sentinel_set_kill_master(const struct sentinel_set *set)
@@ -291,10 +255,10 @@ struct server *sentinel_set_await(const struct sentinel_set *set,
 struct cluster *cluster_start_tls(const char *dir)
 {
     struct cluster *cluster = kept(sizeof(*cluster));
-    char *command = dir ? topology_text("redis-cli --tls --cacert %s/good.crt "
-                                        "--cluster create",
-                                        dir)
-                        : topology_text("redis-cli --cluster create");
+    char *command = dir ? test_text("redis-cli --tls --cacert %s/good.crt "
+                                    "--cluster create",
+                                    dir)
+                        : test_text("redis-cli --cluster create");
 
     for (int i = 0; i < CLUSTER_NODES; i++) {
         const char *more[] = {"--cluster-enabled",
@@ -304,7 +268,7 @@ struct cluster *cluster_start_tls(const char *dir)
                               "--cluster-node-timeout",
                               "30000",
                               "--cluster-port",
-                              topology_text("%d", server_free_port()),
+                              test_text("%d", server_free_port()),
                               "--enable-debug-command",
                               "yes",
                               NULL};
@@ -313,10 +277,10 @@ struct cluster *cluster_start_tls(const char *dir)
 
         cluster->nodes[i] = start(&tls, more);
         cluster->ports[i] = dir ? tls.port : server_port(cluster->nodes[i]);
-        command = topology_text("%s 127.0.0.1:%d", command, cluster->ports[i]);
+        command = test_text("%s 127.0.0.1:%d", command, cluster->ports[i]);
     }
-    command = topology_text("%s --cluster-replicas 1 --cluster-yes >%s/create",
-                            command, server_dir(cluster->nodes[0]));
+    command = test_text("%s --cluster-replicas 1 --cluster-yes >%s/create",
+                        command, server_dir(cluster->nodes[0]));
     if (system(command) != 0)
         FAIL("%s", command);
     for (int i = 0; i < CLUSTER_NODES; i++) {
@@ -339,17 +303,16 @@ struct cluster *cluster_start(void)
 
 const char *cluster_url(const struct cluster *cluster, const char *query)
 {
-    return topology_text("redis-cluster://127.0.0.1:%d,127.0.0.1:%d?%s",
-                         cluster->ports[0], cluster->ports[1],
-                         query ? query : "");
+    return test_text("redis-cluster://127.0.0.1:%d,127.0.0.1:%d?%s",
+                     cluster->ports[0], cluster->ports[1], query ? query : "");
 }
 
 const char *cluster_tls_url(const struct cluster *cluster,
                             const char *credentials, const char *query)
 {
-    return topology_text("rediss-cluster://%s@127.0.0.1:%d,127.0.0.1:%d?%s",
-                         credentials, cluster->ports[0], cluster->ports[1],
-                         query ? query : "");
+    return test_text("rediss-cluster://%s@127.0.0.1:%d,127.0.0.1:%d?%s",
+                     credentials, cluster->ports[0], cluster->ports[1],
+                     query ? query : "");
 }
 
 struct server *cluster_owner(const struct cluster *cluster, const char *key)
@@ -382,7 +345,7 @@ const char *cluster_id(struct server *node)
 {
     const char *said = strchr(redis_do(node, "CLUSTER MYID"), '\n');
 
-    return topology_text("%.40s", said ? said + 1 : "");
+    return test_text("%.40s", said ? said + 1 : "");
 }
 
 int cluster_slot(const struct cluster *cluster, const char *key)
@@ -406,28 +369,28 @@ void cluster_kill(const struct cluster *cluster, struct server *node)
 
 void cluster_move_begin(struct server *from, struct server *to, int slot)
 {
-    must(to, topology_text("CLUSTER SETSLOT %d IMPORTING %s", slot,
-                           cluster_id(from)));
-    must(from, topology_text("CLUSTER SETSLOT %d MIGRATING %s", slot,
-                             cluster_id(to)));
+    must(to,
+         test_text("CLUSTER SETSLOT %d IMPORTING %s", slot, cluster_id(from)));
+    must(from,
+         test_text("CLUSTER SETSLOT %d MIGRATING %s", slot, cluster_id(to)));
 }
 
 void cluster_move_keys(struct server *from, struct server *to, int slot)
 {
     const char *said = redis_do(from, "CLUSTER GETKEYSINSLOT %d 100", slot);
-    char *keys = topology_text("%s", said);
+    char *keys = test_text("%s", said);
     struct hf__resp reply = {keys, keys + strlen(keys)};
     struct hf__resp_value head = hf__resp_next(&reply);
-    char *list = topology_text("%s", "");
+    char *list = test_text("%s", "");
 
     for (uint32_t i = 0; i < head.count; i++) {
         struct hf__resp_value key = hf__resp_next(&reply);
 
-        list = topology_text("%s %.*s", list, (int)key.len, key.text);
+        list = test_text("%s %.*s", list, (int)key.len, key.text);
     }
     if (head.count > 0)
-        must(from, topology_text("MIGRATE 127.0.0.1 %d \"\" 0 5000 KEYS%s",
-                                 server_port(to), list));
+        must(from, test_text("MIGRATE 127.0.0.1 %d \"\" 0 5000 KEYS%s",
+                             server_port(to), list));
 }
 
 static long info_number(struct server *node, const char *field)
@@ -458,7 +421,7 @@ void cluster_move_end(const struct cluster *cluster, struct server *to,
                       int slot)
 {
     const char *command =
-        topology_text("CLUSTER SETSLOT %d NODE %s", slot, cluster_id(to));
+        test_text("CLUSTER SETSLOT %d NODE %s", slot, cluster_id(to));
 
     must(to, command);
     for (int i = 0; i < CLUSTER_NODES; i++) {

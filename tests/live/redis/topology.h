@@ -82,8 +82,5 @@ void topology_expire(struct server *server, const char *dir);
 bool topology_in_step(struct server *master);
 /* What doctor finds, a line each. */
 const char *topology_doctor(hf_client *client);
-/* A formatted text, kept until the test is over. */
-char *topology_text(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
 
 #endif

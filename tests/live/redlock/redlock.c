@@ -10,16 +10,10 @@ void redlock_start(struct server *servers[NODES])
 
 const char *redlock_url(const int ports[NODES], const char *query)
 {
-    static char urls[4][512];
-    static int next;
-    char *url = urls[next++ % 4];
-
-    (void)snprintf(
-        url, sizeof(urls[0]),
+    return test_text(
         "redlock://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d,"
         "127.0.0.1:%d?%s",
         ports[0], ports[1], ports[2], ports[3], ports[4], query);
-    return url;
 }
 
 hf_client *redlock_open_ports(const int ports[NODES], const char *query)
@@ -47,8 +41,6 @@ int redlock_votes(struct server *const servers[NODES], const char *name)
 
 void redlock_pairs(hf_client *client, const char *name, int n)
 {
-    hf_error err;
-
     for (int i = 0; i < n; i++)
-        ASSERT_OK(hf_release(client_acquire(client, name), &err), &err);
+        client_release(client_acquire(client, name));
 }

@@ -9,7 +9,7 @@ enum { NODES = 5 };
 
 /* Five of them. */
 void redlock_start(struct server *servers[NODES]);
-/* "redlock://127.0.0.1:P1,…?QUERY", valid until the next but three. */
+/* "redlock://127.0.0.1:P1,…?QUERY", valid until the end of the test. */
 const char *redlock_url(const int ports[NODES], const char *query);
 /* A client of these servers, closed when the test is over. */
 hf_client *redlock_open(struct server *const servers[NODES], const char *query);

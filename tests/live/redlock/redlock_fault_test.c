@@ -60,7 +60,7 @@ TEST(servers, two_of_five_killed_cost_nobody_time)
     /* They are taken in again, and give their votes to what is held. */
     EVENTUALLY(hf_verify(hold, &err) == 0 &&
                redlock_votes(servers, "held") == NODES);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(redlock_votes(servers, "held") == 0);
 }
 
@@ -113,16 +113,12 @@ TEST(servers, a_hold_without_a_majority_is_lost_in_time)
 {
     struct event events = EVENT_INIT;
     struct server *servers[NODES];
-    hf_opts opts = HF_OPTS_INIT;
     hf_client *client;
     hf_hold *hold;
-    hf_error err;
 
     redlock_start(servers);
     client = redlock_open(servers, PATIENT "&ttl=1s");
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
+    hold = client_acquire_told(client, "jobs", &events);
     for (int i = 0; i < 3; i++)
         server_kill(servers[i]);
     EVENTUALLY(hf_check(hold) == HF_LOST);
@@ -204,7 +200,7 @@ TEST(memory, a_server_restarted_without_it_does_not_vote_for_a_second_holder)
     next = client_acquire(island.two, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
 }
 
 TEST(memory, a_wait_for_servers_that_do_not_vote_yet_says_so)
@@ -240,7 +236,7 @@ TEST(memory, a_server_restarted_with_it_keeps_its_vote)
     EVENTUALLY((rc = client_try(island.two, "jobs", &err)) != HF_EUNAVAILABLE);
     ASSERT_EQ(rc, HF_EBUSY);
     EVENTUALLY(hf_verify(hold, &err) == 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 /* ---- clocks --------------------------------------------------------------- */
@@ -285,14 +281,12 @@ TEST(votes, of_a_failed_attempt_are_given_back_before_the_next)
 
     /* Our own leftovers are not in our way: a waiter gets it when it is
      * free. */
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", NULL, NULL, NULL, &request, &err),
-        &err);
+    request = client_start(client, "jobs");
     for (int i = 0; i < 3; i++)
         (void)redis_do(servers[i], "DEL jobs");
     ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
     hf_request_free(request);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(redlock_votes(servers, "jobs") == 0);
 }
 
@@ -330,7 +324,7 @@ TEST(votes, of_a_server_that_then_refuses_are_taken_back)
     proxy_pass(proxy);
     EVENTUALLY(hf_verify(hold, &err) == 0 &&
                redis_do(servers[0], "EXISTS jobs")[1] == '0');
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     EVENTUALLY(redlock_votes(servers, "jobs") == 0);
 }
 
@@ -392,14 +386,13 @@ struct rival {
 static void *count(void *arg)
 {
     struct rival *rival = arg;
-    hf_error err;
 
     for (int i = 0; i < 500; i++) {
         hf_hold *hold = client_acquire(rival->client, "jobs");
         long before = *rival->counter;
 
         *rival->counter = before + 1;
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
     }
     return NULL;
 }

@@ -23,41 +23,12 @@ struct set {
 
 static struct server *start(struct set *set, int i)
 {
-    static char words[VOTES][3][256];
-    static char ports[VOTES][16];
-    static const char *argv[VOTES][32];
-    const char *const fixed[] = {redis_program(),
-                                 "--port",
-                                 "{port}",
-                                 "--bind",
-                                 "127.0.0.1",
-                                 "--save",
-                                 "",
-                                 "--dir",
-                                 "{dir}",
-                                 "--appendonly",
-                                 "yes",
-                                 "--appendfsync",
-                                 "always",
-                                 "--tls-auth-clients",
-                                 "no",
-                                 "--tls-port",
-                                 ports[i],
-                                 "--tls-cert-file",
-                                 words[i][0],
-                                 "--tls-key-file",
-                                 words[i][1],
-                                 "--tls-ca-cert-file",
-                                 words[i][2],
-                                 NULL};
+    static const char *const more[] = {
+        "--appendonly", "yes", "--appendfsync", "always", "--tls-auth-clients",
+        "no",           NULL};
 
     set->ports[i] = server_free_port();
-    (void)snprintf(ports[i], sizeof(ports[i]), "%d", set->ports[i]);
-    (void)snprintf(words[i][0], sizeof(words[i][0]), "%s/server.crt", set->dir);
-    (void)snprintf(words[i][1], sizeof(words[i][1]), "%s/server.key", set->dir);
-    (void)snprintf(words[i][2], sizeof(words[i][2]), "%s/good.crt", set->dir);
-    memcpy(argv[i], fixed, sizeof(fixed));
-    return server_start(argv[i]);
+    return redis_start_tls(set->ports[i], set->dir, "server", more);
 }
 
 static void start_all(struct set *set)
@@ -104,7 +75,7 @@ static void works(struct set *set)
     ASSERT_OK(hf_open(url(set, "s3cret"), NULL, &client, &err), &err);
     hold = client_acquire(client, "jobs");
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hf_close(client);
     for (int i = 0; i < VOTES; i++)
         EVENTUALLY(redis_do(set->servers[i], "EXISTS jobs")[1] == '0');

@@ -9,10 +9,11 @@
 /* The server, without tables. */
 void database_fresh(void);
 /* Carry out statements as its administrator; what they print. */
+const char *database_run(const char *statements);
 const char *database_do(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
-/* A URL of the user of the tests, with "?QUERY"; valid until the next but
- * three. */
+/* A URL of the user of the tests, with "?QUERY"; valid until the end
+ * of the test. */
 const char *database_url(const char *query);
 /* … and as Java's drivers have it. */
 const char *database_jdbc(void);
@@ -42,7 +43,12 @@ extern const char database_impatient[];
 extern const char database_schema[];
 /* What the doctor calls its finding about leases. */
 extern const char database_lease[];
-/* Nobody but an administrator may write; until the test is over. */
+/* Nobody but an administrator may write; the second, until the test is over. */
 void database_read_only(bool on);
+void database_read_only_for_now(void);
+/* The connection of a hold, for the caller's own statements by @functions of
+ * @library, which are called @names. */
+void *database_lend(hf_hold *hold, const char *library,
+                    const char *const *names, size_t n, void *functions);
 
 #endif

@@ -150,7 +150,7 @@ TEST(server, that_is_read_only_is_told_in_every_mode_that_writes)
         clients[i] = open_with(queries[i]);
         ASSERT_RC(client_try(clients[i], "jobs", &err), 0, &err);
     }
-    database_read_only(true);
+    database_read_only_for_now();
     for (size_t i = 0; i < HF_COUNT_OF(queries); i++) {
         ASSERT_RC(client_try(clients[i], "new", &err), HF_EUNAVAILABLE, &err);
         ASSERT_HAS(err.text, "read-only");

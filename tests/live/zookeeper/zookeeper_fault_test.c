@@ -57,8 +57,8 @@ TEST(server, a_leader_that_is_killed_takes_no_lock_with_it)
     ensemble_kill(ensemble_leader());
     assert_kept(hold, hf_token(hold), &events);
     EVENTUALLY(client_try(rival, "held", &err) == HF_EBUSY);
-    ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_release(client_acquire(rival, "held"), &err), &err);
+    client_release(hold);
+    client_release(client_acquire(rival, "held"));
     assert_nothing_left(rival, "held");
 }
 
@@ -75,7 +75,6 @@ TEST(server, a_leader_that_is_killed_costs_nobody_his_place)
     void *got = NULL;
     pthread_t thread;
     hf_hold *hold;
-    hf_error err;
 
     ensemble();
     client = client_open(ensemble_url(QUICK));
@@ -86,10 +85,10 @@ TEST(server, a_leader_that_is_killed_costs_nobody_his_place)
     ensemble_kill(ensemble_leader());
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_FALSE(was_lost(&events));
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     (void)pthread_join(thread, &got);
     ASSERT_NOT_NULL(got);
-    ASSERT_OK(hf_release(got, &err), &err);
+    client_release(got);
     assert_nothing_left(client, "waited");
 }
 
@@ -99,7 +98,6 @@ TEST(server, one_that_is_stopped_is_left_for_another)
     struct detour detour;
     hf_client *client;
     hf_hold *hold;
-    hf_error err;
     int server;
 
     ensemble();
@@ -112,7 +110,7 @@ TEST(server, one_that_is_stopped_is_left_for_another)
     assert_kept(hold, hf_token(hold), &events); /* the others tell */
     ASSERT_TRUE(proxy_connections(detour.proxies[(server + 1) % SERVERS]) > 0 ||
                 proxy_connections(detour.proxies[(server + 2) % SERVERS]) > 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ensemble_continue(server);
 }
 
@@ -122,7 +120,6 @@ TEST(server, without_a_majority_jeopardy_and_then_loss_are_told_in_time)
     hf_client *client;
     uint64_t token;
     hf_hold *hold;
-    hf_error err;
     int alone;
 
     ensemble();
@@ -141,7 +138,7 @@ TEST(server, without_a_majority_jeopardy_and_then_loss_are_told_in_time)
     ensemble();
     hold = client_acquire(client_open(ensemble_url(QUICK)), "minority");
     ASSERT_GT(hf_token(hold), token);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 /* The holder's server is cut off: no byte passes between it and the other two,
@@ -185,15 +182,14 @@ TEST(server, cut_off_by_the_network_loses_its_locks_before_another_holds)
 TEST(server, that_reaps_the_locks_node_is_no_obstacle)
 {
     hf_client *client;
-    hf_error err;
 
     ensemble();
     client = client_open(ensemble_url(QUICK));
     for (int i = 0; i < 3; i++) {
-        ASSERT_OK(hf_release(client_acquire(client, "reaped"), &err), &err);
+        client_release(client_acquire(client, "reaped"));
         EVENTUALLY(zk_nodes(client) == 0);
     }
-    ASSERT_OK(hf_release(client_acquire(client, "reaped"), &err), &err);
+    client_release(client_acquire(client, "reaped"));
 }
 
 static const char *url_of(int server)
@@ -212,7 +208,6 @@ TEST(list, at_the_leader_knows_what_a_follower_has_answered)
 {
     hf_client *follower;
     hf_client *leader;
-    hf_error err;
     int at;
 
     ensemble();
@@ -222,7 +217,7 @@ TEST(list, at_the_leader_knows_what_a_follower_has_answered)
     for (int i = 0; i < 1000; i++) {
         hf_hold *hold = client_acquire(follower, "listed");
 
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
         assert_nothing_left(leader, "listed");
     }
 }
@@ -257,7 +252,6 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
     struct detour detour;
     hf_client *client;
     hf_hold *hold;
-    hf_error err;
     int server;
 
     ensemble();
@@ -272,7 +266,7 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
     ASSERT_LE(events.values[0], HF_JEOPARDY); /* or HELD again already */
     assert_kept(hold, hf_token(hold), &events);
     ASSERT_NE(detour_server(&detour), server);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 /* The one server of the URL falls silent: no answer, no end of the connection. */
@@ -305,7 +299,7 @@ TEST(connection, that_falls_silent_is_told_as_lost_before_another_holds)
               (clock_ms() - start_ms) /
                   10); /* nor does the loop turn in vain */
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    ASSERT_OK(hf_release(next, &err), &err);
+    client_release(next);
     proxy_reset(proxy);
 }
 
@@ -342,13 +336,13 @@ static void adopt(const char *query)
     other = client_open(ensemble_url(query));
     held = client_acquire(other, "adopted");
     request = lose_the_answer(query, other, "adopted");
-    ASSERT_OK(hf_release(held, &err), &err);
+    client_release(held);
     ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
     ASSERT_GT(hf_token(hold), 0);
     ASSERT_EQ(client_count(other, "adopted", HF_HOLDER), 1);
     ASSERT_EQ(client_count(other, "adopted", HF_WAITER), 0);
     ASSERT_EQ(hf_check_token(other, "adopted", hf_token(hold), NULL), 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     assert_nothing_left(other, "adopted");
     hf_request_free(request);
 }
@@ -358,7 +352,6 @@ static void give_up(const char *query)
     hf_client *other;
     hf_request *request;
     hf_hold *held;
-    hf_error err;
 
     ensemble();
     other = client_open(ensemble_url(query));
@@ -367,7 +360,7 @@ static void give_up(const char *query)
     hf_cancel(request);
     hf_request_free(request);
     EVENTUALLY(client_count(other, "orphan", HF_WAITER) == 0);
-    ASSERT_OK(hf_release(held, &err), &err);
+    client_release(held);
     assert_nothing_left(other, "orphan");
 }
 
@@ -408,9 +401,9 @@ TEST(medallion, writes_the_nodes_of_its_library)
     ASSERT_HAS(ensemble_ephemerals(), "/locks/dotnet/lock-0000000000\n");
     ASSERT_HAS(ensemble_ephemerals(), "/locks/dotnet.write/write-0000000000\n");
     ASSERT_HAS(ensemble_ephemerals(), "/locks/dotnet.read/read-0000000000\n");
-    ASSERT_OK(hf_release(hold, &err), &err);
-    ASSERT_OK(hf_release(reading, &err), &err);
-    ASSERT_OK(hf_release(writing, &err), &err);
+    client_release(hold);
+    client_release(reading);
+    client_release(writing);
     opts.mode = HF_SLOT;
     opts.slots = 2;
     ASSERT_RC(hf_acquire(locks, "dotnet.slots", &opts, &hold, &err),
@@ -437,11 +430,11 @@ TEST(connection, that_is_away_when_its_watch_fires_misses_nothing)
         proxy_refuse(detour.proxies[i], true);
         proxy_reset(detour.proxies[i]);
     }
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     for (int i = 0; i < SERVERS; i++)
         proxy_pass(detour.proxies[i]);
     ASSERT_OK(hf_request_wait(request, 10000, &hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hf_request_free(request);
     assert_nothing_left(holder, "missed");
 }
@@ -471,7 +464,7 @@ TEST(connection, that_garbles_what_it_carries_does_no_harm_beyond_its_session)
     }
     hf_close(client);
     client = client_open(ensemble_url(QUICK));
-    ASSERT_OK(hf_release(client_acquire(client, "garbled"), &err), &err);
+    client_release(client_acquire(client, "garbled"));
     assert_nothing_left(client, "garbled");
 }
 
@@ -491,7 +484,7 @@ TEST(session, that_downgrades_does_not_take_it_for_a_loss)
         ASSERT_OK(hf_downgrade(hold, &err), &err);
         ASSERT_OK(hf_verify(hold, &err), &err);
         ASSERT_EQ(hf_check(hold), HF_HELD);
-        ASSERT_OK(hf_release(hold, &err), &err);
+        client_release(hold);
         assert_nothing_left(client, "downgraded");
     }
     ASSERT_EQ(event_count(&events), 0);
@@ -529,7 +522,7 @@ static void lose_a_node_among_the_leases(void)
     EVENTUALLY(proxy_holds(proxy) == 1);
     proxy_hold_at(proxy, PROXY_TO_SERVER, NULL);
     proxy_hold_at(proxy, PROXY_TO_CLIENT, "-lease-"); /* that it is the first */
-    ASSERT_OK(hf_release(first, &err), &err);
+    client_release(first);
     EVENTUALLY(proxy_holds(proxy) == 1);
     proxy_hold_at(proxy, PROXY_TO_SERVER, "-lease-"); /* is it still there? */
     EVENTUALLY(proxy_holds(proxy) == 2);
@@ -539,7 +532,7 @@ static void lose_a_node_among_the_leases(void)
     ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, &hold, &err), &err);
     ASSERT_EQ(client_count(other, "pool", HF_HOLDER), 1);
     ASSERT_EQ(hf_check_token(other, "pool", hf_token(hold), NULL), 0);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     hf_request_free(request);
     assert_nothing_left(other, "pool");
 }
@@ -603,7 +596,6 @@ TEST(session, that_expires_in_a_pause_is_told_and_replaced)
     unsigned long long again = 0;
     struct proc *proc;
     hf_hold *hold;
-    hf_error err;
 
     ensemble();
     proc = proc_start(hold_it, (void *)(uintptr_t)ensemble_url("ttl=700ms"));
@@ -617,7 +609,7 @@ TEST(session, that_expires_in_a_pause_is_told_and_replaced)
     (void)proc_expect(proc, "release HF_ELOST");
     ASSERT_EQ(hf_check(hold), HF_HELD);
     first = hf_token(hold);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_EQ(sscanf(proc_expect(proc, "again"), "again %llu", &again), 1);
     ASSERT_GT(again, first);
     proc_join(proc);
@@ -635,7 +627,7 @@ TEST(session, with_lock_delay_is_free_at_once_when_it_is_released)
     rival = client_open(ensemble_url(QUICK));
     hold = client_acquire(client, "released");
     ASSERT_LE(hf_remaining_ms(hold), 2000);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
     ASSERT_OK(client_try(rival, "released", &err), &err);
 }
 
@@ -732,7 +724,7 @@ TEST(root, holds_locks_where_two_slashes_ask_for_it)
     (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%d/?" QUICK,
                    ensemble_port(0));
     ASSERT_OK(client_try(client_open(url), "test", &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 /* ---- rights ------------------------------------------------------------- */
@@ -763,7 +755,7 @@ TEST(rights, what_a_user_makes_is_his_alone)
     ASSERT_EQ(hf_break(other, "mine", hf_token(hold), NULL, NULL), HF_EAUTH);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_OK(hf_release(hold, &err), &err);
+    client_release(hold);
 }
 
 TEST(rights, an_access_list_that_is_none_is_refused)

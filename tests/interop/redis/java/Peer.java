@@ -11,12 +11,8 @@
 // Each thread is a thread: to Redisson it is an owner. LEASE_MS -1 is Redisson's
 // watchdog; WAIT_MS 0 tries once.
 
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
@@ -24,7 +20,6 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 public final class Peer {
-    private static final Map<String, ExecutorService> threads = new HashMap<>();
     private static final Map<String, String> permits = new HashMap<>();
     private static RedissonClient redisson;
 
@@ -34,14 +29,7 @@ public final class Peer {
         config.setLockWatchdogTimeout(Long.parseLong(args[1]));
         connectTo(config, args[0]);
         redisson = Redisson.create(config);
-        say("ready");
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            String[] words = line.split(" ");
-            threads.computeIfAbsent(words[0], id -> Executors.newSingleThreadExecutor())
-                .execute(() -> answer(words));
-        }
-        System.exit(0);
+        Orders.obey(Peer::carryOut);
     }
 
     private static void connectTo(Config config, String server) {
@@ -58,23 +46,6 @@ public final class Peer {
                 .setConnectionMinimumIdleSize(1)
                 .setConnectionPoolSize(8)
                 .setSubscriptionConnectionMinimumIdleSize(1);
-    }
-
-    private static synchronized void say(String line) {
-        System.out.println(line);
-        System.out.flush();
-    }
-
-    private static void answer(String[] words) {
-        String answer;
-        try {
-            answer = carryOut(words);
-        } catch (IllegalMonitorStateException e) {
-            answer = "lost";
-        } catch (Exception e) {
-            answer = "error " + e;
-        }
-        say(words[0] + " " + answer);
     }
 
     private static String carryOut(String[] words) throws Exception {
@@ -138,8 +109,12 @@ public final class Peer {
                 return redisson.getPermitExpirableSemaphore(name).tryRelease(permits.remove(thread + name))
                     ? "ok" : "lost";
             default:
-                lockOf(kind, name).unlock();
-                return "ok";
+                try {
+                    lockOf(kind, name).unlock();
+                    return "ok";
+                } catch (IllegalMonitorStateException e) {
+                    return "lost";
+                }
         }
     }
 }

@@ -13,8 +13,6 @@
 // own. ShedLock does not wait: WAIT_MS is for how long it is asked again. count adds
 // one to the number in FILE, TIMES times, each time with the lock.
 
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -23,8 +21,6 @@ import java.util.ConcurrentModificationException;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.jdbctemplate.JdbcTemplateLockProvider;
@@ -35,7 +31,6 @@ import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 public final class Peer {
-    private static final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
     private static final Map<String, Side> sides = new ConcurrentHashMap<>();
     private static DriverManagerDataSource database;
 
@@ -125,29 +120,7 @@ public final class Peer {
     public static void main(String[] args) throws Exception {
         database = new DriverManagerDataSource(args[0]);
         database.getConnection().close();
-        say("ready");
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            String[] words = line.split(" ");
-            threads.computeIfAbsent(words[0], id -> Executors.newSingleThreadExecutor())
-                .execute(() -> answer(words));
-        }
-        System.exit(0);
-    }
-
-    private static synchronized void say(String line) {
-        System.out.println(line);
-        System.out.flush();
-    }
-
-    private static void answer(String[] words) {
-        String answer;
-        try {
-            answer = carryOut(words);
-        } catch (Exception e) {
-            answer = "error " + e;
-        }
-        say(words[0] + " " + answer);
+        Orders.obey(Peer::carryOut);
     }
 
     private static String carryOut(String[] words) throws Exception {

@@ -10,13 +10,8 @@
 // KIND is mutex, read, write, latch or semaphoreN (of N leases). Each thread is a thread: to Curator it is
 // an owner. WAIT_MS 0 tries once.
 
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -28,7 +23,6 @@ import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 public final class Peer {
-    private static final Map<String, ExecutorService> threads = new HashMap<>();
     private static final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
     private static final Map<String, InterProcessReadWriteLock> pairs = new ConcurrentHashMap<>();
     private static final Map<String, LeaderLatch> latches = new ConcurrentHashMap<>();
@@ -42,35 +36,16 @@ public final class Peer {
         if (!client.blockUntilConnected(20, TimeUnit.SECONDS)) {
             throw new IllegalStateException("not connected");
         }
-        say("ready");
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            String[] words = line.split(" ");
-            threads.computeIfAbsent(words[0], id -> Executors.newSingleThreadExecutor())
-                .execute(() -> answer(words));
-        }
-        System.exit(0);
+        Orders.obey(Peer::carryOut);
     }
 
-    private static synchronized void say(String line) {
-        System.out.println(line);
-        System.out.flush();
-    }
-
-    private static void answer(String[] words) {
-        String answer;
-        try {
-            if (words[1].equals("lock")) {
-                answer = lock(words[0], words[2], words[3], Long.parseLong(words[4]))
-                    ? "ok" : "busy";
-            } else {
-                unlock(words[0], words[2], words[3]);
-                answer = "ok";
-            }
-        } catch (Exception e) {
-            answer = "failed " + e;
+    private static String carryOut(String[] words) throws Exception {
+        if (words[1].equals("lock")) {
+            return lock(words[0], words[2], words[3], Long.parseLong(words[4]))
+                ? "ok" : "busy";
         }
-        say(words[0] + " " + answer);
+        unlock(words[0], words[2], words[3]);
+        return "ok";
     }
 
     private static InterProcessMutex mutex(String kind, String path) {

@@ -157,16 +157,7 @@ public final class HoldfastClient implements AutoCloseable {
     public CompletableFuture<Hold> acquireAsync(String name, LockOptions options) {
         long number = Native.newNumber();
         CompletableFuture<Long> outcome = new CompletableFuture<>();
-        long request =
-                with(
-                        client ->
-                                Waiting.start(
-                                        client,
-                                        Native.bytes(name),
-                                        options.numbers(0, number),
-                                        Threads.label(),
-                                        options.noteBytes(),
-                                        outcome));
+        long request = start(name, options, options.numbers(0, number), outcome);
         return new AcquireFuture(this, name, number, request, outcome);
     }
 
@@ -332,20 +323,20 @@ public final class HoldfastClient implements AutoCloseable {
         return pointer < 0 ? null : new Hold(this, name, pointer, number);
     }
 
+    /** Begins to acquire; the outcome is a hold's pointer, or a code below zero. */
+    private long start(
+            String name, LockOptions options, long[] numbers, CompletableFuture<Long> outcome) {
+        byte[] text = Native.bytes(name);
+        byte[] note = options.noteBytes();
+        return with(
+                client -> Waiting.start(client, text, numbers, Threads.label(), note, outcome));
+    }
+
     /** The same for a virtual thread; an interrupt stays pending. */
     private Hold acquireParked(String name, LockOptions options, long owner, boolean quiet) {
         CompletableFuture<Long> outcome = new CompletableFuture<>();
         long number = Native.newNumber();
-        long request =
-                with(
-                        client ->
-                                Waiting.start(
-                                        client,
-                                        Native.bytes(name),
-                                        options.numbers(owner, number),
-                                        Threads.label(),
-                                        options.noteBytes(),
-                                        outcome));
+        long request = start(name, options, options.numbers(owner, number), outcome);
         try {
             long pointer = join(outcome);
             if (pointer < 0 && !quiet) {

@@ -2,6 +2,7 @@
 package dev.holdfast;
 
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
  * How to take a lock. Immutable; each method returns a changed copy. What is not set is as the
@@ -24,7 +25,7 @@ public final class LockOptions {
 
     private LockOptions() {}
 
-    private LockOptions copy() {
+    private LockOptions with(Consumer<LockOptions> change) {
         LockOptions copy = new LockOptions();
         copy.mode = mode;
         copy.slots = slots;
@@ -33,21 +34,18 @@ public final class LockOptions {
         copy.maxHoldMs = maxHoldMs;
         copy.renew = renew;
         copy.note = note;
+        change.accept(copy);
         return copy;
     }
 
     /** Shared or exclusive. */
     public LockOptions mode(Mode mode) {
-        LockOptions copy = copy();
-        copy.mode = mode;
-        return copy;
+        return with(copy -> copy.mode = mode);
     }
 
     /** One of {@code slots} places. */
     public LockOptions slots(int slots) {
-        LockOptions copy = mode(Mode.SLOT);
-        copy.slots = slots;
-        return copy;
+        return mode(Mode.SLOT).with(copy -> copy.slots = slots);
     }
 
     /** At most so long. Zero: try once. */
@@ -61,9 +59,7 @@ public final class LockOptions {
     }
 
     LockOptions waitMs(long ms) {
-        LockOptions copy = copy();
-        copy.waitMs = ms;
-        return copy;
+        return with(copy -> copy.waitMs = ms);
     }
 
     /**
@@ -71,30 +67,24 @@ public final class LockOptions {
      * it, so it does not limit how long the lock can be held; {@link #maxHold} does.
      */
     public LockOptions lease(Duration lease) {
-        LockOptions copy = copy();
-        copy.leaseMs = atLeastOne(lease);
-        return copy;
+        long ms = atLeastOne(lease);
+        return with(copy -> copy.leaseMs = ms);
     }
 
     /** After so long the lock is no longer renewed, and is lost when the lease ends. */
     public LockOptions maxHold(Duration maxHold) {
-        LockOptions copy = copy();
-        copy.maxHoldMs = atLeastOne(maxHold);
-        return copy;
+        long ms = atLeastOne(maxHold);
+        return with(copy -> copy.maxHoldMs = ms);
     }
 
     /** The lease is not renewed: the lock is lost when it ends. */
     public LockOptions withoutRenewal() {
-        LockOptions copy = copy();
-        copy.renew = false;
-        return copy;
+        return with(copy -> copy.renew = false);
     }
 
     /** Shown beside the lock in listings. */
     public LockOptions note(String note) {
-        LockOptions copy = copy();
-        copy.note = note;
-        return copy;
+        return with(copy -> copy.note = note);
     }
 
     Mode mode() {
@@ -109,7 +99,7 @@ public final class LockOptions {
         return Native.bytes(note);
     }
 
-    /** In the order of holdfast_jni.c. An owner of 0 is a new owner. */
+    /** In the order of lock.c. An owner of 0 is a new owner. */
     long[] numbers(long owner, long event) {
         long flags = (renew ? 0 : NO_RENEW) | (owner == 0 ? NEW_OWNER : 0);
         return new long[] {flags, mode.ordinal(), slots, waitMs, leaseMs, maxHoldMs, owner, event};

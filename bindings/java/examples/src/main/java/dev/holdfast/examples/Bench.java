@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.Lock;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -122,9 +123,7 @@ public final class Bench {
         return 2e9 * Arrays.stream(counts).min().orElse(0) / ROUND_NS;
     }
 
-    private static Locker holdfast(String url, String name) {
-        HoldfastClient client = HoldfastClient.open(url);
-        var lock = client.lock(name);
+    private static Locker locker(Lock lock, Runnable close) {
         return new Locker() {
             @Override
             public void lock() {
@@ -138,9 +137,15 @@ public final class Bench {
 
             @Override
             public void close() {
-                client.close();
+                close.run();
             }
         };
+    }
+
+    private static Locker holdfast(String url, String name) {
+        HoldfastClient client = HoldfastClient.open(url);
+        var lock = client.lock(name);
+        return locker(lock, client::close);
     }
 
     private static Locker peer(String peer, String url, String name) {
@@ -152,22 +157,7 @@ public final class Bench {
         config.useSingleServer().setAddress(url.replaceFirst("[?].*", ""));
         RedissonClient client = Redisson.create(config);
         RLock lock = client.getLock("redisson-" + name);
-        return new Locker() {
-            @Override
-            public void lock() {
-                lock.lock();
-            }
-
-            @Override
-            public void unlock() {
-                lock.unlock();
-            }
-
-            @Override
-            public void close() {
-                client.shutdown();
-            }
-        };
+        return locker(lock, client::shutdown);
     }
 
     private static Locker curator(String url, String name) {
