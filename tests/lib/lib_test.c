@@ -210,8 +210,7 @@ TEST(lib, a_server_starts_ends_and_starts_again)
 
 TEST(lib, a_proxy_passes_holds_and_delays)
 {
-    struct server *server = start_echo();
-    struct proxy *proxy = proxy_start(server_port(server));
+    struct proxy *proxy = proxy_start(server_port(start_echo()));
     int fd = connect_to(proxy_port(proxy));
     int64_t before;
     char text[64];
@@ -234,8 +233,7 @@ TEST(lib, a_proxy_passes_holds_and_delays)
 
 TEST(lib, a_proxy_holds_one_connection_at_a_word)
 {
-    struct server *server = start_echo();
-    struct proxy *proxy = proxy_start(server_port(server));
+    struct proxy *proxy = proxy_start(server_port(start_echo()));
     int fd = connect_to(proxy_port(proxy));
     char text[64];
 
@@ -252,8 +250,7 @@ TEST(lib, a_proxy_holds_one_connection_at_a_word)
 
 TEST(lib, a_proxy_slices_and_corrupts)
 {
-    struct server *server = start_echo();
-    struct proxy *proxy = proxy_start(server_port(server));
+    struct proxy *proxy = proxy_start(server_port(start_echo()));
     int fd = connect_to(proxy_port(proxy));
     char text[64];
     int len = 0;
@@ -297,8 +294,7 @@ TEST(lib, a_proxy_refuses_what_one_process_makes)
 
 TEST(lib, a_proxy_resets_refuses_and_cuts)
 {
-    struct server *server = start_echo();
-    struct proxy *proxy = proxy_start(server_port(server));
+    struct proxy *proxy = proxy_start(server_port(start_echo()));
     int fd = connect_to(proxy_port(proxy));
     char text[64];
 

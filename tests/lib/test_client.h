@@ -6,6 +6,7 @@
 #include "event.h"
 #include "holdfast.h"
 
+struct proxy;
 struct server;
 
 /* Options that wait so long, with fields of their own: OPTS(0, .slots = 2). */
@@ -15,6 +16,7 @@ struct server;
 /* Two clients that want the same. */
 struct rivals {
     struct server *server; /* of a test with a server of its own */
+    struct proxy *proxy;   /* before it, for @client */
     hf_client *client;
     hf_client *rival;
     const char *name; /* of a test of the contract */

@@ -77,36 +77,38 @@ static void acquire_once(struct stress *stress, hf_client *client, int name,
     }
 }
 
-static void *pair_thread(void *arg)
+/* Every name in turn; @hasty: half of the time without waiting. */
+static void acquire_all_the_time(struct stress *stress, hf_client *client,
+                                 bool hasty)
 {
-    struct stress *stress = arg;
     unsigned state = (unsigned)(uintptr_t)&stress;
 
     for (int i = 0; i < stress->rounds; i++)
-        acquire_once(stress, stress->client, (int)(draw(&state) % NAMES),
-                     HF_FOREVER);
+        acquire_once(stress, client, (int)(draw(&state) % NAMES),
+                     hasty ? (int64_t)(draw(&state) % 2) : HF_FOREVER);
+}
+
+static void *pair_thread(void *arg)
+{
+    struct stress *stress = arg;
+
+    acquire_all_the_time(stress, stress->client, /* hasty= */ false);
     return NULL;
 }
 
 static void *hasty_thread(void *arg)
 {
     struct stress *stress = arg;
-    unsigned state = (unsigned)(uintptr_t)&stress;
 
-    for (int i = 0; i < stress->rounds; i++)
-        acquire_once(stress, stress->client, (int)(draw(&state) % NAMES),
-                     draw(&state) % 2);
+    acquire_all_the_time(stress, stress->client, /* hasty= */ true);
     return NULL;
 }
 
 static void *posting_thread(void *arg)
 {
     struct stress *stress = arg;
-    unsigned state = (unsigned)(uintptr_t)&stress;
 
-    for (int i = 0; i < stress->rounds; i++)
-        acquire_once(stress, stress->posting, (int)(draw(&state) % NAMES),
-                     HF_FOREVER);
+    acquire_all_the_time(stress, stress->posting, /* hasty= */ false);
     return NULL;
 }
 

@@ -30,12 +30,17 @@ static hf_hold *take(uint32_t flags, int64_t max_hold_ms)
     return ask.hold;
 }
 
+static hf_hold *open_and_take(const char *query, uint32_t flags,
+                              int64_t max_hold_ms)
+{
+    core_open(query);
+    return take(flags, max_hold_ms);
+}
+
 TEST(keeper, renews_at_a_third_of_the_lease)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 0);
 
-    core_open("ttl=3s");
-    hold = take(0, 0);
     core_advance_ms(999);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
     core_advance_ms(1);
@@ -61,10 +66,8 @@ TEST(keeper, counts_the_lease_from_the_sending_of_the_request)
 
 TEST(keeper, tells_jeopardy_and_then_loss_before_the_lease_ends)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 0);
 
-    core_open("ttl=3s");
-    hold = take(0, 0);
     core_advance_ms(1999);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     core_advance_ms(1);
@@ -83,10 +86,8 @@ TEST(keeper, tells_jeopardy_and_then_loss_before_the_lease_ends)
 
 TEST(keeper, check_says_lost_past_the_deadline_though_nobody_has_noticed)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 0);
 
-    core_open("ttl=3s");
-    hold = take(0, 0);
     core_stop_ms(5000); /* the process was stopped: nothing ran */
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_EQ(hf_remaining_ms(hold), 0);
@@ -100,10 +101,8 @@ TEST(keeper, check_says_lost_past_the_deadline_though_nobody_has_noticed)
 
 TEST(keeper, a_confirmed_renewal_ends_the_jeopardy)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 0);
 
-    core_open("ttl=3s");
-    hold = take(0, 0);
     core_advance_ms(2100);
     ASSERT_EQ(hf_check(hold), HF_JEOPARDY);
     core_renewed(core_last(CORE_RENEW));
@@ -114,11 +113,9 @@ TEST(keeper, a_confirmed_renewal_ends_the_jeopardy)
 
 TEST(keeper, a_renewal_that_comes_after_the_deadline_revives_nothing)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 0);
     struct hf__ticket *ticket;
 
-    core_open("ttl=3s");
-    hold = take(0, 0);
     core_advance_ms(2000);
     ticket = core_last(CORE_RENEW);
     core_advance_ms(938);
@@ -166,10 +163,8 @@ TEST(keeper, tries_again_while_the_engine_is_silent)
 
 TEST(keeper, stops_renewing_at_max_hold)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 1500);
 
-    core_open("ttl=3s");
-    hold = take(0, 1500);
     core_advance_ms(1000);
     core_renewed(core_last(CORE_RENEW)); /* the claim now ends at 3,938 */
     core_advance_ms(2000);
@@ -248,10 +243,8 @@ static void lose_the_lease(struct hf__ticket *ticket)
 
 TEST(keeper, a_hold_that_needs_no_lease_any_more_does_not_end)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 0);
 
-    core_open("ttl=3s");
-    hold = take(0, 0);
     lose_the_lease(core_last(CORE_ACQUIRE));
     core_advance_ms(60000);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -260,10 +253,8 @@ TEST(keeper, a_hold_that_needs_no_lease_any_more_does_not_end)
 
 TEST(keeper, a_hold_that_needs_no_lease_any_more_ends_at_max_hold)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 9000);
 
-    core_open("ttl=3s");
-    hold = take(0, 9000);
     lose_the_lease(core_last(CORE_ACQUIRE));
     core_advance_ms(8999);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -274,10 +265,8 @@ TEST(keeper, a_hold_that_needs_no_lease_any_more_ends_at_max_hold)
 
 TEST(keeper, a_hold_that_loses_its_lease_ends_at_a_max_hold_within_it)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=30s", 0, 20000);
 
-    core_open("ttl=30s");
-    hold = take(0, 20000);
     lose_the_lease(core_last(CORE_ACQUIRE));
     ASSERT_EQ(hf_remaining_ms(hold), 20000);
     core_advance_ms(19999);
@@ -290,10 +279,8 @@ TEST(keeper, a_hold_that_loses_its_lease_ends_at_a_max_hold_within_it)
 
 TEST(keeper, does_not_renew_what_asked_not_to_be)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", HF_NO_RENEW, 0);
 
-    core_open("ttl=3s");
-    hold = take(HF_NO_RENEW, 0);
     core_advance_ms(2937);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -304,10 +291,8 @@ TEST(keeper, does_not_renew_what_asked_not_to_be)
 
 TEST(keeper, renews_with_renew_beat_only_after_a_beat)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s&renew=beat", 0, 0);
 
-    core_open("ttl=3s&renew=beat");
-    hold = take(0, 0);
     core_advance_ms(1000); /* the grant counts as a beat */
     ASSERT_EQ(core_count(CORE_RENEW), 1);
     core_renewed(core_last(CORE_RENEW));
@@ -373,11 +358,9 @@ TEST(keeper, renews_many_locks_in_few_turns)
 
 TEST(keeper, an_engine_that_says_no_means_lost_at_once)
 {
-    hf_hold *hold;
+    hf_hold *hold = open_and_take("ttl=3s", 0, 0);
     hf_error err;
 
-    core_open("ttl=3s");
-    hold = take(0, 0);
     core_advance_ms(1000);
     core_lost(core_last(CORE_RENEW));
     ASSERT_EQ(hf_check(hold), HF_LOST);

@@ -413,16 +413,26 @@ static void expect_refusal(const char *whose)
     ASSERT_HAS(err.text, whose);
 }
 
-/* Whatever mallory does, nobody is told, and locks nowhere else. */
-TEST_FORKED(default_directory, that_somebody_squats_is_an_error)
+/* A directory in the place of nobody's; NULL: we are not root. */
+static const char *squatted(void)
 {
     const char *squat;
 
     if (!is_root())
-        return;
+        return NULL;
     (void)machine();
     squat = side_path(roots.everybody, "holdfast-65534");
     ASSERT_EQ(mkdir(squat, 0700), 0);
+    return squat;
+}
+
+/* Whatever mallory does, nobody is told, and locks nowhere else. */
+TEST_FORKED(default_directory, that_somebody_squats_is_an_error)
+{
+    const char *squat = squatted();
+
+    if (!squat)
+        return;
     own(squat, 0777, MALLORY);
     become_nobody();
     expect_refusal("belongs to user 65533");
@@ -431,13 +441,10 @@ TEST_FORKED(default_directory, that_somebody_squats_is_an_error)
 
 TEST_FORKED(default_directory, that_a_group_or_list_opens_to_us_is_an_error)
 {
-    const char *squat;
+    const char *squat = squatted();
 
-    if (!is_root())
+    if (!squat)
         return;
-    (void)machine();
-    squat = side_path(roots.everybody, "holdfast-65534");
-    ASSERT_EQ(mkdir(squat, 0700), 0);
     ASSERT_EQ(chown(squat, MALLORY, NOBODY), 0);
     ASSERT_EQ(chmod(squat, 02770), 0);
     if (!list_user(squat, "system.posix_acl_access", NOBODY))
@@ -448,13 +455,10 @@ TEST_FORKED(default_directory, that_a_group_or_list_opens_to_us_is_an_error)
 
 TEST_FORKED(default_directory, that_root_made_for_a_user_is_an_error)
 {
-    const char *squat;
+    const char *squat = squatted();
 
-    if (!is_root())
+    if (!squat)
         return;
-    (void)machine();
-    squat = side_path(roots.everybody, "holdfast-65534");
-    ASSERT_EQ(mkdir(squat, 0700), 0);
     own(squat, 0700, 0);
     ASSERT_EQ(chown(squat, 0, NOBODY), 0);
     ASSERT_EQ(chmod(squat, 02770), 0);

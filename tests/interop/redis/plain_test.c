@@ -30,80 +30,84 @@ static struct proc *start_on(struct server *server)
     return start_peer(port);
 }
 
+struct stage {
+    struct server *server;
+    struct proc *peer;
+    hf_client *client;
+};
+
+static struct stage open_stage(const char *query)
+{
+    struct stage stage = {.server = redis_start()};
+
+    stage.peer = start_on(stage.server);
+    stage.client = redis_open(server_port(stage.server), query);
+    return stage;
+}
+
 TEST(plain, excludes_both_ways)
 {
-    struct server *server = redis_start();
-    struct proc *peer = start_on(server);
-    hf_client *client = redis_open(server_port(server), "dialect=plain");
+    struct stage on = open_stage("dialect=plain");
     hf_hold *hold;
 
-    (void)peer_ask(peer, "1 ok", "1 lock jobs 30000 0");
-    ASSERT_EQ(peer_try(client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
-    (void)peer_ask(peer, "1 ok", "1 unlock jobs");
-    hold = peer_take(client, "jobs", HF_EXCLUSIVE, 0);
-    (void)peer_ask(peer, "1 busy", "1 lock jobs 30000 0");
-    peer_tell(peer, "1 lock jobs 30000 15000");
+    (void)peer_ask(on.peer, "1 ok", "1 lock jobs 30000 0");
+    ASSERT_EQ(peer_try(on.client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
+    (void)peer_ask(on.peer, "1 ok", "1 unlock jobs");
+    hold = peer_take(on.client, "jobs", HF_EXCLUSIVE, 0);
+    (void)peer_ask(on.peer, "1 busy", "1 lock jobs 30000 0");
+    peer_tell(on.peer, "1 lock jobs 30000 15000");
     client_release(hold);
-    (void)proc_expect(peer, "1 ok");
-    ASSERT_EQ(peer_try(client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
-    (void)peer_ask(peer, "1 ok", "1 unlock jobs");
-    ASSERT_EQ(redis_leftovers(server), 0);
+    (void)proc_expect(on.peer, "1 ok");
+    ASSERT_EQ(peer_try(on.client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
+    (void)peer_ask(on.peer, "1 ok", "1 unlock jobs");
+    ASSERT_EQ(redis_leftovers(on.server), 0);
 }
 
 TEST(plain, a_prefix_of_ours_is_part_of_its_name)
 {
-    struct server *server = redis_start();
-    struct proc *peer = start_on(server);
-    hf_client *client =
-        redis_open(server_port(server), "dialect=plain&prefix=app:");
-    hf_hold *hold = peer_take(client, "jobs", HF_EXCLUSIVE, 0);
+    struct stage on = open_stage("dialect=plain&prefix=app:");
+    hf_hold *hold = peer_take(on.client, "jobs", HF_EXCLUSIVE, 0);
 
-    (void)peer_ask(peer, "1 busy", "1 lock app:jobs 30000 0");
-    (void)peer_ask(peer, "1 ok", "1 lock jobs 30000 0");
+    (void)peer_ask(on.peer, "1 busy", "1 lock app:jobs 30000 0");
+    (void)peer_ask(on.peer, "1 ok", "1 lock jobs 30000 0");
     client_release(hold);
 }
 
 /* Our lease is 1 s, renewed; its lease is 1 s, extended once by 30 s. */
 TEST(plain, renewals_of_either_side_are_seen_by_the_other)
 {
-    struct server *server = redis_start();
-    struct proc *peer = start_on(server);
-    hf_client *client = redis_open(server_port(server), "dialect=plain&ttl=1s");
-    hf_hold *hold = peer_take(client, "ours", HF_EXCLUSIVE, 0);
+    struct stage on = open_stage("dialect=plain&ttl=1s");
+    hf_hold *hold = peer_take(on.client, "ours", HF_EXCLUSIVE, 0);
 
-    (void)peer_ask(peer, "1 ok", "1 lock theirs 3000 0");
-    (void)peer_ask(peer, "1 ok", "1 extend theirs 30000");
-    (void)peer_ask(peer, "2 busy", "2 lock ours 30000 3500");
-    ASSERT_EQ(peer_try(client, "theirs", HF_EXCLUSIVE, 0), HF_EBUSY);
+    (void)peer_ask(on.peer, "1 ok", "1 lock theirs 3000 0");
+    (void)peer_ask(on.peer, "1 ok", "1 extend theirs 30000");
+    (void)peer_ask(on.peer, "2 busy", "2 lock ours 30000 3500");
+    ASSERT_EQ(peer_try(on.client, "theirs", HF_EXCLUSIVE, 0), HF_EBUSY);
     client_release(hold);
 }
 
 TEST(plain, the_release_of_an_expired_lock_spares_the_other_side)
 {
-    struct server *server = redis_start();
-    struct proc *peer = start_on(server);
-    hf_client *client = redis_open(server_port(server), "dialect=plain");
+    struct stage on = open_stage("dialect=plain");
     hf_hold *hold;
 
-    (void)peer_ask(peer, "1 ok", "1 lock jobs 300 0");
-    hold = peer_take(client, "jobs", HF_EXCLUSIVE, 0);
-    (void)peer_ask(peer, "1 lost", "1 unlock jobs");
+    (void)peer_ask(on.peer, "1 ok", "1 lock jobs 300 0");
+    hold = peer_take(on.client, "jobs", HF_EXCLUSIVE, 0);
+    (void)peer_ask(on.peer, "1 lost", "1 unlock jobs");
     ASSERT_EQ(hf_verify(hold, NULL), 0);
-    (void)redis_do(server, "DEL jobs");
-    (void)peer_ask(peer, "1 ok", "1 lock jobs 30000 0");
+    (void)redis_do(on.server, "DEL jobs");
+    (void)peer_ask(on.peer, "1 ok", "1 lock jobs 30000 0");
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    ASSERT_EQ(peer_try(client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
+    ASSERT_EQ(peer_try(on.client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
 }
 
 TEST(plain, a_killed_peer_is_succeeded)
 {
-    struct server *server = redis_start();
-    struct proc *peer = start_on(server);
-    hf_client *client = redis_open(server_port(server), "dialect=plain");
+    struct stage on = open_stage("dialect=plain");
 
-    (void)peer_ask(peer, "1 ok", "1 lock jobs 1000 0");
-    proc_kill(peer);
-    client_release(peer_take(client, "jobs", HF_EXCLUSIVE, 0));
+    (void)peer_ask(on.peer, "1 ok", "1 lock jobs 1000 0");
+    proc_kill(on.peer);
+    client_release(peer_take(on.client, "jobs", HF_EXCLUSIVE, 0));
 }
 
 /* ---- RedLock ----------------------------------------------------------- */
@@ -145,7 +149,7 @@ static bool knows_redlock(void)
 {
     if (getenv("PEER_REDLOCK"))
         return true;
-    test_not_tested("%s: this peer knows one server only", test_name());
+    test_not_tested("%s: this on.peer knows one on.server only", test_name());
     return false;
 }
 

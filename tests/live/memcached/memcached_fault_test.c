@@ -290,33 +290,32 @@ TEST(strangers, a_list_of_servers_is_refused)
               HF_ECONFIG);
 }
 
+static void assert_refused(struct server *server, int code, const char *why)
+{
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_RC(
+        hf_open(memcached_url(server_port(server), ""), NULL, &client, &err),
+        code, &err);
+    ASSERT_HAS(err.text, why);
+}
+
 TEST(strangers, another_kind_of_server_is_recognised)
 {
     static const char *const redis[] = {
         "redis-server", "--port", "{port}", "--bind", "127.0.0.1",
         "--save",       "",       "--dir",  "{dir}",  NULL};
     struct server *server = server_start(redis);
-    hf_client *client;
-    hf_error err;
-    char url[64];
 
-    (void)snprintf(url, sizeof(url), "memcached://127.0.0.1:%d",
-                   server_port(server));
-    ASSERT_EQ(hf_open(url, NULL, &client, &err), HF_ECONFIG);
-    ASSERT_HAS(err.text, "not Memcached");
+    assert_refused(server, HF_ECONFIG, "not Memcached");
 }
 
 TEST(strangers, a_server_without_item_numbers_is_refused)
 {
     struct server *server = memcached_start("64", "-C");
-    hf_client *client;
-    hf_error err;
-    char url[64];
 
-    (void)snprintf(url, sizeof(url), "memcached://127.0.0.1:%d",
-                   server_port(server));
-    ASSERT_EQ(hf_open(url, NULL, &client, &err), HF_EUNSUPPORTED);
-    ASSERT_HAS(err.text, "-C");
+    assert_refused(server, HF_EUNSUPPORTED, "-C");
 }
 
 /* As OpenStack's tooz has it: flags 1, the member's name as value, no more. */

@@ -36,5 +36,7 @@ const char *postgres_url(int port, const char *query);
 hf_client *postgres_open(int port, const char *query);
 /* A new server with two of them. */
 struct rivals postgres_rivals(const char *query);
+/* The same, with a proxy before the first. */
+struct rivals postgres_proxied(const char *query, const char *rival_query);
 
 #endif

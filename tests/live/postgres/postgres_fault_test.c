@@ -463,26 +463,23 @@ TEST(names, that_are_hostile_are_names)
 
 static void lose_an_answer(const char *query)
 {
-    struct server *server = postgres_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client = postgres_open(proxy_port(proxy), query);
-    hf_client *rival = postgres_open(server_port(server), query);
+    struct rivals at = postgres_proxied(query, query);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     int rc;
 
-    client_release(client_acquire(client, "jobs"));
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    client_release(client_acquire(at.client, "jobs"));
+    proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
     opts.wait_ms = 300;
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    rc = hf_acquire(at.client, "jobs", &opts, &hold, &err);
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE ||
                 rc == HF_ETIMEOUT);
-    proxy_reset(proxy);
-    proxy_pass(proxy);
-    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
-    client_release(client_acquire(client, "jobs"));
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    proxy_reset(at.proxy);
+    proxy_pass(at.proxy);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == 0);
+    client_release(client_acquire(at.client, "jobs"));
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
 TEST_CALL(network, a_session_lock_whose_answer_was_lost_is_taken_back,
@@ -495,23 +492,20 @@ TEST_CALL(network, a_transaction_whose_answer_was_lost_is_taken_back,
 static void be_cut_off(const char *query)
 {
     struct event events = EVENT_INIT;
-    struct server *server = postgres_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client = postgres_open(proxy_port(proxy), query);
-    hf_client *rival = postgres_open(server_port(server), query);
-    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    struct rivals at = postgres_proxied(query, query);
+    hf_hold *hold = client_acquire_told(at.client, "jobs", &events);
     hf_hold *next;
 
-    proxy_hold(proxy, PROXY_TO_SERVER, true);
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    next = client_acquire(rival, "jobs");
+    proxy_hold(at.proxy, PROXY_TO_SERVER, true);
+    proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
+    next = client_acquire(at.rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST); /* before anybody else has it */
-    proxy_reset(proxy);
-    proxy_pass(proxy);
+    proxy_reset(at.proxy);
+    proxy_pass(at.proxy);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     ASSERT_OK(hf_verify(next, NULL), NULL);
     client_release(next);
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
 static pid_t stopped;
@@ -595,28 +589,25 @@ TEST_CALL(network, a_break_while_the_lost_backend_is_ended_forgets_nothing,
 TEST(network, a_lost_session_is_ended_although_the_first_order_is_lost)
 {
     struct event events = EVENT_INIT;
-    struct server *server = postgres_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client =
-        postgres_open(proxy_port(proxy), QUICK "&ttl=300s&io_timeout=300ms");
-    hf_client *rival = postgres_open(server_port(server), QUICK);
-    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    struct rivals at =
+        postgres_proxied(QUICK "&ttl=300s&io_timeout=300ms", QUICK);
+    hf_hold *hold = client_acquire_told(at.client, "jobs", &events);
     uint64_t version;
     hf_error err;
 
-    proxy_lose_ends(proxy, true);
-    proxy_hold_at(proxy, PROXY_TO_SERVER, "hf_version_read");
-    proxy_refuse(proxy, true);
-    ASSERT_RC(hf_version_read(client, "v", &version, &err), HF_EUNAVAILABLE,
+    proxy_lose_ends(at.proxy, true);
+    proxy_hold_at(at.proxy, PROXY_TO_SERVER, "hf_version_read");
+    proxy_refuse(at.proxy, true);
+    ASSERT_RC(hf_version_read(at.client, "v", &version, &err), HF_EUNAVAILABLE,
               &err);
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    proxy_hold_at(proxy, PROXY_TO_SERVER, "hf_backend_end");
-    proxy_refuse(proxy, false);
-    EVENTUALLY(proxy_holds(proxy) == 2);
-    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    proxy_hold_at(at.proxy, PROXY_TO_SERVER, "hf_backend_end");
+    proxy_refuse(at.proxy, false);
+    EVENTUALLY(proxy_holds(at.proxy) == 2);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
 /* How many sessions wait until another has ended. */
@@ -630,32 +621,29 @@ static int ending(struct server *server)
 
 TEST(network, nothing_is_changed_while_the_lost_backend_is_ended)
 {
-    struct server *server = postgres_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client = postgres_open(proxy_port(proxy), TABLE);
-    hf_client *other = postgres_open(server_port(server), TABLE);
+    struct rivals at = postgres_proxied(TABLE, TABLE);
     uint64_t version = 0;
     hf_request *request;
     hf_hold *hold;
     hf_error err;
 
-    client_release(client_acquire(client, "jobs"));
-    hold = client_acquire(other, "jobs");
-    stop_oldest_backend(server);
-    proxy_reset(proxy);
-    request = client_start(client, "others");
-    EVENTUALLY(ending(server) == 1);
-    ASSERT_RC(hf_version_commit(client, "v", 0, &version, &err),
+    client_release(client_acquire(at.client, "jobs"));
+    hold = client_acquire(at.rival, "jobs");
+    stop_oldest_backend(at.server);
+    proxy_reset(at.proxy);
+    request = client_start(at.client, "others");
+    EVENTUALLY(ending(at.server) == 1);
+    ASSERT_RC(hf_version_commit(at.client, "v", 0, &version, &err),
               HF_EUNAVAILABLE, &err);
-    ASSERT_RC(hf_break(client, "jobs", hf_token(hold), NULL, &err),
+    ASSERT_RC(hf_break(at.client, "jobs", hf_token(hold), NULL, &err),
               HF_EUNAVAILABLE, &err);
-    proxy_reset(proxy);
+    proxy_reset(at.proxy);
     resume(NULL);
     client_release(client_finish(request));
-    ASSERT_OK(hf_version_read(client, "v", &version, &err), &err);
+    ASSERT_OK(hf_version_read(at.client, "v", &version, &err), &err);
     ASSERT_EQ(version, 0);
     client_release(hold);
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
 }
 
 TEST_CALL(network, who_is_cut_off_loses_the_session_lock_in_time,

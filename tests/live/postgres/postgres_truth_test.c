@@ -126,35 +126,27 @@ TEST(row, of_a_holder_without_a_token_is_lost_and_goes)
 
 TEST(version, whose_answer_was_lost_is_unknown)
 {
-    struct server *server = postgres_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client =
-        postgres_open(proxy_port(proxy), QUICK "&io_timeout=300ms");
-    hf_client *other = postgres_open(server_port(server), QUICK);
+    struct rivals at = postgres_proxied(QUICK "&io_timeout=300ms", QUICK);
     uint64_t version = 0;
     hf_error err;
 
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    ASSERT_RC(hf_version_commit(client, "jobs", 0, &version, &err), HF_EUNKNOWN,
-              &err);
-    EVENTUALLY(hf_version_read(other, "jobs", &version, &err) == 0 &&
+    proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
+    ASSERT_RC(hf_version_commit(at.client, "jobs", 0, &version, &err),
+              HF_EUNKNOWN, &err);
+    EVENTUALLY(hf_version_read(at.rival, "jobs", &version, &err) == 0 &&
                version == 1);
 }
 
 TEST(break, whose_answer_was_lost_is_unknown)
 {
-    struct server *server = postgres_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client =
-        postgres_open(proxy_port(proxy), TABLE "&io_timeout=10s");
-    hf_client *holder = postgres_open(server_port(server), TABLE);
-    hf_hold *hold = client_acquire(holder, "jobs");
+    struct rivals at = postgres_proxied(TABLE "&io_timeout=10s", TABLE);
+    hf_hold *hold = client_acquire(at.rival, "jobs");
     hf_error err;
 
-    proxy_cut_after(proxy, PROXY_TO_CLIENT, 1);
-    ASSERT_RC(hf_break(client, "jobs", hf_token(hold), NULL, &err), HF_EUNKNOWN,
-              &err);
-    EVENTUALLY(postgres_leftovers(server) == 0);
+    proxy_cut_after(at.proxy, PROXY_TO_CLIENT, 1);
+    ASSERT_RC(hf_break(at.client, "jobs", hf_token(hold), NULL, &err),
+              HF_EUNKNOWN, &err);
+    EVENTUALLY(postgres_leftovers(at.server) == 0);
     (void)hf_release(hold, NULL);
 }
 

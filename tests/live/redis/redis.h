@@ -39,6 +39,8 @@ const char *redis_url(int port, const char *query);
 hf_client *redis_open(int port, const char *query);
 /* A new server with two of them. */
 struct rivals redis_rivals(const char *query);
+/* The same, with a proxy before the first. */
+struct rivals redis_proxied(const char *query, const char *rival_query);
 /* Ask for @name, which another holds; returns when @client alone waits for it at
  * @server. */
 hf_request *redis_stand_in_line(hf_client *client, struct server *server,

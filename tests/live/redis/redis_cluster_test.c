@@ -48,19 +48,18 @@ TEST(slot, that_moved_is_followed_by_an_acquire)
 TEST(slot, that_moves_while_its_lock_is_held_takes_it_along)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = client_open(cluster_url(cluster, QUICK));
-    hf_client *rival = client_open(cluster_url(cluster, QUICK));
+    struct rivals two = client_rivals(NULL, cluster_url(cluster, QUICK));
     struct server *from = cluster_owner(cluster, key);
-    hf_hold *hold = client_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(two.client, "jobs");
     uint64_t token = hf_token(hold);
     hf_error err;
 
     move_slot(cluster, from, cluster_other(cluster, from));
-    ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(two.rival, "jobs", &err), HF_EBUSY);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    ASSERT_EQ(client_try(rival, "jobs", &err), HF_EBUSY);
+    ASSERT_EQ(client_try(two.rival, "jobs", &err), HF_EBUSY);
     client_release(hold);
-    hold = client_acquire(rival, "jobs");
+    hold = client_acquire(two.rival, "jobs");
     ASSERT_GT(hf_token(hold), token);
     client_release(hold);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
@@ -84,18 +83,18 @@ static void forge_grants(struct server *owner)
 TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
-    hf_client *waiter = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    struct rivals two =
+        client_rivals(NULL, cluster_url(cluster, QUICK "&ttl=60s"));
     struct server *from = cluster_owner(cluster, key);
-    hf_hold *hold = client_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(two.client, "jobs");
     uint64_t token = hf_token(hold);
-    hf_request *request = redis_stand_in_line(waiter, from, "jobs");
+    hf_request *request = redis_stand_in_line(two.rival, from, "jobs");
     hf_hold *next;
     hf_error err;
 
     forge_grants(from);
     move_slot(cluster, from, cluster_other(cluster, from));
-    /* The waiter listens at the old node, and would beat after 20 s. */
+    /* The two.rival listens at the old node, and would beat after 20 s. */
     client_release(hold);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
@@ -108,13 +107,13 @@ TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
 TEST(slot, that_is_on_its_way_is_never_torn)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
-    hf_client *waiter = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    struct rivals two =
+        client_rivals(NULL, cluster_url(cluster, QUICK "&ttl=60s"));
     struct server *from = cluster_owner(cluster, key);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, key);
-    hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = redis_stand_in_line(waiter, from, "jobs");
+    hf_hold *hold = client_acquire(two.client, "jobs");
+    hf_request *request = redis_stand_in_line(two.rival, from, "jobs");
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *other;
     hf_hold *next;
@@ -127,7 +126,7 @@ TEST(slot, that_is_on_its_way_is_never_torn)
               '+');
     opts.wait_ms = 300;
     opts.owner = "another";
-    ASSERT_NE(hf_acquire(client, "jobs", &opts, &other, &err), 0);
+    ASSERT_NE(hf_acquire(two.client, "jobs", &opts, &other, &err), 0);
     ASSERT_NE(hf_verify(hold, &err), HF_ELOST);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     cluster_move_keys(from, to, slot);
@@ -158,8 +157,7 @@ static uint64_t use(hf_client *client, hf_client *rival)
 static void use_on_its_way(struct cluster *cluster, const char *query,
                            const char *at)
 {
-    hf_client *client = client_open(cluster_url(cluster, query));
-    hf_client *rival = client_open(cluster_url(cluster, query));
+    struct rivals two = client_rivals(NULL, cluster_url(cluster, query));
     struct server *from = cluster_owner(cluster, at);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, at);
@@ -169,28 +167,28 @@ static void use_on_its_way(struct cluster *cluster, const char *query,
 
     /* Nothing is known of the name. */
     cluster_move_begin(from, to, slot);
-    token = use(client, rival);
+    token = use(two.client, two.rival);
     cluster_move_keys(from, to, slot);
     cluster_move_end(cluster, to, slot);
-    EVENTUALLY(client_try(client, "jobs", NULL) == 0);
+    EVENTUALLY(client_try(two.client, "jobs", NULL) == 0);
 
     /* It is held, and all of it stays behind for a while. */
-    hold = client_acquire(client, "jobs");
+    hold = client_acquire(two.client, "jobs");
     cluster_move_begin(to, from, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_RC(client_try(two.rival, "jobs", &err), HF_EBUSY, &err);
     client_release(hold);
-    ASSERT_GE(use(client, rival), token);
+    ASSERT_GE(use(two.client, two.rival), token);
 
     /* It is held, and all of it is there already. */
-    hold = client_acquire(client, "jobs");
+    hold = client_acquire(two.client, "jobs");
     ASSERT_GE(hf_token(hold), token);
     cluster_move_keys(to, from, slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_RC(client_try(rival, "jobs", &err), HF_EBUSY, &err);
+    ASSERT_RC(client_try(two.rival, "jobs", &err), HF_EBUSY, &err);
     client_release(hold);
     cluster_move_end(cluster, from, slot);
-    EVENTUALLY(client_try(rival, "jobs", NULL) == 0);
+    EVENTUALLY(client_try(two.rival, "jobs", NULL) == 0);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -233,12 +231,11 @@ TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
 static void give_back_on_its_way(struct cluster *cluster, const char *query,
                                  const char *at)
 {
-    hf_client *client = client_open(cluster_url(cluster, query));
-    hf_client *other = client_open(cluster_url(cluster, query));
+    struct rivals two = client_rivals(NULL, cluster_url(cluster, query));
     struct server *from = cluster_owner(cluster, at);
     struct server *to = cluster_other(cluster, from);
     int slot = cluster_slot(cluster, at);
-    hf_request *request = client_start(client, "jobs");
+    hf_request *request = client_start(two.client, "jobs");
     hf_hold *hold;
     hf_error err;
 
@@ -247,7 +244,7 @@ static void give_back_on_its_way(struct cluster *cluster, const char *query,
     cluster_move_keys(from, to, slot);
     ASSERT_EQ(hf_request_wait(request, 3000, &hold, &err), HF_ETIMEOUT);
     cluster_move_end(cluster, to, slot);
-    ASSERT_NE(client_try(other, "jobs", &err), 0);
+    ASSERT_NE(client_try(two.rival, "jobs", &err), 0);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -262,12 +259,11 @@ TEST(slot, that_is_on_its_way_gets_a_grant_back)
 TEST(node, that_dies_gives_its_locks_to_its_replica)
 {
     struct cluster *cluster = cluster_start();
-    hf_client *client = client_open(cluster_url(cluster, QUICK));
-    hf_client *waiter = client_open(cluster_url(cluster, QUICK));
+    struct rivals two = client_rivals(NULL, cluster_url(cluster, QUICK));
     struct server *owner = cluster_owner(cluster, key);
-    hf_hold *hold = client_acquire(client, "jobs");
+    hf_hold *hold = client_acquire(two.client, "jobs");
     uint64_t token = hf_token(hold);
-    hf_request *request = redis_stand_in_line(waiter, owner, "jobs");
+    hf_request *request = redis_stand_in_line(two.rival, owner, "jobs");
     hf_hold *next;
 
     EVENTUALLY(topology_in_step(owner));
@@ -335,8 +331,7 @@ TEST(cluster, names_of_a_multi_lock_may_be_on_different_nodes)
 {
     enum { NAMES = 8 };
     struct cluster *cluster = cluster_start();
-    hf_client *client = client_open(cluster_url(cluster, QUICK));
-    hf_client *rival = client_open(cluster_url(cluster, QUICK));
+    struct rivals two = client_rivals(NULL, cluster_url(cluster, QUICK));
     const char *names[NAMES];
     struct server *first;
     bool spread = false;
@@ -350,12 +345,13 @@ TEST(cluster, names_of_a_multi_lock_may_be_on_different_nodes)
         spread = spread || cluster_owner(cluster, test_text("hf:{%s}",
                                                             names[i])) != first;
     ASSERT_TRUE(spread);
-    ASSERT_OK(hf_acquire_many(client, names, NAMES, NULL, &hold, &err), &err);
+    ASSERT_OK(hf_acquire_many(two.client, names, NAMES, NULL, &hold, &err),
+              &err);
     for (int i = 0; i < NAMES; i++)
-        ASSERT_EQ(client_try(rival, names[i], &err), HF_EBUSY);
+        ASSERT_EQ(client_try(two.rival, names[i], &err), HF_EBUSY);
     client_release(hold);
     for (int i = 0; i < NAMES; i++)
-        ASSERT_OK(client_try(rival, names[i], &err), &err);
+        ASSERT_OK(client_try(two.rival, names[i], &err), &err);
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 

@@ -25,27 +25,24 @@ static void one_cycle(hf_client *client, const char *name)
 static void cut_everywhere(const char *query, enum proxy_direction direction,
                            size_t step)
 {
-    struct server *server = redis_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client = redis_open(proxy_port(proxy), query);
-    hf_client *witness = redis_open(server_port(server), query);
+    struct rivals two = redis_proxied(query, query);
     uint64_t whole;
     hf_error err;
     int n = 0;
 
-    one_cycle(client, "jobs");
-    whole = proxy_bytes(proxy, direction);
-    one_cycle(client, "jobs");
-    whole = proxy_bytes(proxy, direction) - whole;
+    one_cycle(two.client, "jobs");
+    whole = proxy_bytes(two.proxy, direction);
+    one_cycle(two.client, "jobs");
+    whole = proxy_bytes(two.proxy, direction) - whole;
     for (size_t at = 0; at <= whole + step; at += step) {
-        proxy_cut_after(proxy, direction, at);
-        one_cycle(client, "jobs");
-        ASSERT_EQ(client_try(witness, "jobs", &err), 0);
+        proxy_cut_after(two.proxy, direction, at);
+        one_cycle(two.client, "jobs");
+        ASSERT_EQ(client_try(two.rival, "jobs", &err), 0);
         n++;
     }
-    proxy_pass(proxy);
+    proxy_pass(two.proxy);
     test_note("%d cuts in %d bytes", n, (int)whole);
-    EVENTUALLY(redis_leftovers(server) == 0);
+    EVENTUALLY(redis_leftovers(two.server) == 0);
 }
 
 TEST_CALL(network, cuts_requests_anywhere_and_no_lock_is_left,
@@ -74,27 +71,24 @@ static void *acquire_thread(void *arg)
 /* The script runs; its answer is lost; the ticket asks again and learns it. */
 static void lose_the_answer(const char *query)
 {
-    struct server *server = redis_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client = redis_open(proxy_port(proxy), query);
-    hf_client *rival = redis_open(server_port(server), query);
+    struct rivals two = redis_proxied(query, query);
     char name[] = "jobs";
-    void *args[3] = {client, name, NULL};
+    void *args[3] = {two.client, name, NULL};
     pthread_t thread;
     hf_error err;
 
-    one_cycle(rival, name); /* the server knows the scripts */
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
+    one_cycle(two.rival, name); /* the two.server knows the scripts */
+    proxy_hold(two.proxy, PROXY_TO_CLIENT, true);
     ASSERT_EQ(pthread_create(&thread, NULL, acquire_thread, args), 0);
-    EVENTUALLY(strcmp(redis_do(server, "EXISTS jobs hf:{jobs}"), ":1\r\n") ==
-               0);
-    proxy_reset(proxy);
-    proxy_pass(proxy);
+    EVENTUALLY(
+        strcmp(redis_do(two.server, "EXISTS jobs hf:{jobs}"), ":1\r\n") == 0);
+    proxy_reset(two.proxy);
+    proxy_pass(two.proxy);
     ASSERT_EQ(pthread_join(thread, NULL), 0);
-    ASSERT_EQ(client_try(rival, name, &err), HF_EBUSY);
+    ASSERT_EQ(client_try(two.rival, name, &err), HF_EBUSY);
     client_release(args[2]);
-    ASSERT_EQ(client_try(rival, name, &err), 0);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    ASSERT_EQ(client_try(two.rival, name, &err), 0);
+    ASSERT_EQ(redis_leftovers(two.server), 0);
 }
 
 TEST_CALL(network, loses_the_answer_to_an_acquire, lose_the_answer(QUICK))
@@ -110,25 +104,21 @@ TEST(network, loses_the_answer_to_a_redisson_acquire)
 
 TEST(network, loses_the_answer_and_the_caller_gives_up)
 {
-    struct server *server = redis_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client =
-        redis_open(proxy_port(proxy), QUICK "&io_timeout=300ms");
-    hf_client *rival = redis_open(server_port(server), NULL);
+    struct rivals two = redis_proxied(QUICK "&io_timeout=300ms", NULL);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     int rc;
 
     opts.wait_ms = 200;
-    one_cycle(client, "jobs");
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
+    one_cycle(two.client, "jobs");
+    proxy_hold(two.proxy, PROXY_TO_CLIENT, true);
+    rc = hf_acquire(two.client, "jobs", &opts, &hold, &err);
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE);
-    proxy_reset(proxy);
-    proxy_pass(proxy);
-    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
-    EVENTUALLY(redis_leftovers(server) == 0);
+    proxy_reset(two.proxy);
+    proxy_pass(two.proxy);
+    EVENTUALLY(client_try(two.rival, "jobs", &err) == 0);
+    EVENTUALLY(redis_leftovers(two.server) == 0);
 }
 
 /* It is done, its answer is lost, and the next attempt is refused: the error
@@ -225,19 +215,15 @@ TEST(network, loses_the_answer_to_a_commit_and_it_is_unknown)
 TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
 {
     struct event events = EVENT_INIT;
-    struct server *server = redis_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-    hf_client *client =
-        redis_open(proxy_port(proxy), QUICK "&ttl=3s&io_timeout=1s");
-    hf_client *rival = redis_open(server_port(server), "ttl=3s");
+    struct rivals two = redis_proxied(QUICK "&ttl=3s&io_timeout=1s", "ttl=3s");
     hf_hold *hold;
     hf_error err;
 
-    hold = client_acquire_told(client, "jobs", &events);
-    proxy_refuse(proxy, true);
-    proxy_reset(proxy);
-    client_release(client_acquire(rival, "jobs"));
-    /* The rival has had it, so we must know by now. */
+    hold = client_acquire_told(two.client, "jobs", &events);
+    proxy_refuse(two.proxy, true);
+    proxy_reset(two.proxy);
+    client_release(client_acquire(two.rival, "jobs"));
+    /* The two.rival has had it, so we must know by now. */
     ASSERT_EQ(hf_check(hold), HF_LOST);
     event_await(&events, 2, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);

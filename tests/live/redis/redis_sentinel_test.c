@@ -21,9 +21,8 @@ static bool is_lost(hf_hold *hold)
 TEST(failover, a_lock_that_was_copied_is_kept)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = client_open(sentinel_set_url(set, QUICK));
-    hf_client *rival = client_open(sentinel_set_url(set, QUICK));
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = client_rivals(NULL, sentinel_set_url(set, QUICK));
+    hf_hold *hold = client_acquire(at.client, "jobs");
     struct server *master;
     hf_error err;
 
@@ -32,9 +31,9 @@ TEST(failover, a_lock_that_was_copied_is_kept)
     master = sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == HF_EBUSY);
     client_release(hold);
-    hold = client_acquire(rival, "jobs");
+    hold = client_acquire(at.rival, "jobs");
     client_release(hold);
     EVENTUALLY(redis_leftovers(master) == 0);
 }
@@ -75,10 +74,11 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
 TEST(failover, waiters_are_served_and_the_token_grows)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *holder = client_open(sentinel_set_url(set, QUICK "&ttl=3s"));
-    hf_client *waiter = client_open(sentinel_set_url(set, QUICK "&ttl=3s"));
-    hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request = redis_stand_in_line(waiter, set->servers[0], "jobs");
+    struct rivals at =
+        client_rivals(NULL, sentinel_set_url(set, QUICK "&ttl=3s"));
+    hf_hold *hold = client_acquire(at.client, "jobs");
+    hf_request *request =
+        redis_stand_in_line(at.rival, set->servers[0], "jobs");
     hf_hold *next;
     uint64_t token = hf_token(hold);
 
@@ -95,18 +95,17 @@ TEST(failover, waiters_are_served_and_the_token_grows)
 TEST(failover, on_request_keeps_the_lock)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client = client_open(sentinel_set_url(set, QUICK));
-    hf_client *rival = client_open(sentinel_set_url(set, QUICK));
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = client_rivals(NULL, sentinel_set_url(set, QUICK));
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_error err;
 
     EVENTUALLY(topology_in_step(set->servers[0]));
     EVENTUALLY(redis_do(set->sentinels[0], "SENTINEL FAILOVER m1")[0] == '+');
     (void)sentinel_set_await(set, set->servers[0]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == HF_EBUSY);
     client_release(hold);
-    EVENTUALLY(client_try(rival, "jobs", &err) == 0);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == 0);
 }
 
 TEST(failover, a_master_that_becomes_a_replica_is_left)
@@ -189,12 +188,11 @@ TEST(sentinel, an_unknown_service_is_a_clear_error)
 TEST(sync_replicas, waits_for_them_and_hands_over)
 {
     struct sentinel_set *set = sentinel_set_start();
-    hf_client *client =
-        client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
-    hf_client *waiter =
-        client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
-    hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = redis_stand_in_line(waiter, set->servers[0], "jobs");
+    struct rivals at =
+        client_rivals(NULL, sentinel_set_url(set, QUICK "&sync_replicas=2"));
+    hf_hold *hold = client_acquire(at.client, "jobs");
+    hf_request *request =
+        redis_stand_in_line(at.rival, set->servers[0], "jobs");
     hf_hold *next;
     hf_error err;
 

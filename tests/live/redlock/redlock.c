@@ -30,6 +30,12 @@ hf_client *redlock_open(struct server *const servers[NODES], const char *query)
     return redlock_open_ports(ports, query);
 }
 
+hf_client *redlock_begin(struct server *servers[NODES], const char *query)
+{
+    redlock_start(servers);
+    return redlock_open(servers, query);
+}
+
 int redlock_votes(struct server *const servers[NODES], const char *name)
 {
     int votes = 0;

@@ -13,6 +13,8 @@ void redlock_start(struct server *servers[NODES]);
 const char *redlock_url(const int ports[NODES], const char *query);
 /* A client of these servers, closed when the test is over. */
 hf_client *redlock_open(struct server *const servers[NODES], const char *query);
+/* Start them, and open one. */
+hf_client *redlock_begin(struct server *servers[NODES], const char *query);
 /* The same, with a port for each. */
 hf_client *redlock_open_ports(const int ports[NODES], const char *query);
 /* How many of the servers have a key called @name. */

@@ -23,8 +23,7 @@ TEST(servers, two_of_five_stopped_cost_nobody_time)
     hf_client *client;
     int64_t before;
 
-    redlock_start(servers);
-    client = redlock_open(servers, PATIENT);
+    client = redlock_begin(servers, PATIENT);
     redlock_pairs(client, "jobs", 2);
     server_pause(servers[1]);
     server_pause(servers[4]);
@@ -45,8 +44,7 @@ TEST(servers, two_of_five_killed_cost_nobody_time)
     hf_error err;
     int64_t before;
 
-    redlock_start(servers);
-    client = redlock_open(servers, QUICK "&node_timeout=20s&ttl=3s");
+    client = redlock_begin(servers, QUICK "&node_timeout=20s&ttl=3s");
     hold = client_acquire(client, "held");
     EVENTUALLY(redlock_votes(servers, "held") == NODES);
     server_kill(servers[0]);
@@ -71,8 +69,7 @@ TEST(servers, three_of_five_dead_is_said_and_leaves_nothing)
     hf_client *client;
     hf_error err;
 
-    redlock_start(servers);
-    client = redlock_open(servers, QUICK);
+    client = redlock_begin(servers, QUICK);
     redlock_pairs(client, "jobs", 1);
     for (int i = 0; i < 3; i++)
         server_kill(servers[i]);
@@ -94,8 +91,7 @@ TEST(servers, three_of_five_stopped_is_said_in_time_and_leaves_nothing)
     hf_hold *hold;
     hf_error err;
 
-    redlock_start(servers);
-    client = redlock_open(servers, QUICK);
+    client = redlock_begin(servers, QUICK);
     redlock_pairs(client, "jobs", 1);
     for (int i = 0; i < 3; i++)
         server_pause(servers[i]);
@@ -116,8 +112,7 @@ TEST(servers, a_hold_without_a_majority_is_lost_in_time)
     hf_client *client;
     hf_hold *hold;
 
-    redlock_start(servers);
-    client = redlock_open(servers, PATIENT "&ttl=1s");
+    client = redlock_begin(servers, PATIENT "&ttl=1s");
     hold = client_acquire_told(client, "jobs", &events);
     for (int i = 0; i < 3; i++)
         server_kill(servers[i]);
@@ -134,8 +129,7 @@ TEST(memory, flushed_at_a_majority_is_told_as_lost)
     hf_hold *hold;
     hf_error err;
 
-    redlock_start(servers);
-    client = redlock_open(servers, PATIENT);
+    client = redlock_begin(servers, PATIENT);
     hold = client_acquire(client, "jobs");
     EVENTUALLY(redlock_votes(servers, "jobs") == NODES);
     for (int i = 0; i < 2; i++)
@@ -270,8 +264,7 @@ TEST(votes, of_a_failed_attempt_are_given_back_before_the_next)
     hf_hold *hold;
     hf_error err;
 
-    redlock_start(servers);
-    client = redlock_open(servers, QUICK);
+    client = redlock_begin(servers, QUICK);
     for (int i = 0; i < 3; i++)
         (void)redis_do(servers[i], "SET jobs another");
     ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
@@ -511,8 +504,7 @@ TEST(doctor, sees_one_machine_and_a_dead_server)
     hf_client *client;
     hf_error err;
 
-    redlock_start(servers);
-    client = redlock_open(servers, PATIENT);
+    client = redlock_begin(servers, PATIENT);
     server_kill(servers[3]);
     EVENTUALLY(hf_doctor(client, see, &seen, &err) >= 0 && seen.votes);
     ASSERT_TRUE(seen.independence);

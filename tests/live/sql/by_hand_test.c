@@ -22,6 +22,14 @@ static hf_client *open_with(const char *query)
     return client_open(database_url(query));
 }
 
+/* The server with this table and nothing else. */
+static hf_client *open_fresh(const char *table, const char *query)
+{
+    database_fresh();
+    (void)database_do("%s", table);
+    return open_with(query);
+}
+
 static int count(const char *where)
 {
     return atoi(
@@ -83,13 +91,10 @@ static void they_end(FILE *theirs, const char *how)
 
 TEST(row, their_insert_keeps_us_out_and_their_delete_lets_us_in)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_lock_table, ROW);
     hf_request *request;
     hf_error err;
 
-    database_fresh();
-    (void)database_do("%s", database_lock_table);
-    client = open_with(ROW);
     (void)database_do("INSERT INTO database_lock(resource) VALUES (1)");
     ASSERT_RC(client_try(client, "1", &err), HF_EBUSY, &err);
     ASSERT_RC(client_try(client, "2", &err), 0, &err);
@@ -102,12 +107,9 @@ TEST(row, their_insert_keeps_us_out_and_their_delete_lets_us_in)
 
 TEST(row, our_lock_keeps_their_insert_out_until_it_is_released)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_lock_table, ROW);
     hf_hold *hold;
 
-    database_fresh();
-    (void)database_do("%s", database_lock_table);
-    client = open_with(ROW);
     hold = client_acquire(client, "1");
     ASSERT_HAS(database_do("INSERT INTO database_lock(resource) VALUES (1)"),
                "uplicate");
@@ -120,13 +122,10 @@ TEST(row, our_lock_keeps_their_insert_out_until_it_is_released)
 /* With the column that the articles' INSERT fills. */
 TEST(row, the_column_of_the_holder_is_shared_both_ways)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_described_table, DESCRIBED);
     hf_hold *hold;
     hf_error err;
 
-    database_fresh();
-    (void)database_do("%s", database_described_table);
-    client = open_with(DESCRIBED);
     (void)database_do("INSERT INTO database_lock(resource, description) "
                       "VALUES (1, 'lock')");
     ASSERT_RC(client_try(client, "1", &err), HF_EBUSY, &err);
@@ -155,13 +154,10 @@ TEST(row, the_capabilities_promise_neither_lease_nor_token_nor_line)
 /* The lease would have ended long before; nobody renews a row of theirs. */
 TEST(row, a_hold_has_no_lease_and_is_told_when_its_row_is_gone)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_lock_table, ROW "&ttl=50ms");
     hf_hold *hold;
     hf_error err;
 
-    database_fresh();
-    (void)database_do("%s", database_lock_table);
-    client = open_with(ROW "&ttl=50ms");
     hold = client_acquire(client, "1");
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_EQ(hf_token(hold), 0);
@@ -187,13 +183,10 @@ static int note_lock(const hf_lock_info *info, void *ctx)
 
 TEST(row, of_a_dead_holder_is_listed_and_stays_until_it_is_broken)
 {
+    hf_client *client = open_fresh(database_lock_table, ROW);
     struct listed all = {0};
-    hf_client *client;
     hf_error err;
 
-    database_fresh();
-    (void)database_do("%s", database_lock_table);
-    client = open_with(ROW);
     (void)database_do("INSERT INTO database_lock(resource) VALUES (1), (27)");
     ASSERT_OK(hf_list(client, NULL, note_lock, &all, &err), &err);
     ASSERT_EQ(all.n, 2);
@@ -207,13 +200,10 @@ TEST(row, of_a_dead_holder_is_listed_and_stays_until_it_is_broken)
 
 TEST(row, is_broken_by_the_holder_that_its_column_names)
 {
+    hf_client *client = open_fresh(database_described_table, DESCRIBED);
     struct listed all = {0};
-    hf_client *client;
     hf_error err;
 
-    database_fresh();
-    (void)database_do("%s", database_described_table);
-    client = open_with(DESCRIBED);
     (void)database_do("INSERT INTO database_lock(resource, description) "
                       "VALUES (1, 'lock')");
     ASSERT_OK(hf_show(client, "1", note_lock, &all, &err), &err);
@@ -255,14 +245,11 @@ static hf_request *lose_an_answer(hf_client *client, const char *insert,
 
 TEST(row, that_may_be_anothers_is_left_alone_and_the_outcome_is_unknown)
 {
+    hf_client *client = open_fresh(database_lock_table, ROW);
     hf_hold *hold;
-    hf_client *client;
     hf_request *request;
     hf_error err;
 
-    database_fresh();
-    (void)database_do("%s", database_lock_table);
-    client = open_with(ROW);
     request = lose_an_answer(
         client, "INSERT INTO database_lock(resource) VALUES (1)", "COMMIT");
     ASSERT_RC(hf_request_wait(request, 60000, &hold, &err), HF_EUNKNOWN, &err);
@@ -273,11 +260,8 @@ TEST(row, that_may_be_anothers_is_left_alone_and_the_outcome_is_unknown)
 
 TEST(row, that_is_not_there_after_a_lost_answer_is_taken)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_lock_table, ROW);
 
-    database_fresh();
-    (void)database_do("%s", database_lock_table);
-    client = open_with(ROW);
     client_release(client_finish(lose_an_answer(
         client, "INSERT INTO database_lock(resource) VALUES (1)", "ROLLBACK")));
     ASSERT_EQ(count("1=1"), 0);
@@ -285,12 +269,9 @@ TEST(row, that_is_not_there_after_a_lost_answer_is_taken)
 
 TEST(row, whose_column_names_another_is_waited_for_after_a_lost_answer)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_described_table, DESCRIBED);
     hf_request *request;
 
-    database_fresh();
-    (void)database_do("%s", database_described_table);
-    client = open_with(DESCRIBED);
     request = lose_an_answer(client,
                              "INSERT INTO database_lock(resource, description) "
                              "VALUES (1, 'lock')",
@@ -358,23 +339,17 @@ TEST(row, of_a_column_that_is_the_primary_key_is_taken)
 
 TEST(row, a_column_that_must_have_a_value_is_told)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_described_table, ROW);
     hf_error err;
 
-    database_fresh();
-    (void)database_do("%s", database_described_table);
-    client = open_with(ROW);
     ASSERT_RC(client_try(client, "1", &err), HF_ECONFIG, &err);
     ASSERT_HAS(err.text, "description");
 }
 
 TEST(row, the_doctor_warns_that_there_is_no_lease_and_leaves_nothing)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(database_lock_table, ROW);
 
-    database_fresh();
-    (void)database_do("%s", database_lock_table);
-    client = open_with(ROW);
     ASSERT_TRUE(client_finding(client, "rights") != HF_FINDING_FAIL);
     ASSERT_EQ(client_finding(client, database_lease), HF_FINDING_WARN);
     ASSERT_EQ(count("1=1"), 0);
@@ -436,15 +411,19 @@ static void begin_rows(void)
     (void)database_do("INSERT INTO database_lock(resource) VALUES (1), (2)");
 }
 
+static hf_client *open_rows(const char *query)
+{
+    begin_rows();
+    return open_with(query);
+}
+
 TEST(own_row, their_transaction_keeps_us_out_until_its_commit)
 {
-    hf_client *client;
+    hf_client *client = open_rows(FOR_UPDATE);
     hf_request *request;
     hf_error err;
     FILE *theirs;
 
-    begin_rows();
-    client = open_with(FOR_UPDATE);
     theirs = their_transaction(
         "SELECT * FROM database_lock WHERE id = 1 FOR UPDATE");
     ASSERT_RC(client_try(client, "1", &err), HF_EBUSY, &err);
@@ -457,11 +436,9 @@ TEST(own_row, their_transaction_keeps_us_out_until_its_commit)
 
 TEST(own_row, our_lock_keeps_their_transaction_out_until_it_is_released)
 {
-    hf_client *client;
+    hf_client *client = open_rows(FOR_UPDATE);
     hf_hold *hold;
 
-    begin_rows();
-    client = open_with(FOR_UPDATE);
     hold = client_acquire(client, "1");
     ASSERT_HAS(database_do("%s SELECT * FROM database_lock WHERE id = 1 "
                            "FOR UPDATE",
@@ -480,12 +457,10 @@ TEST(own_row, our_lock_keeps_their_transaction_out_until_it_is_released)
 
 TEST(own_row, that_is_not_there_is_an_error_and_is_not_made)
 {
+    hf_client *client = open_rows(FOR_UPDATE);
     static const char *const wrong[] = {"3", "01", "jobs"};
-    hf_client *client;
     hf_error err;
 
-    begin_rows();
-    client = open_with(FOR_UPDATE);
     for (size_t i = 0; i < HF_COUNT_OF(wrong); i++) {
         int rc = client_try(client, wrong[i], &err);
 

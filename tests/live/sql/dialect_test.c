@@ -23,6 +23,12 @@ static hf_client *open_with(const char *query)
     return client_open(database_url(query));
 }
 
+static hf_client *open_fresh(const char *query)
+{
+    database_fresh();
+    return open_with(query);
+}
+
 /* How many rows of the table are so; %%u is now. */
 static int count(const char *table, const char *where)
 {
@@ -38,11 +44,9 @@ static int count(const char *table, const char *where)
 
 TEST(shedlock, a_held_row_is_what_shedlock_would_have_written)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(SHEDLOCK "&ttl=60s");
     hf_hold *hold;
 
-    database_fresh();
-    client = open_with(SHEDLOCK "&ttl=60s");
     hold = client_acquire(client, "jobs");
     ASSERT_EQ(count("shedlock", "name='jobs'"), 1);
     ASSERT_EQ(count("shedlock", "lock_until>%u+INTERVAL '30' SECOND"), 1);
@@ -55,10 +59,8 @@ TEST(shedlock, a_held_row_is_what_shedlock_would_have_written)
 
 TEST(shedlock, a_row_stays_when_it_is_free_and_is_used_again)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(SHEDLOCK);
 
-    database_fresh();
-    client = open_with(SHEDLOCK);
     client_release(client_acquire(client, "jobs"));
     ASSERT_EQ(count("shedlock", "lock_until<=%u"), 1);
     client_release(client_acquire(client, "jobs"));
@@ -68,11 +70,9 @@ TEST(shedlock, a_row_stays_when_it_is_free_and_is_used_again)
 /* As a ShedLock client leaves it: a row that it has, then one that it had. */
 TEST(shedlock, a_foreign_holder_is_respected_until_its_time)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(SHEDLOCK);
     hf_error err;
 
-    database_fresh();
-    client = open_with(SHEDLOCK);
     client_release(client_acquire(client, "jobs"));
     (void)database_do("UPDATE shedlock SET locked_by='their-host', "
                       "locked_at=%s, lock_until=%s+INTERVAL '60' SECOND",
@@ -86,11 +86,9 @@ TEST(shedlock, a_foreign_holder_is_respected_until_its_time)
 /* Also not of who has it now: only who wrote locked_by frees the row. */
 TEST(shedlock, a_lock_that_was_taken_away_is_lost_and_not_freed)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(SHEDLOCK);
     hf_hold *hold;
 
-    database_fresh();
-    client = open_with(SHEDLOCK);
     hold = client_acquire(client, "jobs");
     (void)database_do("UPDATE shedlock SET locked_by='their-host'");
     ASSERT_EQ(hf_verify(hold, NULL), HF_ELOST);
@@ -101,12 +99,10 @@ TEST(shedlock, a_lock_that_was_taken_away_is_lost_and_not_freed)
 
 TEST(shedlock, names_that_do_not_fit_are_refused_before_anything_is_written)
 {
+    hf_client *client = open_fresh(SHEDLOCK);
     char name[66];
-    hf_client *client;
     hf_error err;
 
-    database_fresh();
-    client = open_with(SHEDLOCK);
     memset(name, 'n', sizeof(name));
     name[65] = '\0';
     ASSERT_EQ(client_try(client, name, &err), HF_EINVAL);
@@ -120,11 +116,9 @@ TEST(shedlock, names_that_do_not_fit_are_refused_before_anything_is_written)
 
 TEST(spring, a_held_row_is_what_spring_would_have_written)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(SPRING "&ttl=60s");
     hf_hold *hold;
 
-    database_fresh();
-    client = open_with(SPRING "&ttl=60s");
     hold = client_acquire(client, "my-lock");
     ASSERT_EQ(count("INT_LOCK", "LOCK_KEY='" MY_LOCK "' AND REGION='DEFAULT'"),
               1);
@@ -141,11 +135,9 @@ TEST(spring, a_held_row_is_what_spring_would_have_written)
 /* Spring deletes what it frees, and what has expired sometimes. */
 TEST(spring, a_foreign_holder_is_respected_until_its_time)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(SPRING);
     hf_error err;
 
-    database_fresh();
-    client = open_with(SPRING);
     client_release(client_acquire(client, "my-lock"));
     (void)database_do("INSERT INTO INT_LOCK VALUES('" MY_LOCK "', 'DEFAULT', "
                       "'theirs', %s, %s+INTERVAL '60' SECOND)",
@@ -161,11 +153,9 @@ TEST(spring, a_foreign_holder_is_respected_until_its_time)
 
 TEST(spring, a_lock_that_was_taken_away_is_lost_and_not_freed)
 {
-    hf_client *client;
+    hf_client *client = open_fresh(SPRING);
     hf_hold *hold;
 
-    database_fresh();
-    client = open_with(SPRING);
     hold = client_acquire(client, "my-lock");
     (void)database_do("UPDATE INT_LOCK SET CLIENT_ID='theirs'");
     ASSERT_EQ(hf_verify(hold, NULL), HF_ELOST);
@@ -356,13 +346,11 @@ static void insert_shedlock(const char *name, int seconds)
 
 TEST(shedlock, holders_are_listed_and_strangers_do_no_harm)
 {
+    hf_client *client = open_fresh(SHEDLOCK);
     struct listed all;
-    hf_client *client;
     hf_client *team;
     hf_hold *hold;
 
-    database_fresh();
-    client = open_with(SHEDLOCK);
     team = open_with(SHEDLOCK "&prefix=team/");
     client_release(client_acquire(client, "team/free"));
     hold = client_acquire(client, "team/ours");
@@ -399,13 +387,11 @@ static void insert_spring(const char *key, const char *region, int seconds)
 /* A name is told by its key, which is a name for the same row. */
 TEST(spring, holders_are_listed_by_their_keys)
 {
+    hf_client *client = open_fresh(SPRING);
     struct listed all = {0};
-    hf_client *client;
     hf_hold *hold;
     hf_error err;
 
-    database_fresh();
-    client = open_with(SPRING);
     hold = client_acquire(client, "my-lock");
     insert_spring("00000000-0000-0000-0000-000000000001", "DEFAULT", 60);
     insert_spring("00000000-0000-0000-0000-000000000002", "DEFAULT", -60);
