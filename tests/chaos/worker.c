@@ -284,6 +284,20 @@ static int64_t pick_wait(struct thread *thread)
     }
 }
 
+/* Use what was acquired, or write down why it was not: false. */
+static bool use_granted(struct thread *thread, hf_hold *hold, uint64_t id,
+                        int rc, const hf_error *err)
+{
+    if (rc != 0) {
+        failed(id, 1, rc, err);
+        return false;
+    }
+    journal_holding(1);
+    journal_got(id, hf_token(hold));
+    use(thread, hold, id, 1);
+    return true;
+}
+
 static void lock_once(struct thread *thread, const char *name, hf_opts *opts,
                       const char *kind)
 {
@@ -298,13 +312,8 @@ static void lock_once(struct thread *thread, const char *name, hf_opts *opts,
     journal_waiting(1);
     rc = hf_acquire(client, name, opts, &hold, &err);
     journal_waiting(-1);
-    if (rc != 0) {
-        failed(id, 1, rc, &err);
+    if (!use_granted(thread, hold, id, rc, &err))
         return;
-    }
-    journal_holding(1);
-    journal_got(id, hf_token(hold));
-    use(thread, hold, id, 1);
     if (opts->mode == HF_EXCLUSIVE && draw(thread, 16) == 0 &&
         hf_capabilities(client) & HF_CAP_DOWNGRADE) {
         journal_write(journal_now(), "down id=%llu", (unsigned long long)id);
@@ -435,13 +444,8 @@ static void take_outcome(struct thread *thread, hf_request *request,
     hf_error err;
     int rc = hf_request_wait(request, HF_FOREVER, &hold, &err);
 
-    if (rc != 0) {
-        failed(id, 1, rc, &err);
+    if (!use_granted(thread, hold, id, rc, &err))
         return;
-    }
-    journal_holding(1);
-    journal_got(id, hf_token(hold));
-    use(thread, hold, id, 1);
     release(hold, id, 1);
 }
 

@@ -423,6 +423,22 @@ TEST(close, of_nothing_is_nothing)
 
 /* ---- forking ------------------------------------------------------------ */
 
+/* The call is made in a forked child, and has to answer 0 there. */
+#define IN_A_CHILD(call)                                                       \
+    do {                                                                       \
+        pid_t child_pid;                                                       \
+        int child_status;                                                      \
+                                                                               \
+        (void)fflush(stdout);                                                  \
+        child_pid = fork();                                                    \
+        ASSERT_GE(child_pid, 0);                                               \
+        if (child_pid == 0)                                                    \
+            _exit(call);                                                       \
+        ASSERT_EQ(waitpid(child_pid, &child_status, 0), child_pid);            \
+        ASSERT_TRUE(WIFEXITED(child_status));                                  \
+        ASSERT_EQ(WEXITSTATUS(child_status), 0);                               \
+    } while (0)
+
 static int child_of_fork(hf_client *client, hf_hold *hold)
 {
     hf_hold *got;
@@ -447,17 +463,8 @@ TEST(fork, the_child_is_refused_and_the_parent_keeps_its_lock)
     hf_client *rival = contract_open(NULL);
     const char *name = contract_name("jobs");
     hf_hold *hold = contract_acquire(client, name);
-    int status;
-    pid_t pid;
 
-    (void)fflush(stdout);
-    pid = fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0)
-        _exit(child_of_fork(client, hold));
-    ASSERT_EQ(waitpid(pid, &status, 0), pid);
-    ASSERT_TRUE(WIFEXITED(status));
-    ASSERT_EQ(WEXITSTATUS(status), 0);
+    IN_A_CHILD(child_of_fork(client, hold));
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_EQ(contract_try(rival, name, HF_EXCLUSIVE, 0), HF_EBUSY);
     ASSERT_OK(hf_verify(hold, NULL), NULL);
@@ -489,8 +496,6 @@ TEST(fork, the_child_may_open_a_client_of_its_own)
     const char *url = contract_url(NULL);
     const char *name = contract_name("jobs");
     hf_hold *hold = contract_acquire(client, name);
-    int status;
-    pid_t pid;
 
     if (test_under_tsan()) {
         test_not_tested("%s: the thread sanitizer cannot start threads in the "
@@ -499,13 +504,7 @@ TEST(fork, the_child_may_open_a_client_of_its_own)
         client_release(hold);
         return;
     }
-    (void)fflush(stdout);
-    pid = fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0)
-        _exit(child_opens_its_own(url, name));
-    ASSERT_EQ(waitpid(pid, &status, 0), pid);
-    ASSERT_EQ(status, 0);
+    IN_A_CHILD(child_opens_its_own(url, name));
     client_release(hold);
 }
 

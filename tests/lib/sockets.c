@@ -112,3 +112,10 @@ int socket_dial_now(int port)
         FAIL("cannot connect to port %d: %s", port, strerror(errno));
     return fd;
 }
+
+void socket_unlisten(int fd, pthread_t thread)
+{
+    (void)shutdown(fd, SHUT_RDWR);
+    (void)pthread_join(thread, NULL);
+    (void)close(fd);
+}

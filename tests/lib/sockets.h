@@ -3,6 +3,7 @@
 #ifndef HF_TESTS_SOCKETS_H
 #define HF_TESTS_SOCKETS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -16,5 +17,8 @@ int socket_listen(int *ret_port);
 int socket_dial(int port);
 /* The same; fails the test. */
 int socket_dial_now(int port);
+
+/* Stop to listen on @fd, and end the thread that accepts there. */
+void socket_unlisten(int fd, pthread_t thread);
 
 #endif

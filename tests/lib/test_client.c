@@ -31,6 +31,15 @@ struct rivals client_rivals(struct server *server, const char *url)
                            .rival = client_open(url)};
 }
 
+struct rivals client_proxied(struct server *server, struct proxy *proxy,
+                             const char *proxied_url, const char *url)
+{
+    return (struct rivals){.server = server,
+                           .proxy = proxy,
+                           .client = client_open(proxied_url),
+                           .rival = client_open(url)};
+}
+
 hf_hold *client_acquire(hf_client *client, const char *name)
 {
     return client_acquire_told(client, name, /* events= */ NULL);

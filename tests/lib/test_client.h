@@ -24,6 +24,9 @@ struct rivals {
 
 /* Two clients of @server, by @url. */
 struct rivals client_rivals(struct server *server, const char *url);
+/* The same; the first by @proxied_url of @proxy, which is before the server. */
+struct rivals client_proxied(struct server *server, struct proxy *proxy,
+                             const char *proxied_url, const char *url);
 /* Has to succeed; closed at the end of the test. */
 hf_client *client_open(const char *url);
 /* Waits, and has to succeed. */

@@ -85,59 +85,64 @@ static bool is_multiple(struct hf__ticket_entry *entry, const void *divisor)
     return entry->ticket->id % *(const uint64_t *)divisor == 0;
 }
 
+static struct hf__ticket_table walked; /* of the tests that walk */
+static struct hf__ticket walked_tickets[3000];
+static struct hf__ticket_entry walked_entries[3000];
+
+/* @n tickets, of which the first @known are in the table. */
+static void fill(uint64_t n, uint64_t known)
+{
+    hf__ticket_table_init(&walked);
+    memset(walked_entries, 0, sizeof(walked_entries));
+    for (uint64_t i = 0; i < n; i++) {
+        walked_tickets[i].id = i + 1;
+        if (i < known)
+            (void)hf__ticket_table_add(&walked, &walked_entries[i],
+                                       &walked_tickets[i]);
+    }
+}
+
 TEST(ticket_table, walks_over_the_wanted_tickets_while_they_are_removed)
 {
     enum { N = 3000 };
-    static struct hf__ticket_table table;
-    static struct hf__ticket tickets[N];
-    static struct hf__ticket_entry entries[N];
     const uint64_t seven = 7;
     const struct hf__ticket *ticket;
     size_t bucket = 0;
     uint32_t n = 0;
 
-    hf__ticket_table_init(&table);
-    for (uint64_t i = 0; i < N; i++) {
-        tickets[i].id = i + 1;
-        (void)hf__ticket_table_add(&table, &entries[i], &tickets[i]);
-    }
-    while ((ticket = hf__ticket_table_next(&table, &bucket, is_multiple,
+    fill(N, N);
+    while ((ticket = hf__ticket_table_next(&walked, &bucket, is_multiple,
                                            &seven)) != NULL) {
         ASSERT_EQ(ticket->id % seven, 0);
-        ASSERT_TRUE(hf__ticket_table_remove(&table, &entries[ticket->id - 1]));
+        ASSERT_TRUE(
+            hf__ticket_table_remove(&walked, &walked_entries[ticket->id - 1]));
         n++;
     }
     ASSERT_EQ(n, N / seven);
-    ASSERT_EQ(table.n, N - n);
-    hf__ticket_table_release(&table);
+    ASSERT_EQ(walked.n, N - n);
+    hf__ticket_table_release(&walked);
 }
 
 TEST(ticket_table, that_grows_under_a_walk_shows_every_ticket)
 {
     enum { FIRST = HF__TICKET_BUCKETS, N = 40 * FIRST };
-    static struct hf__ticket_table table;
-    static struct hf__ticket tickets[N];
-    static struct hf__ticket_entry entries[N];
     const uint64_t one = 1;
     const struct hf__ticket *ticket;
     size_t bucket = 0;
     uint64_t n = 0;
 
-    hf__ticket_table_init(&table);
-    for (uint64_t i = 0; i < N; i++) {
-        tickets[i].id = i + 1;
-        if (i < FIRST)
-            (void)hf__ticket_table_add(&table, &entries[i], &tickets[i]);
-    }
-    while ((ticket = hf__ticket_table_next(&table, &bucket, is_multiple,
+    fill(N, FIRST);
+    while ((ticket = hf__ticket_table_next(&walked, &bucket, is_multiple,
                                            &one)) != NULL) {
-        ASSERT_TRUE(hf__ticket_table_remove(&table, &entries[ticket->id - 1]));
+        ASSERT_TRUE(
+            hf__ticket_table_remove(&walked, &walked_entries[ticket->id - 1]));
         n += ticket->id <= FIRST;
         for (uint64_t i = FIRST; n == FIRST / 2 && i < N; i++)
-            (void)hf__ticket_table_add(&table, &entries[i], &tickets[i]);
+            (void)hf__ticket_table_add(&walked, &walked_entries[i],
+                                       &walked_tickets[i]);
     }
     ASSERT_EQ(n, FIRST);
-    hf__ticket_table_release(&table);
+    hf__ticket_table_release(&walked);
 }
 
 /* ---- the link ------------------------------------------------------------- */

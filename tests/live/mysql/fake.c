@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "sockets.h"
 #include "test.h"
 
 enum { DONE = 2, MORE = 8, QUERY = 3, PREPARE = 22, EXECUTE = 23 };
@@ -400,32 +401,24 @@ static void stop(void *arg)
 {
     struct fake *fake = arg;
 
-    (void)shutdown(fake->listener, SHUT_RDWR);
-    (void)pthread_join(fake->thread, NULL);
-    (void)close(fake->listener);
+    socket_unlisten(fake->listener, fake->thread);
     free(fake);
 }
 
 int fake_start(enum fake_lie which)
 {
     struct fake *fake = malloc(sizeof(*fake));
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
+    int port;
 
     lie = which;
     atomic_store(&logins, 0);
     atomic_store(&waits, 0);
     atomic_store(&refuses, 0);
     ASSERT_NOT_NULL(fake);
-    fake->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(bind(fake->listener, (struct sockaddr *)&address, size), 0);
-    ASSERT_EQ(listen(fake->listener, 16), 0);
-    ASSERT_EQ(getsockname(fake->listener, (struct sockaddr *)&address, &size),
-              0);
+    fake->listener = socket_listen(&port);
     ASSERT_EQ(pthread_create(&fake->thread, NULL, accept_all, fake), 0);
     test_defer(stop, fake);
-    return ntohs(address.sin_port);
+    return port;
 }
 
 int fake_logins(void)

@@ -75,13 +75,8 @@ TEST(shedlock, the_row_of_another_is_not_looked_at)
 /* A TIMESTAMP is written in the zone of the session: theirs is the server's. */
 TEST(shedlock, the_zone_of_the_server_is_the_one_of_the_row)
 {
-    hf_client *client;
-    hf_hold *hold;
+    hf_hold *hold = database_shedlock_after("SET GLOBAL time_zone='+05:00'");
 
-    database_fresh();
-    (void)database_do("SET GLOBAL time_zone='+05:00'");
-    client = client_open(database_url("dialect=shedlock&ttl=60s"));
-    hold = client_acquire(client, "jobs");
     ASSERT_STREQ(database_do("SELECT COUNT(*) FROM shedlock WHERE lock_until "
                              "BETWEEN UTC_TIMESTAMP()+INTERVAL 30 SECOND AND "
                              "UTC_TIMESTAMP()+INTERVAL 62 SECOND"),

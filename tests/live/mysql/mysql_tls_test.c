@@ -177,16 +177,10 @@ static int open_locked(int port, const char *password_file, hf_error *err)
 TEST(tls, opens_an_encrypted_key_by_a_file_and_never_asks)
 {
     int port = server_port(start());
-    char command[512];
     hf_error err;
 
     certificates_make(dir, "client", "good", "DNS:client", 2);
-    (void)snprintf(command, sizeof(command),
-                   "cd %s && openssl pkey -in client.key -aes256 -passout "
-                   "pass:sesame -out locked.key && umask 077 && "
-                   "echo sesame >right.pw && echo other >wrong.pw",
-                   dir);
-    ASSERT_EQ(system(command), 0);
+    certificates_lock(dir, "client");
     ASSERT_OK(open_locked(port, "right.pw", &err), &err);
     ASSERT_RC(open_locked(port, "wrong.pw", &err), HF_EAUTH, &err);
     ASSERT_RC(open_locked(port, "", &err), HF_EAUTH, &err);
@@ -203,11 +197,7 @@ TEST(tls, writes_nothing_on_a_terminal)
     int len;
 
     certificates_make(dir, "me", "good", "DNS:me", 2);
-    (void)snprintf(url, sizeof(url),
-                   "cd %s && openssl pkey -in me.key -aes256 -passout "
-                   "pass:sesame -out locked.key",
-                   dir);
-    ASSERT_EQ(system(url), 0);
+    certificates_lock(dir, "me");
     for (size_t i = 0; i < 2 * HF_COUNT_OF(queries); i++) {
         len =
             snprintf(url, sizeof(url), "mysqls://locker:%s@127.0.0.1:%d/locks?",

@@ -184,9 +184,6 @@ struct rivals postgres_proxied(const char *query, const char *rival_query)
     struct server *server = postgres_start();
     struct proxy *proxy = proxy_start(server_port(server));
 
-    return (struct rivals){.server = server,
-                           .proxy = proxy,
-                           .client = postgres_open(proxy_port(proxy), query),
-                           .rival =
-                               postgres_open(server_port(server), rival_query)};
+    return client_proxied(server, proxy, postgres_url(proxy_port(proxy), query),
+                          postgres_url(server_port(server), rival_query));
 }

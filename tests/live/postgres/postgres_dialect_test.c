@@ -5,13 +5,9 @@
 /* Leases are of the server's clock in UTC, whatever the zone of the session. */
 TEST(shedlock, the_zone_of_the_session_does_not_matter)
 {
-    hf_client *client;
-    hf_hold *hold;
+    hf_hold *hold = database_shedlock_after(
+        "ALTER DATABASE postgres SET timezone = 'Asia/Tokyo'");
 
-    database_fresh();
-    (void)database_do("ALTER DATABASE postgres SET timezone = 'Asia/Tokyo'");
-    client = client_open(database_url("dialect=shedlock&ttl=60s"));
-    hold = client_acquire(client, "jobs");
     ASSERT_STREQ(database_do("SELECT count(*) FROM shedlock WHERE lock_until "
                              "BETWEEN %s + interval '30 seconds' AND %s + "
                              "interval '62 seconds'",

@@ -233,12 +233,7 @@ TEST(tls, writes_nothing_on_a_terminal_and_opens_an_encrypted_key)
     int len;
 
     certificates_make(dir, "me", "good", "DNS:me", 2);
-    (void)snprintf(text, sizeof(text),
-                   "cd %s && umask 077 && openssl pkey -in me.key -aes256 "
-                   "-passout pass:sesame -out locked.key && "
-                   "echo sesame >locked.pw",
-                   dir);
-    ASSERT_EQ(system(text), 0); /* NOLINT: our own words */
+    certificates_lock(dir, "me");
     for (size_t i = 0; i < 2 * sizeof(queries) / sizeof(queries[0]); i++) {
         len = snprintf(text, sizeof(text),
                        "postgresql://%s:wrong@127.0.0.1:%d/postgres?",
@@ -251,7 +246,7 @@ TEST(tls, writes_nothing_on_a_terminal_and_opens_an_encrypted_key)
                    server_port(server));
     quiet_query(text + len,
                 "tls.ca=@/good.crt&tls.cert=@/me.crt&tls.key=@/locked.key&"
-                "tls.key_password_file=@/locked.pw",
+                "tls.key_password_file=@/right.pw",
                 dir);
     ASSERT_OK(hf_open(text, NULL, &client, &err), &err);
     hf_close(client);

@@ -54,3 +54,11 @@ void certificates_make(const char *dir, const char *name, const char *authority,
         name, name, name, san, name, name, authority, authority, days, name,
         name);
 }
+
+void certificates_lock(const char *dir, const char *name)
+{
+    run(dir,
+        "umask 077 && openssl pkey -in %s.key -aes256 -passout pass:sesame "
+        "-out locked.key && echo sesame >right.pw && echo other >wrong.pw",
+        name);
+}

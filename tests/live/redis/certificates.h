@@ -16,4 +16,8 @@ void certificates_authority(const char *dir, const char *name);
 void certificates_make(const char *dir, const char *name, const char *authority,
                        const char *san, int days);
 
+/* @name.key again as locked.key, with a password: right.pw has it, wrong.pw
+ * another. */
+void certificates_lock(const char *dir, const char *name);
+
 #endif

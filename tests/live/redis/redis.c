@@ -164,11 +164,8 @@ struct rivals redis_proxied(const char *query, const char *rival_query)
     struct server *server = redis_start();
     struct proxy *proxy = proxy_start(server_port(server));
 
-    return (struct rivals){.server = server,
-                           .proxy = proxy,
-                           .client = redis_open(proxy_port(proxy), query),
-                           .rival =
-                               redis_open(server_port(server), rival_query)};
+    return client_proxied(server, proxy, redis_url(proxy_port(proxy), query),
+                          redis_url(server_port(server), rival_query));
 }
 
 hf_request *redis_stand_in_line(hf_client *client, struct server *server,

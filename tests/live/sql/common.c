@@ -28,6 +28,14 @@ void database_read_only_for_now(void)
     database_read_only(true);
 }
 
+hf_hold *database_shedlock_after(const char *statement)
+{
+    database_fresh();
+    (void)database_run(statement);
+    return client_acquire(client_open(database_url("dialect=shedlock&ttl=60s")),
+                          "jobs");
+}
+
 void *database_lend(hf_hold *hold, const char *library,
                     const char *const *names, size_t n, void *functions)
 {

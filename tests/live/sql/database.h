@@ -46,6 +46,8 @@ extern const char database_lease[];
 /* Nobody but an administrator may write; the second, until the test is over. */
 void database_read_only(bool on);
 void database_read_only_for_now(void);
+/* A lock of ShedLock's on a fresh server, after a statement about its zone. */
+hf_hold *database_shedlock_after(const char *statement);
 /* The connection of a hold, for the caller's own statements by @functions of
  * @library, which are called @names. */
 void *database_lend(hf_hold *hold, const char *library,

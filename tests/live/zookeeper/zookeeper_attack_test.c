@@ -123,9 +123,7 @@ static void end_fake(void *arg)
 {
     struct fake *fake = arg;
 
-    (void)shutdown(fake->fd, SHUT_RDWR);
-    (void)pthread_join(fake->thread, NULL);
-    (void)close(fake->fd);
+    socket_unlisten(fake->fd, fake->thread);
     for (int i = 0; i < TYPES; i++)
         hf__buf_release(&fake->bodies[i]);
     free(fake);
