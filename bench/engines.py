@@ -232,6 +232,16 @@ ZOOKEEPER = plain_engine(
      *threads("shared-name", (8,)), *flights()[:2], *held(HELD[:2], 10)],
     alias="zookeeper")
 
+
+def beside_limits(engine, *pairs):
+    """Each (limit, label, scenario, mode): the limit, then ours right after it."""
+    steps = []
+    for name, label, scenario, mode in pairs:
+        steps += [limit(engine, name),
+                  ours(label, "--scenario", scenario, query="?mode=" + mode)]
+    return steps
+
+
 ETCD = plain_engine(
     "etcd", ["etcd/with_etcd.sh", "1", ""],
     [Row("pair", "pair", "raw pair", "p50", 1.2),
@@ -247,15 +257,11 @@ MYSQL = plain_engine(
      Row("handover, mode=get_lock", "handover", "raw handover", "p50", 1.3),
      Row("handover, mode=for_update", "handover, rows", "raw for_update",
          "p50", 1.3)],
-    [limit("mysql", "get_lock"),
-     ours("get_lock", "--scenario", "pair", query="?mode=get_lock"),
-     limit("mysql", "table"),
-     ours("table", "--scenario", "pair", query="?mode=table"),
-     limit("mysql", "handover"),
-     ours("handover", "--scenario", "handover", query="?mode=get_lock"),
-     limit("mysql", "for_update"),
-     ours("handover, rows", "--scenario", "handover",
-          query="?mode=for_update")])
+    beside_limits("mysql",
+                  ("get_lock", "get_lock", "pair", "get_lock"),
+                  ("table", "table", "pair", "table"),
+                  ("handover", "handover", "handover", "get_lock"),
+                  ("for_update", "handover, rows", "handover", "for_update")))
 
 POSTGRES = plain_engine(
     "postgres", ["postgres/with_postgres.sh", ""],
@@ -265,17 +271,12 @@ POSTGRES = plain_engine(
      Row("handover, mode=table", "notify", "raw notify", "p50", 1.7),
      Row("handover, mode=for_update", "handover, rows", "raw for_update",
          "p50", 1.3)],
-    [limit("postgres", "pair"),
-     ours("advisory", "--scenario", "pair", query="?mode=advisory"),
-     limit("postgres", "rows"),
-     ours("table", "--scenario", "pair", query="?mode=table"),
-     limit("postgres", "handover"),
-     ours("handover", "--scenario", "handover", query="?mode=advisory"),
-     limit("postgres", "notify"),
-     ours("notify", "--scenario", "handover", query="?mode=table"),
-     limit("postgres", "for_update"),
-     ours("handover, rows", "--scenario", "handover",
-          query="?mode=for_update")])
+    beside_limits("postgres",
+                  ("pair", "advisory", "pair", "advisory"),
+                  ("rows", "table", "pair", "table"),
+                  ("handover", "handover", "handover", "advisory"),
+                  ("notify", "notify", "handover", "table"),
+                  ("for_update", "handover, rows", "handover", "for_update")))
 
 MEMCACHED = plain_engine(
     "memcached", ["memcached/with_memcached.sh", "tcp", ""],

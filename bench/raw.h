@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,28 @@ static inline int dial_tcp(int port)
         die("connect");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return fd;
+}
+
+/* @n threads, each with its number, until the last has ended. */
+static inline void run_threads(int n, void *(*run)(void *))
+{
+    pthread_t *threads = calloc((size_t)n, sizeof(*threads));
+
+    if (!threads)
+        die("calloc");
+    for (intptr_t i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, run, (void *)i);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+}
+
+/* What the threads of "blocking" did together. */
+static inline void print_blocking(struct samples *samples, int n, size_t total,
+                                  double seconds)
+{
+    sample(samples, (uint64_t)(seconds * 1e9 * n / (double)(total + 1)));
+    print("blocking", (double)total / seconds, samples);
 }
 
 #endif

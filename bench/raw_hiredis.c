@@ -76,7 +76,6 @@ int main(int argc, char **argv)
 {
     int n = argc > 4 ? atoi(argv[4]) : 8;
     struct samples *samples = samples_new();
-    pthread_t threads[MOST];
 
     if (argc < 4 || strcmp(argv[1], "blocking") != 0 || n < 1 || n > MOST) {
         fprintf(stderr, "usage: raw_hiredis blocking SECONDS PORT [N]\n");
@@ -85,11 +84,7 @@ int main(int argc, char **argv)
     seconds = atof(argv[2]);
     port = atoi(argv[3]);
     load();
-    for (intptr_t i = 0; i < n; i++)
-        pthread_create(&threads[i], NULL, one_thread, (void *)i);
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    sample(samples, (uint64_t)(seconds * 1e9 * n / (double)(total + 1)));
-    print("blocking", (double)total / seconds, samples);
+    run_threads(n, one_thread);
+    print_blocking(samples, n, total, seconds);
     return 0;
 }

@@ -156,15 +156,8 @@ static void *one_thread(void *arg)
 
 static void blocking(int n)
 {
-    pthread_t *threads = calloc((size_t)n, sizeof(*threads));
-
-    for (intptr_t i = 0; i < n; i++)
-        pthread_create(&threads[i], NULL, one_thread, (void *)i);
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    sample(samples, (uint64_t)(seconds * 1e9 * n / (double)(total + 1)));
-    print("blocking", (double)total / seconds, samples);
-    free(threads);
+    run_threads(n, one_thread);
+    print_blocking(samples, n, total, seconds);
 }
 
 static void pipeline(int deep)

@@ -30,41 +30,41 @@
 #include "engines/redis/tickets.h"
 #include "engines/redis/verbs.h"
 
+/* Those that try and release an object of this kind. */
+#define SCRIPTS(kind)                                                          \
+    .try_script = HF__SCRIPT_REDISSON_##kind##_TRY,                            \
+    .release_script = HF__SCRIPT_REDISSON_##kind##_RELEASE
+
 static const struct hf__redisson_kind kinds[] = {
     {.mode = "lock",
      .channel = "redisson_lock__channel:",
-     .try_script = HF__SCRIPT_REDISSON_LOCK_TRY,
-     .release_script = HF__SCRIPT_REDISSON_LOCK_RELEASE,
+     SCRIPTS(LOCK),
      .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "fenced",
      .caps = HF_CAP_FENCED | HF_CAP_CHECK_TOKEN,
      .channel = "redisson_lock__channel:",
      .derived = true,
-     .try_script = HF__SCRIPT_REDISSON_LOCK_TRY,
-     .release_script = HF__SCRIPT_REDISSON_LOCK_RELEASE,
+     SCRIPTS(LOCK),
      .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "fair",
      .caps = HF_CAP_FIFO,
      .channel = "redisson_lock__channel:",
      .own_channel = true,
      .derived = true,
-     .try_script = HF__SCRIPT_REDISSON_FAIR_TRY,
-     .release_script = HF__SCRIPT_REDISSON_FAIR_RELEASE,
+     SCRIPTS(FAIR),
      .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "rw",
      .caps = HF_CAP_SHARED | HF_CAP_DOWNGRADE,
      .channel = "redisson_rwlock:",
      .derived = true,
-     .try_script = HF__SCRIPT_REDISSON_RW_TRY,
-     .release_script = HF__SCRIPT_REDISSON_RW_RELEASE,
+     SCRIPTS(RW),
      .renew_script = HF__SCRIPT_REDISSON_RENEW},
     {.mode = "permits",
      .caps = HF_CAP_SLOTS,
      .channel = "redisson_sc:",
      .permits = true,
      .derived = true,
-     .try_script = HF__SCRIPT_REDISSON_PERMIT_TRY,
-     .release_script = HF__SCRIPT_REDISSON_PERMIT_RELEASE,
+     SCRIPTS(PERMIT),
      .renew_script = HF__SCRIPT_REDISSON_PERMIT_RENEW},
     {.mode = "semaphore",
      .caps = HF_CAP_SLOTS,
@@ -72,8 +72,7 @@ static const struct hf__redisson_kind kinds[] = {
      .permits = true,
      .no_exclusive = true,
      .derived = true,
-     .try_script = HF__SCRIPT_REDISSON_SEMAPHORE_TRY,
-     .release_script = HF__SCRIPT_REDISSON_SEMAPHORE_RELEASE,
+     SCRIPTS(SEMAPHORE),
      .renew_script = HF__SCRIPT_REDISSON_SEMAPHORE_RENEW},
 };
 

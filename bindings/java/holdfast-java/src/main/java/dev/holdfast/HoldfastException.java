@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 package dev.holdfast;
 
+import java.util.Map;
+
 /**
  * A call failed. The text says what happened and, where the library knows it, what to do; {@link
  * #code()} is for programs. Each kind that a caller may want to catch has a class of its own.
@@ -17,22 +19,27 @@ public class HoldfastException extends RuntimeException {
         this.engineCode = engineCode;
     }
 
+    private interface Kind {
+        HoldfastException make(int code, int engineCode, String text);
+    }
+
+    private static final Map<Integer, Kind> KINDS =
+            Map.ofEntries(
+                    Map.entry(-1, LockBusyException::new),
+                    Map.entry(-2, LockTimeoutException::new),
+                    Map.entry(-4, LockLostException::new),
+                    Map.entry(-5, OutcomeUnknownException::new),
+                    Map.entry(-6, EngineUnavailableException::new),
+                    Map.entry(-7, EngineAuthException::new),
+                    Map.entry(-8, ConfigurationException::new),
+                    Map.entry(-10, UnsupportedByEngineException::new),
+                    Map.entry(-11, DeadlockException::new),
+                    Map.entry(-15, ClientClosedException::new),
+                    Map.entry(-16, ConflictException::new),
+                    Map.entry(-17, NotFoundException::new));
+
     static HoldfastException of(int code, int engineCode, String text) {
-        return switch (code) {
-            case -1 -> new LockBusyException(code, engineCode, text);
-            case -2 -> new LockTimeoutException(code, engineCode, text);
-            case -4 -> new LockLostException(code, engineCode, text);
-            case -5 -> new OutcomeUnknownException(code, engineCode, text);
-            case -6 -> new EngineUnavailableException(code, engineCode, text);
-            case -7 -> new EngineAuthException(code, engineCode, text);
-            case -8 -> new ConfigurationException(code, engineCode, text);
-            case -10 -> new UnsupportedByEngineException(code, engineCode, text);
-            case -11 -> new DeadlockException(code, engineCode, text);
-            case -15 -> new ClientClosedException(code, engineCode, text);
-            case -16 -> new ConflictException(code, engineCode, text);
-            case -17 -> new NotFoundException(code, engineCode, text);
-            default -> new HoldfastException(code, engineCode, text);
-        };
+        return KINDS.getOrDefault(code, HoldfastException::new).make(code, engineCode, text);
     }
 
     /** The library's code, as in {@code holdfast.h}: -1 is {@code HF_EBUSY}. */
