@@ -101,8 +101,8 @@ static const char *delayed_url(void)
 TEST(death, a_killed_holders_lock_stays_closed_for_its_delay)
 {
     struct job job = {delayed_url(), contract_name("jobs"), 1000};
-    hf_client *client;
     struct proc *proc;
+    hf_client *client;
     int64_t killed_ms;
 
     NEEDS(HF_CAP_LOCK_DELAY);

@@ -172,6 +172,13 @@ void client_on_event(hf_hold *hold, int state, void *ctx)
     event_tell(ctx, state);
 }
 
+void client_told_lost(struct event *events)
+{
+    event_await(events, 2, EVENT_PATIENCE_MS);
+    ASSERT_EQ(events->values[0], HF_JEOPARDY);
+    ASSERT_EQ(events->values[1], HF_LOST);
+}
+
 struct wanted {
     const char *check;
     int status;

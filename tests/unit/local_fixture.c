@@ -5,6 +5,8 @@
  */
 #include "local_fixture.h"
 
+#include "lib/tempdir.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -193,6 +195,14 @@ struct side *side_new(const char *directory)
     ASSERT_OK(side_connect(side, &err), &err);
     ASSERT_TRUE(side->up);
     return side;
+}
+
+struct sides sides_new(int n)
+{
+    const char *dir = tempdir_new();
+
+    return (struct sides){side_new(dir), n > 1 ? side_new(dir) : NULL,
+                          n > 2 ? side_new(dir) : NULL};
 }
 
 /* ---- tickets ----------------------------------------------------------- */

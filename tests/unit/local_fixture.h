@@ -51,6 +51,13 @@ struct side {
 
 /* A client of the store in @directory, connected; gone with the test. */
 struct side *side_new(const char *directory);
+/* Up to three of one store, in a new directory; the others are NULL. */
+struct sides {
+    struct side *a;
+    struct side *b;
+    struct side *c;
+};
+struct sides sides_new(int n);
 /* The same, up to open(); @query is appended to the URL. */
 struct side *side_prepare(const char *url);
 int side_connect(struct side *side, hf_error *err);

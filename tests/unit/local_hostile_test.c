@@ -60,12 +60,10 @@ static void forge(struct side *side, const char *name,
 
 TEST_FORKED(hostile, record_without_texts_is_not_written_beyond_its_end)
 {
-    const char *dir = tempdir_new();
-    struct side *victim = side_new(dir);
-    struct side *enemy = side_new(dir);
-    struct ask *held = side_take(victim, "a-name-of-some-length");
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "a-name-of-some-length");
     struct hf__key key;
-    struct hf__draft *draft = open_bucket(enemy, "a-name-of-some-length", &key);
+    struct hf__draft *draft = open_bucket(at.b, "a-name-of-some-length", &key);
     struct hf__record *record = HF__RECORD_AT(draft, 0);
     uint64_t token = 0;
 
@@ -74,53 +72,47 @@ TEST_FORKED(hostile, record_without_texts_is_not_written_beyond_its_end)
     record->note_len = 0;
     record->size = sizeof(*record) / 8;
     draft->used = sizeof(*record);
-    install(enemy, draft);
-    ASSERT_EQ(victim->engine->ops->pass(victim->engine, held->ticket, &token),
+    install(at.b, draft);
+    ASSERT_EQ(at.a->engine->ops->pass(at.a->engine, held->ticket, &token),
               HF_ELOST);
-    ASSERT_EQ(side_release(victim, held), LEFT);
+    ASSERT_EQ(side_release(at.a, held), LEFT);
 }
 
 /* Before, the purge looked for it for ever. */
 TEST_FORKED(hostile, grant_to_nobody_does_not_stop_the_purge)
 {
-    const char *dir = tempdir_new();
-    struct side *victim = side_new(dir);
-    struct side *enemy = side_new(dir);
+    struct sides at = sides_new(2);
 
-    forge(enemy, "jobs",
+    forge(at.b, "jobs",
           &(struct hf__record){.state = HF__RECORD_GRANTED, .expires_ns = 1});
-    hf__block_purge(&victim->local->store);
-    ASSERT_EQ(side_take(victim, "jobs")->report, GRANTED);
+    hf__block_purge(&at.a->local->store);
+    ASSERT_EQ(side_take(at.a, "jobs")->report, GRANTED);
 }
 
 TEST_FORKED(hostile, instants_before_the_beginning_are_damage)
 {
-    const char *dir = tempdir_new();
-    struct side *victim = side_new(dir);
-    struct side *enemy = side_new(dir);
+    struct sides at = sides_new(2);
     struct rows rows;
 
-    forge(enemy, "jobs",
+    forge(at.b, "jobs",
           &(struct hf__record){.state = HF__RECORD_HELD,
-                               .client = enemy->local->store.client,
+                               .client = at.b->local->store.client,
                                .since_ns = INT64_MIN,
                                .expires_ns = HF_NEVER});
-    ASSERT_EQ(side_list(victim, "jobs", &rows), HF_ECONFIG);
-    ASSERT_EQ(side_ask(victim, "jobs", HF_EXCLUSIVE, 0)->report, FAILED);
+    ASSERT_EQ(side_list(at.a, "jobs", &rows), HF_ECONFIG);
+    ASSERT_EQ(side_ask(at.a, "jobs", HF_EXCLUSIVE, 0)->report, FAILED);
 }
 
 TEST_FORKED(hostile, token_beyond_all_tokens_is_damage)
 {
-    const char *dir = tempdir_new();
-    struct side *victim = side_new(dir);
-    struct side *enemy = side_new(dir);
+    struct sides at = sides_new(2);
     struct hf__key key;
-    struct hf__draft *draft = open_bucket(enemy, "jobs", &key);
+    struct hf__draft *draft = open_bucket(at.b, "jobs", &key);
 
     draft->last = UINT64_MAX;
-    install(enemy, draft); /* empty, but for its last token */
-    ASSERT_EQ(side_ask(victim, "jobs", HF_EXCLUSIVE, 0)->report, FAILED);
-    ASSERT_EQ(side_take(victim, "other")->report, GRANTED);
+    install(at.b, draft); /* empty, but for its last token */
+    ASSERT_EQ(side_ask(at.a, "jobs", HF_EXCLUSIVE, 0)->report, FAILED);
+    ASSERT_EQ(side_take(at.a, "other")->report, GRANTED);
 }
 
 TEST_FORKED(hostile, death_before_the_beginning_is_long_ago)
@@ -140,10 +132,8 @@ TEST_FORKED(hostile, death_before_the_beginning_is_long_ago)
 /* Every block that there will ever be belongs to the enemy. */
 TEST_FORKED(hostile, store_whose_new_blocks_are_taken_is_damaged)
 {
-    const char *dir = tempdir_new();
-    struct side *enemy = side_new(dir);
-    struct side *victim = side_new(dir);
-    struct hf__table *table = &enemy->local->store.table;
+    struct sides at = sides_new(2);
+    struct hf__table *table = &at.a->local->store.table;
     hf_error err;
 
     for (uint32_t i = 1; i < 100; i++) {
@@ -151,34 +141,32 @@ TEST_FORKED(hostile, store_whose_new_blocks_are_taken_is_damaged)
         for (uint32_t unit = 0; unit < HF__TABLE_UNITS; unit++)
             atomic_store(
                 &hf__table_block_at(table, i * HF__TABLE_UNITS + unit)->owner,
-                enemy->local->store.client);
+                at.a->local->store.client);
     }
     atomic_store(&table->header->segments, 1); /* to be grown into again */
     atomic_store(&table->header->classes[1], 0);
     for (int i = 1; i < 100; i++)
         atomic_store(&table->map[i], 0);
-    ASSERT_EQ(side_ask(victim, "jobs", HF_EXCLUSIVE, 0)->report, FAILED);
+    ASSERT_EQ(side_ask(at.b, "jobs", HF_EXCLUSIVE, 0)->report, FAILED);
 }
 
 TEST_FORKED(hostile, texts_are_not_shown_with_control_characters)
 {
-    const char *dir = tempdir_new();
-    struct side *victim = side_new(dir);
-    struct side *enemy = side_new(dir);
-    struct ask *held = side_take(enemy, "jobs");
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.b, "jobs");
     struct hf__key key;
-    struct hf__draft *draft = open_bucket(enemy, "jobs", &key);
+    struct hf__draft *draft = open_bucket(at.b, "jobs", &key);
     struct hf__record *record = HF__RECORD_AT(draft, 0);
     struct rows rows;
     struct ask *ask;
 
     memcpy(record->texts + record->name_len + record->owner_len, "\033[2J", 4);
-    memcpy(enemy->local->store.slot->host, "\033]0;x\007", 7);
-    install(enemy, draft);
-    ask = side_ask_with(victim, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
+    memcpy(at.b->local->store.slot->host, "\033]0;x\007", 7);
+    install(at.b, draft);
+    ask = side_ask_with(at.a, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
     ASSERT_EQ(ask->report, BUSY);
     ASSERT_NULL(strchr(ask->holder, '\033'));
-    ASSERT_OK(side_list(victim, "jobs", &rows), NULL);
+    ASSERT_OK(side_list(at.a, "jobs", &rows), NULL);
     ASSERT_STREQ(rows.note, "?");
     ASSERT_STREQ(rows.host, "?");
     ASSERT_EQ(held->report, GRANTED);

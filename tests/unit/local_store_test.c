@@ -214,19 +214,17 @@ TEST(store, keeps_many_locks_in_little_memory_and_gives_the_blocks_back)
 TEST(store, has_room_for_a_thousand_waiters_of_one_name)
 {
     enum { N = 1000 };
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct ask *first = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
+    struct ask *first = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
     struct rows rows;
 
     for (int i = 1; i < N; i++)
-        ASSERT_EQ(side_ask(b, "jobs", HF_EXCLUSIVE, 0)->report, QUEUED);
-    ASSERT_OK(side_list(a, "jobs", &rows), NULL);
+        ASSERT_EQ(side_ask(at.b, "jobs", HF_EXCLUSIVE, 0)->report, QUEUED);
+    ASSERT_OK(side_list(at.a, "jobs", &rows), NULL);
     ASSERT_EQ(rows.waiters, N);
-    (void)side_release(a, held);
-    ASSERT_TRUE(side_wait_for(b, first, GRANTED, 1000));
+    (void)side_release(at.a, held);
+    ASSERT_TRUE(side_wait_for(at.b, first, GRANTED, 1000));
 }
 
 TEST(store, says_so_when_one_bucket_is_full)
@@ -438,13 +436,12 @@ TEST(damage, of_another_boot_is_replaced_if_nobody_uses_it)
  * lock, and nobody crashes. */
 TEST(damage, of_any_byte_of_a_block_never_makes_a_second_holder)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct hf__local_ticket *mine = hf__engine_ticket(a->engine, held->ticket);
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
+    struct hf__local_ticket *mine =
+        hf__engine_ticket(at.a->engine, held->ticket);
     unsigned char *block = (unsigned char *)hf__table_block_at(
-        &a->local->store.table, hf__word_unit(mine->word));
+        &at.a->local->store.table, hf__word_unit(mine->word));
     size_t used = sizeof(struct hf__table_block) + 64 + 16;
 
     for (size_t i = 8; i < used; i++) {
@@ -452,22 +449,22 @@ TEST(damage, of_any_byte_of_a_block_never_makes_a_second_holder)
             struct ask *ask;
 
             block[i] ^= (unsigned char)(1 << bit);
-            ask = side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
+            ask = side_ask_with(at.b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
             ASSERT_NE(ask->report, GRANTED);
             block[i] ^= (unsigned char)(1 << bit);
         }
     }
-    ASSERT_EQ(side_renew(a, held), RENEWED);
+    ASSERT_EQ(side_renew(at.a, held), RENEWED);
 }
 
 TEST(damage, of_a_byte_of_the_bucket_never_makes_a_second_holder)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct hf__local_ticket *mine = hf__engine_ticket(a->engine, held->ticket);
-    _Atomic uint64_t *word = &a->local->store.table.buckets[mine->bucket].word;
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
+    struct hf__local_ticket *mine =
+        hf__engine_ticket(at.a->engine, held->ticket);
+    _Atomic uint64_t *word =
+        &at.a->local->store.table.buckets[mine->bucket].word;
     uint64_t good = atomic_load(word);
 
     for (int byte = 0; byte < 8; byte++) {
@@ -477,12 +474,12 @@ TEST(damage, of_a_byte_of_the_bucket_never_makes_a_second_holder)
             struct ask *ask;
 
             atomic_store(word, bad);
-            ask = side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
+            ask = side_ask_with(at.b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
             ASSERT_NE(ask->report, GRANTED);
         }
         atomic_store(word, good);
     }
-    ASSERT_EQ(side_release(a, held), LEFT);
+    ASSERT_EQ(side_release(at.a, held), LEFT);
 }
 
 /* Random bytes all over a live table: errors, and no crash, no endless loop. */

@@ -12,32 +12,29 @@
 
 TEST(local, one_holder_at_a_time_and_tokens_grow)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *first = side_take(a, "jobs");
-    struct ask *second = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *first = side_take(at.a, "jobs");
+    struct ask *second = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
 
     ASSERT_EQ(second->report, QUEUED);
-    ASSERT_EQ(side_release(a, first), LEFT);
+    ASSERT_EQ(side_release(at.a, first), LEFT);
     ASSERT_EQ(first->rc, 0);
-    ASSERT_TRUE(side_wait_for(b, second, GRANTED, 1000));
+    ASSERT_TRUE(side_wait_for(at.b, second, GRANTED, 1000));
     ASSERT_GT(second->grant.token, first->grant.token);
     ASSERT_EQ(second->grant.lease_ms, 30000);
 }
 
 TEST(local, a_try_is_busy_and_says_who_holds_it)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     struct rows rows;
 
-    (void)side_take(a, "jobs");
-    struct ask *ask = side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
+    (void)side_take(at.a, "jobs");
+    struct ask *ask =
+        side_ask_with(at.b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true);
     ASSERT_EQ(ask->report, BUSY);
     ASSERT_HAS(ask->holder, "testhost:4711, \"note\"");
-    ASSERT_OK(side_list(a, "jobs", &rows), NULL);
+    ASSERT_OK(side_list(at.a, "jobs", &rows), NULL);
     ASSERT_EQ(rows.holders, 1);
     ASSERT_EQ(rows.waiters, 0);
 }
@@ -64,149 +61,130 @@ TEST(local, waiters_are_served_in_the_order_in_which_they_came)
 
 TEST(local, asking_twice_is_asking_once)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
+    struct ask *waits = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
     uint64_t token = held->grant.token;
     struct rows rows;
 
-    ASSERT_OK(a->engine->ops->acquire(a->engine, held->ticket, NULL), NULL);
+    ASSERT_OK(at.a->engine->ops->acquire(at.a->engine, held->ticket, NULL),
+              NULL);
     ASSERT_EQ(held->grant.token, token);
-    ASSERT_OK(b->engine->ops->acquire(b->engine, waits->ticket, NULL), NULL);
-    ASSERT_OK(side_list(a, "jobs", &rows), NULL);
+    ASSERT_OK(at.b->engine->ops->acquire(at.b->engine, waits->ticket, NULL),
+              NULL);
+    ASSERT_OK(side_list(at.a, "jobs", &rows), NULL);
     ASSERT_EQ(rows.holders, 1);
     ASSERT_EQ(rows.waiters, 1);
 }
 
 TEST(local, a_withdrawal_leaves_nothing_behind_in_any_state)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
+    struct ask *waits = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
     struct rows rows;
 
-    ASSERT_EQ(side_withdraw(b, waits), LEFT);
-    ASSERT_EQ(side_withdraw(b, waits), LEFT);
-    ASSERT_EQ(side_withdraw(a, held), LEFT);
-    ASSERT_OK(side_list(a, "jobs", &rows), NULL);
+    ASSERT_EQ(side_withdraw(at.b, waits), LEFT);
+    ASSERT_EQ(side_withdraw(at.b, waits), LEFT);
+    ASSERT_EQ(side_withdraw(at.a, held), LEFT);
+    ASSERT_OK(side_list(at.a, "jobs", &rows), NULL);
     ASSERT_EQ(rows.holders + rows.waiters, 0);
 }
 
 TEST(local, a_withdrawn_grant_goes_to_the_next)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct side *c = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct ask *second = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
-    struct ask *third = side_ask(c, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(3);
+    struct ask *held = side_take(at.a, "jobs");
+    struct ask *second = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
+    struct ask *third = side_ask(at.c, "jobs", HF_EXCLUSIVE, 0);
 
-    (void)side_release(a, held); /* granted to b, which does not accept */
-    ASSERT_EQ(side_withdraw(b, second), LEFT);
-    ASSERT_TRUE(side_wait_for(c, third, GRANTED, 1000));
+    (void)side_release(at.a, held); /* granted to at.b, which does not accept */
+    ASSERT_EQ(side_withdraw(at.b, second), LEFT);
+    ASSERT_TRUE(side_wait_for(at.c, third, GRANTED, 1000));
 }
 
 TEST(local, a_release_of_what_is_not_ours_says_so)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
 
-    ASSERT_OK(side_query(b, hf__engine_local.break_lock, "jobs",
+    ASSERT_OK(side_query(at.b, hf__engine_local.break_lock, "jobs",
                          held->grant.token, NULL, NULL),
               NULL);
-    struct ask *other = side_take(b, "jobs");
-    ASSERT_EQ(side_release(a, held), LEFT);
+    struct ask *other = side_take(at.b, "jobs");
+    ASSERT_EQ(side_release(at.a, held), LEFT);
     ASSERT_EQ(held->rc, HF_ELOST);
-    ASSERT_EQ(side_renew(b, other), RENEWED);
+    ASSERT_EQ(side_renew(at.b, other), RENEWED);
 }
 
 /* ---- shared, slots ----------------------------------------------------- */
 
 TEST(local, readers_share_and_a_writer_waits_for_all)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct side *c = side_new(dir);
-    struct ask *one = side_ask(a, "data", HF_SHARED, 0);
-    struct ask *two = side_ask(b, "data", HF_SHARED, 0);
-    struct ask *writer = side_ask(c, "data", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(3);
+    struct ask *one = side_ask(at.a, "data", HF_SHARED, 0);
+    struct ask *two = side_ask(at.b, "data", HF_SHARED, 0);
+    struct ask *writer = side_ask(at.c, "data", HF_EXCLUSIVE, 0);
 
     ASSERT_EQ(one->report, GRANTED);
     ASSERT_EQ(two->report, GRANTED);
     ASSERT_EQ(writer->report, QUEUED);
-    (void)side_release(a, one);
-    c->engine->ops->attend(c->engine);
+    (void)side_release(at.a, one);
+    at.c->engine->ops->attend(at.c->engine);
     ASSERT_EQ(writer->report, QUEUED);
-    (void)side_release(b, two);
-    ASSERT_TRUE(side_wait_for(c, writer, GRANTED, 1000));
+    (void)side_release(at.b, two);
+    ASSERT_TRUE(side_wait_for(at.c, writer, GRANTED, 1000));
 }
 
 TEST(local, a_reader_does_not_pass_a_waiting_writer)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct side *c = side_new(dir);
-    struct ask *reader = side_ask(a, "data", HF_SHARED, 0);
-    struct ask *writer = side_ask(b, "data", HF_EXCLUSIVE, 0);
-    struct ask *late = side_ask(c, "data", HF_SHARED, 0);
+    struct sides at = sides_new(3);
+    struct ask *reader = side_ask(at.a, "data", HF_SHARED, 0);
+    struct ask *writer = side_ask(at.b, "data", HF_EXCLUSIVE, 0);
+    struct ask *late = side_ask(at.c, "data", HF_SHARED, 0);
 
     ASSERT_EQ(late->report, QUEUED);
-    (void)side_release(a, reader);
-    ASSERT_TRUE(side_wait_for(b, writer, GRANTED, 1000));
-    c->engine->ops->attend(c->engine);
+    (void)side_release(at.a, reader);
+    ASSERT_TRUE(side_wait_for(at.b, writer, GRANTED, 1000));
+    at.c->engine->ops->attend(at.c->engine);
     ASSERT_EQ(late->report, QUEUED);
-    (void)side_release(b, writer);
-    ASSERT_TRUE(side_wait_for(c, late, GRANTED, 1000));
+    (void)side_release(at.b, writer);
+    ASSERT_TRUE(side_wait_for(at.c, late, GRANTED, 1000));
 }
 
 TEST(local, a_withdrawn_writer_lets_the_readers_behind_it_in)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct side *c = side_new(dir);
+    struct sides at = sides_new(3);
     struct ask *writer;
     struct ask *one;
     struct ask *two;
 
-    (void)side_ask(a, "data", HF_SHARED, 0);
-    writer = side_ask(b, "data", HF_EXCLUSIVE, 0);
-    one = side_ask(c, "data", HF_SHARED, 0);
-    two = side_ask(c, "data", HF_SHARED, 0);
-    (void)side_withdraw(b, writer);
-    ASSERT_TRUE(side_wait_for(c, one, GRANTED, 1000));
-    ASSERT_TRUE(side_wait_for(c, two, GRANTED, 1000));
+    (void)side_ask(at.a, "data", HF_SHARED, 0);
+    writer = side_ask(at.b, "data", HF_EXCLUSIVE, 0);
+    one = side_ask(at.c, "data", HF_SHARED, 0);
+    two = side_ask(at.c, "data", HF_SHARED, 0);
+    (void)side_withdraw(at.b, writer);
+    ASSERT_TRUE(side_wait_for(at.c, one, GRANTED, 1000));
+    ASSERT_TRUE(side_wait_for(at.c, two, GRANTED, 1000));
 }
 
 TEST(local, slots_admit_as_many_as_there_are)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *one = side_ask(a, "pool", HF_SLOT, 2);
-    struct ask *two = side_ask(b, "pool", HF_SLOT, 2);
-    struct ask *three = side_ask(b, "pool", HF_SLOT, 2);
+    struct sides at = sides_new(2);
+    struct ask *one = side_ask(at.a, "pool", HF_SLOT, 2);
+    struct ask *two = side_ask(at.b, "pool", HF_SLOT, 2);
+    struct ask *three = side_ask(at.b, "pool", HF_SLOT, 2);
 
     ASSERT_EQ(one->report, GRANTED);
     ASSERT_EQ(two->report, GRANTED);
     ASSERT_EQ(three->report, QUEUED);
-    (void)side_release(a, one);
-    ASSERT_TRUE(side_wait_for(b, three, GRANTED, 1000));
+    (void)side_release(at.a, one);
+    ASSERT_TRUE(side_wait_for(at.b, three, GRANTED, 1000));
 }
 
 TEST(local, of_two_numbers_of_slots_the_smaller_counts)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
+    struct side *a = side_new(tempdir_new());
 
     ASSERT_EQ(side_ask(a, "pool", HF_SLOT, 3)->report, GRANTED);
     ASSERT_EQ(side_ask(a, "pool", HF_SLOT, 1)->report, QUEUED);
@@ -216,18 +194,16 @@ TEST(local, of_two_numbers_of_slots_the_smaller_counts)
 
 TEST(local, a_downgrade_lets_readers_in_and_writers_not)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "data");
-    struct ask *reader = side_ask(b, "data", HF_SHARED, 0);
-    struct ask *writer = side_ask(b, "data", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "data");
+    struct ask *reader = side_ask(at.b, "data", HF_SHARED, 0);
+    struct ask *writer = side_ask(at.b, "data", HF_EXCLUSIVE, 0);
 
-    ASSERT_EQ(side_downgrade(a, held), RENEWED);
+    ASSERT_EQ(side_downgrade(at.a, held), RENEWED);
     ASSERT_EQ(held->ticket->mode, HF_SHARED);
-    ASSERT_TRUE(side_wait_for(b, reader, GRANTED, 1000));
+    ASSERT_TRUE(side_wait_for(at.b, reader, GRANTED, 1000));
     ASSERT_EQ(writer->report, QUEUED);
-    ASSERT_EQ(side_release(a, held), LEFT);
+    ASSERT_EQ(side_release(at.a, held), LEFT);
     ASSERT_EQ(held->rc, 0);
 }
 
@@ -235,15 +211,14 @@ TEST(local, a_downgrade_lets_readers_in_and_writers_not)
 
 TEST(local, an_expired_lock_goes_to_the_waiter_and_cannot_be_renewed)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 50, 1, false);
-    struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *held =
+        side_ask_with(at.a, "jobs", HF_EXCLUSIVE, 0, 50, 1, false);
+    struct ask *waits = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
 
     ASSERT_EQ(held->report, GRANTED);
-    ASSERT_TRUE(side_wait_for(b, waits, GRANTED, 2000));
-    ASSERT_EQ(side_renew(a, held), LOST);
+    ASSERT_TRUE(side_wait_for(at.b, waits, GRANTED, 2000));
+    ASSERT_EQ(side_renew(at.a, held), LOST);
     ASSERT_EQ(held->reason, HF__LOST_TAKEN);
 }
 
@@ -260,17 +235,15 @@ TEST(local, an_expired_lease_is_not_revived_even_if_nobody_took_it)
 
 TEST(local, a_renewed_lease_lasts)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     struct ask *held =
-        side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 1500, 1, false);
-    struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+        side_ask_with(at.a, "jobs", HF_EXCLUSIVE, 0, 1500, 1, false);
+    struct ask *waits = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
     int64_t end_ns = hf__now() + 1800 * HF_MS;
 
     while (hf__now() < end_ns) {
-        ASSERT_EQ(side_renew(a, held), RENEWED);
-        side_wait(b, 50);
+        ASSERT_EQ(side_renew(at.a, held), RENEWED);
+        side_wait(at.b, 50);
         ASSERT_EQ(waits->report, QUEUED);
     }
 }
@@ -297,60 +270,56 @@ TEST(local, many_leases_are_renewed_in_one_call)
 
 TEST(local, lock_delay_keeps_an_expired_name_closed)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     struct ask *held;
     struct ask *waits;
     int64_t begin_ns = hf__now();
 
-    a->settings.lock_delay_ms = 300;
-    held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 50, 1, false);
-    waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    at.a->settings.lock_delay_ms = 300;
+    held = side_ask_with(at.a, "jobs", HF_EXCLUSIVE, 0, 50, 1, false);
+    waits = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
     ASSERT_EQ(held->report, GRANTED);
-    ASSERT_TRUE(side_wait_for(b, waits, GRANTED, 3000));
+    ASSERT_TRUE(side_wait_for(at.b, waits, GRANTED, 3000));
     ASSERT_GE(hf__now() - begin_ns, 350 * HF_MS);
 }
 
 /* Its holder was stopped, comes back and lets go: that opens nothing. */
 TEST(local, lock_delay_outlives_the_release_of_what_was_lost)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     struct ask *held;
 
-    a->settings.lock_delay_ms = 60000;
-    held = side_ask_with(a, "jobs", HF_EXCLUSIVE, 0, 20, 1, false);
+    at.a->settings.lock_delay_ms = 60000;
+    held = side_ask_with(at.a, "jobs", HF_EXCLUSIVE, 0, 20, 1, false);
     ASSERT_EQ(held->report, GRANTED);
     while (hf__now() <= held->grant.sent_ns + 20 * HF_MS)
         continue;
-    ASSERT_EQ(side_release(a, held), LEFT);
+    ASSERT_EQ(side_release(at.a, held), LEFT);
     ASSERT_EQ(held->rc, HF_ELOST);
-    ASSERT_EQ(side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true)->report,
-              BUSY);
-    ASSERT_EQ(side_release(a, held), LEFT); /* a second time, nothing either */
-    ASSERT_EQ(side_ask_with(b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true)->report,
-              BUSY);
+    ASSERT_EQ(
+        side_ask_with(at.b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true)->report,
+        BUSY);
+    ASSERT_EQ(side_release(at.a, held),
+              LEFT); /* at.a second time, nothing either */
+    ASSERT_EQ(
+        side_ask_with(at.b, "jobs", HF_EXCLUSIVE, 0, 1000, 1, true)->report,
+        BUSY);
 }
 
 TEST(local, lock_delay_does_not_hold_up_a_release)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     struct ask *held;
 
-    a->settings.lock_delay_ms = 60000;
-    held = side_take(a, "jobs");
-    (void)side_release(a, held);
-    (void)side_take(b, "jobs");
+    at.a->settings.lock_delay_ms = 60000;
+    held = side_take(at.a, "jobs");
+    (void)side_release(at.a, held);
+    (void)side_take(at.b, "jobs");
 }
 
 TEST(local, lease_process_has_no_end)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
+    struct side *a = side_new(tempdir_new());
     struct ask *held;
     struct rows rows;
 
@@ -498,18 +467,16 @@ TEST(local, without_futex_waitv_everything_still_works)
 
 TEST(local, list_shows_who_holds_and_who_waits)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     struct rows rows;
 
-    (void)side_take(a, "jobs");
-    (void)side_take(a, "other");
-    (void)side_ask(b, "jobs", HF_EXCLUSIVE, 0);
-    ASSERT_OK(side_list(a, NULL, &rows), NULL);
+    (void)side_take(at.a, "jobs");
+    (void)side_take(at.a, "other");
+    (void)side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
+    ASSERT_OK(side_list(at.a, NULL, &rows), NULL);
     ASSERT_EQ(rows.holders, 2);
     ASSERT_EQ(rows.waiters, 1);
-    ASSERT_OK(side_list(b, "jobs", &rows), NULL);
+    ASSERT_OK(side_list(at.b, "jobs", &rows), NULL);
     ASSERT_EQ(rows.holders, 1);
     ASSERT_EQ(rows.waiters, 1);
     ASSERT_EQ(rows.last.role, HF_WAITER);
@@ -523,18 +490,16 @@ TEST(local, list_shows_who_holds_and_who_waits)
 
 TEST(local, a_prefix_separates_names)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     static char prefix[] = "team/";
     struct rows rows;
 
-    b->settings.prefix = prefix;
-    b->local->prefix_len = strlen(prefix);
-    (void)side_take(a, "jobs");
-    (void)side_take(b, "jobs");
-    ASSERT_EQ(side_ask(a, "team/jobs", HF_EXCLUSIVE, 0)->report, QUEUED);
-    ASSERT_OK(side_list(b, NULL, &rows), NULL);
+    at.b->settings.prefix = prefix;
+    at.b->local->prefix_len = strlen(prefix);
+    (void)side_take(at.a, "jobs");
+    (void)side_take(at.b, "jobs");
+    ASSERT_EQ(side_ask(at.a, "team/jobs", HF_EXCLUSIVE, 0)->report, QUEUED);
+    ASSERT_OK(side_list(at.b, NULL, &rows), NULL);
     ASSERT_EQ(rows.holders, 1);
     ASSERT_EQ(rows.waiters, 1);
 }
@@ -559,70 +524,66 @@ TEST(local, check_token_knows_the_current_one_only)
 
 TEST(local, break_takes_the_lock_from_the_one_that_is_meant)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
+    struct ask *waits = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
     hf__engine_query_fn *break_lock = hf__engine_local.break_lock;
 
     ASSERT_EQ(
-        side_query(b, break_lock, "jobs", held->grant.token + 1, NULL, NULL),
+        side_query(at.b, break_lock, "jobs", held->grant.token + 1, NULL, NULL),
         HF_ECONFLICT);
-    ASSERT_EQ(side_query(b, break_lock, "jobs", 0, "nobody", NULL),
+    ASSERT_EQ(side_query(at.b, break_lock, "jobs", 0, "nobody", NULL),
               HF_ECONFLICT);
-    ASSERT_EQ(side_query(b, break_lock, "none", 0, "owner", NULL),
+    ASSERT_EQ(side_query(at.b, break_lock, "none", 0, "owner", NULL),
               HF_ENOTFOUND);
-    ASSERT_OK(side_query(b, break_lock, "jobs", 0, "owner", NULL), NULL);
-    ASSERT_TRUE(side_wait_for(b, waits, GRANTED, 1000));
-    a->engine->ops->attend(a->engine);
+    ASSERT_OK(side_query(at.b, break_lock, "jobs", 0, "owner", NULL), NULL);
+    ASSERT_TRUE(side_wait_for(at.b, waits, GRANTED, 1000));
+    at.a->engine->ops->attend(at.a->engine);
     ASSERT_EQ(held->report, LOST);
     ASSERT_EQ(held->reason, HF__LOST_BROKEN);
 }
 
 TEST(local, versions_are_compared_and_grow)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
+    struct sides at = sides_new(2);
     hf__engine_query_fn *commit = hf__engine_local.version_commit;
     uint64_t one;
     uint64_t two;
     uint64_t read;
 
-    ASSERT_OK(side_query(a, hf__engine_local.version_read, "v", 0, NULL, &read),
-              NULL);
+    ASSERT_OK(
+        side_query(at.a, hf__engine_local.version_read, "v", 0, NULL, &read),
+        NULL);
     ASSERT_EQ(read, 0);
-    ASSERT_OK(side_query(a, commit, "v", 0, NULL, &one), NULL);
-    ASSERT_EQ(side_query(b, commit, "v", 0, NULL, NULL), HF_ECONFLICT);
-    ASSERT_OK(side_query(b, commit, "v", one, NULL, &two), NULL);
+    ASSERT_OK(side_query(at.a, commit, "v", 0, NULL, &one), NULL);
+    ASSERT_EQ(side_query(at.b, commit, "v", 0, NULL, NULL), HF_ECONFLICT);
+    ASSERT_OK(side_query(at.b, commit, "v", one, NULL, &two), NULL);
     ASSERT_GT(two, one);
-    ASSERT_OK(side_query(a, hf__engine_local.version_read, "v", 0, NULL, &read),
-              NULL);
+    ASSERT_OK(
+        side_query(at.a, hf__engine_local.version_read, "v", 0, NULL, &read),
+        NULL);
     ASSERT_EQ(read, two);
-    (void)side_take(a, "v"); /* a lock of that name is another matter */
-    ASSERT_OK(side_query(a, commit, "v", two, NULL, &one), NULL);
+    (void)side_take(at.a, "v"); /* at.a lock of that name is another matter */
+    ASSERT_OK(side_query(at.a, commit, "v", two, NULL, &one), NULL);
 }
 
 /* ---- the loop ---------------------------------------------------------- */
 
 TEST(local, the_sentry_kicks_the_loop_when_a_grant_comes)
 {
-    const char *dir = tempdir_new();
-    struct side *a = side_new(dir);
-    struct side *b = side_new(dir);
-    struct ask *held = side_take(a, "jobs");
-    struct ask *waits = side_ask(b, "jobs", HF_EXCLUSIVE, 0);
+    struct sides at = sides_new(2);
+    struct ask *held = side_take(at.a, "jobs");
+    struct ask *waits = side_ask(at.b, "jobs", HF_EXCLUSIVE, 0);
     struct hf__loop_batch batch = {.n = 0};
 
-    b->engine->ops->attend(b->engine);
-    b->engine->ops->sentry(b->engine, true);
-    (void)side_release(a, held);
-    (void)hf__loop_poll(&b->loop, &batch, hf__now() + 5 * HF_SECOND);
-    hf__loop_handle(&b->loop, &batch);
-    b->engine->ops->attend(b->engine);
+    at.b->engine->ops->attend(at.b->engine);
+    at.b->engine->ops->sentry(at.b->engine, true);
+    (void)side_release(at.a, held);
+    (void)hf__loop_poll(&at.b->loop, &batch, hf__now() + 5 * HF_SECOND);
+    hf__loop_handle(&at.b->loop, &batch);
+    at.b->engine->ops->attend(at.b->engine);
     ASSERT_EQ(waits->report, GRANTED);
-    b->engine->ops->sentry(b->engine, false);
+    at.b->engine->ops->sentry(at.b->engine, false);
 }
 
 TEST(local, a_kick_ends_this_wait_or_the_next)

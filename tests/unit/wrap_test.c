@@ -8,6 +8,15 @@
 #include "core_fixture.h"
 #include "engines/wrap/wrap.h"
 
+static struct core_ask ask; /* of the running test */
+
+static hf_hold *hold_behind(const char *wrappers, const char *query,
+                            const char *name, uint64_t token, uint32_t tokens)
+{
+    (void)core_open_behind(wrappers, query);
+    return core_take(&ask, name, token, tokens);
+}
+
 static char lines[8192];
 
 static void keep_line(int level, const char *text, void *ctx)
@@ -38,8 +47,6 @@ static void listen(void)
 
 TEST(trace, tells_calls_and_reports)
 {
-    struct core_ask ask = {0};
-
     listen();
     (void)core_open_behind("trace+", "");
     ASSERT_HAS(lines, "connect\n");
@@ -62,7 +69,6 @@ TEST(trace, tells_calls_and_reports)
 
 TEST(trace, tells_refusals_and_failures)
 {
-    struct core_ask ask = {0};
     hf_opts opts = HF_OPTS_INIT;
 
     listen();
@@ -124,8 +130,6 @@ TEST(trace, finds_its_client_behind_another)
 
 TEST(fault, a_failed_acquire_never_reaches_the_engine)
 {
-    struct core_ask ask = {0};
-
     (void)core_open_behind("fault+", "fault=acquire:fail=ENOSPACE@1");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_advance_ms(0);
@@ -138,8 +142,6 @@ TEST(fault, a_failed_acquire_never_reaches_the_engine)
 
 TEST(fault, a_delayed_acquire_is_made_later)
 {
-    struct core_ask ask = {0};
-
     (void)core_open_behind("fault+", "fault=acquire:delay=200ms");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_advance_ms(199);
@@ -155,8 +157,6 @@ TEST(fault, a_delayed_acquire_is_made_later)
 
 TEST(fault, a_withdrawal_ends_a_delayed_acquire)
 {
-    struct core_ask ask = {0};
-
     (void)core_open_behind("fault+", "fault=acquire:delay=200ms");
     core_auto();
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
@@ -172,8 +172,6 @@ TEST(fault, a_withdrawal_ends_a_delayed_acquire)
 
 TEST(fault, a_cut_acquire_is_asked_again)
 {
-    struct core_ask ask = {0};
-
     (void)core_open_behind("fault+", "fault=acquire:cut@1");
     core_auto();
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
@@ -187,8 +185,6 @@ TEST(fault, a_cut_acquire_is_asked_again)
 
 TEST(fault, a_dropped_grant_is_asked_for_again)
 {
-    struct core_ask ask = {0};
-
     (void)core_open_behind("fault+", "fault=acquire:drop@1");
     core_auto();
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
@@ -202,8 +198,6 @@ TEST(fault, a_dropped_grant_is_asked_for_again)
 
 TEST(fault, a_silent_ticket_hears_no_pushes)
 {
-    struct core_ask ask = {0};
-
     (void)core_open_behind("fault+", "fault=acquire:drop@1");
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_queued(core_last(CORE_ACQUIRE));
@@ -221,11 +215,9 @@ TEST(fault, a_silent_ticket_hears_no_pushes)
 
 TEST(fault, dropped_renewals_lose_the_lock)
 {
-    struct core_ask ask = {0};
-    hf_hold *hold;
+    hf_hold *hold =
+        hold_behind("fault+", "ttl=3s&fault=renew:drop@2%2b", "jobs", 5, 1);
 
-    (void)core_open_behind("fault+", "ttl=3s&fault=renew:drop@2%2b");
-    hold = core_take(&ask, "jobs", 5, 1);
     core_advance_ms(1001);
     core_renewed(core_last(CORE_RENEW));
     for (int i = 0; i < 4; i++) {
@@ -242,11 +234,9 @@ TEST(fault, dropped_renewals_lose_the_lock)
 
 TEST(fault, a_renewal_may_find_the_lock_lost)
 {
-    struct core_ask ask = {0};
-    hf_hold *hold;
+    hf_hold *hold =
+        hold_behind("fault+", "ttl=3s&fault=renew:lost@1", "jobs", 5, 1);
 
-    (void)core_open_behind("fault+", "ttl=3s&fault=renew:lost@1");
-    hold = core_take(&ask, "jobs", 5, 1);
     core_advance_ms(1001);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
     ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
@@ -259,11 +249,8 @@ TEST(fault, a_renewal_may_find_the_lock_lost)
 
 TEST(fault, a_hold_expires_when_it_is_told_to)
 {
-    struct core_ask ask = {0};
-    hf_hold *hold;
+    hf_hold *hold = hold_behind("fault+", "fault=hold:expire=5s", "jobs", 5, 1);
 
-    (void)core_open_behind("fault+", "fault=hold:expire=5s");
-    hold = core_take(&ask, "jobs", 5, 1);
     core_advance_ms(4999);
     ASSERT_EQ(core_count(CORE_WITHDRAW), 0);
     core_advance_ms(2);
@@ -280,11 +267,9 @@ TEST(fault, a_hold_expires_when_it_is_told_to)
 
 TEST(fault, a_release_during_the_taking_says_lost)
 {
-    struct core_ask ask = {0};
-    hf_hold *hold;
+    hf_hold *hold = hold_behind("fault+", "release=post&fault=hold:expire=5s",
+                                "jobs", 5, 1);
 
-    (void)core_open_behind("fault+", "release=post&fault=hold:expire=5s");
-    hold = core_take(&ask, "jobs", 5, 1);
     core_advance_ms(5001);
     ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
     ask.hold = NULL;
@@ -296,11 +281,9 @@ TEST(fault, a_release_during_the_taking_says_lost)
 
 TEST(fault, a_dropped_release_is_withdrawn)
 {
-    struct core_ask ask = {0};
-    hf_hold *hold;
+    hf_hold *hold =
+        hold_behind("fault+", "release=post&fault=release:drop", "jobs", 5, 1);
 
-    (void)core_open_behind("fault+", "release=post&fault=release:drop");
-    hold = core_take(&ask, "jobs", 5, 1);
     core_auto();
     ask.hold = NULL;
     ASSERT_EQ(hf_release(hold, NULL), 0);
@@ -312,7 +295,6 @@ TEST(fault, a_dropped_release_is_withdrawn)
 
 TEST(fault, a_broken_connection_refuses_calls_until_it_is_back)
 {
-    struct core_ask ask = {0};
     hf_client *client = core_open_behind("fault+", "fault=acquire:down=2s@1");
 
     core_auto();
@@ -362,7 +344,6 @@ TEST(fault, questions_fail_too)
 
 TEST(fault, a_downgrade_passes_or_is_cut)
 {
-    struct core_ask ask = {0};
     hf_hold *hold;
 
     core_traits(HF_CAP_FENCED | HF_CAP_PUSH | HF_CAP_SHARED | HF_CAP_DOWNGRADE,
@@ -377,7 +358,6 @@ TEST(fault, a_downgrade_passes_or_is_cut)
 
 TEST(fault, a_delayed_call_may_fail_at_last)
 {
-    struct core_ask ask = {0};
     hf_hold *hold;
 
     (void)core_open_behind(
@@ -395,8 +375,6 @@ TEST(fault, a_delayed_call_may_fail_at_last)
 
 TEST(fault, a_delayed_acquire_may_be_refused_by_the_engine)
 {
-    struct core_ask ask = {0};
-
     (void)core_open_behind("fault+", "fault=acquire:delay=10ms");
     core_refuse(CORE_ACQUIRE, HF_ENOSPACE);
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
@@ -407,11 +385,8 @@ TEST(fault, a_delayed_acquire_may_be_refused_by_the_engine)
 
 TEST(fault, a_taking_that_is_refused_is_tried_again)
 {
-    struct core_ask ask = {0};
-    hf_hold *hold;
+    hf_hold *hold = hold_behind("fault+", "fault=hold:expire=1s", "jobs", 5, 1);
 
-    (void)core_open_behind("fault+", "fault=hold:expire=1s");
-    hold = core_take(&ask, "jobs", 5, 1);
     core_refuse(CORE_WITHDRAW, HF_EUNAVAILABLE);
     core_advance_ms(1050);
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -446,11 +421,9 @@ TEST(fault, calls_under_way_are_unknown_when_the_connection_breaks)
 
 TEST(fault, a_renewal_of_a_broken_connection_is_silence)
 {
-    struct core_ask ask = {0};
-    hf_hold *hold;
+    hf_hold *hold =
+        hold_behind("fault+", "ttl=3s&fault=renew:down=200ms@1", "jobs", 5, 1);
 
-    (void)core_open_behind("fault+", "ttl=3s&fault=renew:down=200ms@1");
-    hold = core_take(&ask, "jobs", 5, 1);
     core_advance_ms(1001);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
     core_auto();
@@ -462,7 +435,6 @@ TEST(fault, a_renewal_of_a_broken_connection_is_silence)
 
 TEST(fault, the_engine_inside_may_go_down_by_itself)
 {
-    struct core_ask ask = {0};
     hf_client *client = core_open_behind("fault+", "");
 
     core_auto();
@@ -478,7 +450,6 @@ TEST(fault, the_engine_inside_may_go_down_by_itself)
 
 TEST(fault, busy_failed_unknown_and_lost_pass)
 {
-    struct core_ask ask = {0};
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
 

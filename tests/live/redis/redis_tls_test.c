@@ -32,6 +32,14 @@ static void set_up(void)
     dir = certificates_new();
 }
 
+/* One with a certificate for @san, valid for so many days. */
+static struct server *start_as(const char *san, int days)
+{
+    set_up();
+    certificates_make(dir, "server", "good", san, days);
+    return start("server", /* clients= */ false);
+}
+
 /* What opening says, to @host, with keys and values. */
 static int open_with(struct server *server, const char *host, hf_error *err,
                      const char *first, ...)
@@ -54,14 +62,21 @@ static int open_with(struct server *server, const char *host, hf_error *err,
         test_text("rediss://%s:%d", host, server_port(server)), config, err);
 }
 
-TEST(tls, works_with_a_good_certificate)
+static void assert_refused(struct server *server, const char *host,
+                           const char *why)
 {
-    struct server *server;
     hf_error err;
 
-    set_up();
-    certificates_make(dir, "server", "good", "IP:127.0.0.1,DNS:localhost", 2);
-    server = start("server", false);
+    ASSERT_RC(open_with(server, host, &err, "tls.ca", "good.crt", NULL),
+              HF_EAUTH, &err);
+    ASSERT_HAS(err.text, why);
+}
+
+TEST(tls, works_with_a_good_certificate)
+{
+    struct server *server = start_as("IP:127.0.0.1,DNS:localhost", 2);
+    hf_error err;
+
     ASSERT_OK(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt", NULL),
               &err);
     ASSERT_OK(open_with(server, "localhost", &err, "tls.ca", "good.crt", NULL),
@@ -87,28 +102,16 @@ TEST(tls, refuses_an_unknown_authority_unless_told_not_to)
 
 TEST(tls, refuses_an_expired_certificate)
 {
-    struct server *server;
-    hf_error err;
+    struct server *server = start_as("IP:127.0.0.1", -1);
 
-    set_up();
-    certificates_make(dir, "server", "good", "IP:127.0.0.1", -1);
-    server = start("server", false);
-    ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt", NULL),
-              HF_EAUTH, &err);
-    ASSERT_HAS(err.text, "expired");
+    assert_refused(server, "127.0.0.1", "expired");
 }
 
 TEST(tls, refuses_a_certificate_of_another_host)
 {
-    struct server *server;
-    hf_error err;
+    struct server *server = start_as("IP:127.0.0.2,DNS:other", 2);
 
-    set_up();
-    certificates_make(dir, "server", "good", "IP:127.0.0.2,DNS:other", 2);
-    server = start("server", false);
-    ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt", NULL),
-              HF_EAUTH, &err);
-    ASSERT_HAS(err.text, "mismatch");
+    assert_refused(server, "127.0.0.1", "mismatch");
 }
 
 TEST(tls, shows_our_certificate_and_says_when_it_is_wanted)
@@ -124,9 +127,7 @@ TEST(tls, shows_our_certificate_and_says_when_it_is_wanted)
                         "tls.cert", "client.crt", "tls.key", "client.key",
                         NULL),
               &err);
-    ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt", NULL),
-              HF_EAUTH, &err);
-    ASSERT_HAS(err.text, "tls.cert");
+    assert_refused(server, "127.0.0.1", "tls.cert");
 }
 
 TEST(tls, to_a_server_without_it_fails_in_time)
@@ -144,15 +145,12 @@ TEST(tls, to_a_server_without_it_fails_in_time)
 TEST(tls, refuses_a_certificate_with_a_common_name_only)
 {
     struct server *server;
-    hf_error err;
 
     set_up();
     /* The authority signs CN=localhost, and no DNS name. */
     certificates_make(dir, "localhost", "good", "email:me@localhost", 2);
     server = start("localhost", false);
-    ASSERT_RC(open_with(server, "localhost", &err, "tls.ca", "good.crt", NULL),
-              HF_EAUTH, &err);
-    ASSERT_HAS(err.text, "mismatch");
+    assert_refused(server, "localhost", "mismatch");
 }
 
 /* Accept, read the first bytes, and hang up, again and again. */
@@ -216,9 +214,7 @@ TEST(tls, opens_an_encrypted_key_by_a_file_and_never_asks)
     set_up();
     certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
     certificates_make(dir, "client", "good", "DNS:client", 2);
-    shell("openssl pkey -in client.key -aes256 -passout pass:sesame -out",
-          "locked.key");
-    shell("(umask 077; echo sesame >right.pw; echo other >wrong.pw)", "");
+    certificates_lock(dir, "client");
     server = start("server", true);
     ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
                         "tls.cert", "client.crt", "tls.key", "locked.key",
