@@ -8,7 +8,8 @@
  *
  * Failure: bytes that are no answer to the command under way, an answer that is
  * overdue or too long, or the end of the stream drop the connection. Each call
- * hears of it in order, then the core. Item numbers start again with the server,
+ * gets no answer, in order; then the core learns of it. A restarted server
+ * numbers its items anew,
  * so we believe one only on the connection on which we learned it (epoch).
  */
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * overdue. One server only: clients with a list of servers choose by the key
  * and by who is alive, so two of them may lock one name on two servers.
  *
- * Failure: a call that is not answered within io_timeout ends the connection:
- * whatever becomes of it, nothing after it can be known either.
+ * Failure: a call without an answer within io_timeout ends the connection,
+ * because the answers behind it cannot be matched any more.
  */
 #include "engines/memcached/memcached.h"
 #include "engines/common/caps.h"

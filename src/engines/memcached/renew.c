@@ -17,7 +17,7 @@ int hf__memcached_renew(struct hf__engine *engine, struct hf__ticket **tickets,
         uint64_t cas = hf__memcached_tickets_cas(memcached, tickets[i]);
         int rc;
 
-        m->full = m->repeated = false; /* is found out anew */
+        m->full = m->repeated = false; /* the answer will tell */
         if (cas == 0 || m->calls > 0)
             rc = hf__memcached_acquire_look(memcached, tickets[i], err);
         else

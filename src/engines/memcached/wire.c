@@ -3,7 +3,8 @@
  * wire.c - what a Memcached server answers.
  *
  * An answer is a line of words, of the meta commands or the older ones; the
- * value of VA follows it, with its length in the second word. Of the flags only the number of the item (c) is of interest.
+ * value of VA follows it, with its length in the second word. Of the flags we
+ * read only the number of the item (c).
  *
  * Failure: a line without end, a word that is none, a length beyond the limit, a
  * value without its line end: BAD, and the connection cannot be trusted any

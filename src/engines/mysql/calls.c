@@ -65,7 +65,7 @@ void hf__mysql_call_tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
         call->answered(mysql, ticket, call, reply);
 }
 
-/* Report what became of it, and free it unless schema.c keeps it. */
+/* Report the outcome, and free the call unless schema.c keeps it. */
 static void tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
                  struct hf__mysql_reply *reply)
 {
@@ -82,7 +82,7 @@ struct hf__mysql_call *hf__mysql_call_first(
                : NULL;
 }
 
-/* The first one goes; NULL: there is none. */
+/* Remove the first one; NULL: there is none. */
 static struct hf__mysql_call *take_first(
     struct hf__mysql_connection *connection)
 {
@@ -471,7 +471,7 @@ static int first_step(struct hf__mysql_connection *connection,
                                           : HF__MYSQL_STEP_PREPARE;
 }
 
-/* Send the first call. What is answered at once is heard when the loop turns. */
+/* Send the first call. The loop handles an answer that comes at once. */
 static void start_call(struct hf__mysql_connection *connection)
 {
     struct hf__mysql_call *call = hf__mysql_call_first(connection);

@@ -19,7 +19,7 @@ enum {
     HF__MYSQL_PREPARED = 8 /* on one connection */
 };
 
-/* What a server may say to one call. */
+/* The most that we accept as the answer to one call. */
 enum {
     HF__MYSQL_COLUMNS = 16,
     HF__MYSQL_ROWS = 1 << 17,
@@ -32,10 +32,10 @@ struct hf__mysql_field {
     size_t len;
 };
 
-/* What the server said to one call. */
+/* The answer to one call. */
 struct hf__mysql_reply {
     unsigned code;  /* its error number; 0: none */
-    char text[200]; /* and its words */
+    char text[200]; /* and its message */
     uint32_t n;     /* statements that were carried out */
     uint64_t affected[HF__MYSQL_BATCH];
     uint64_t number;         /* a prepared statement's LAST_INSERT_ID() */
@@ -121,14 +121,14 @@ void hf__mysql_call_tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
 /* The one under way, or NULL. */
 struct hf__mysql_call *hf__mysql_call_first(
     const struct hf__mysql_connection *connection);
-/* The descriptor is ready; what was answered while it was sent is heard. */
+/* The descriptor is ready; _early(): the answer came while we were sending. */
 void hf__mysql_calls_ready(struct hf__mysql_connection *connection, int ready);
 void hf__mysql_calls_early(struct hf__mysql_connection *connection);
 /* Forget all of them; @told: after telling each that its answer is lost. */
 void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told);
 void hf__mysql_calls_free_prepared(struct hf__mysql_connection *connection);
 
-/* answer.c: an answer that makes no sense, in words. */
+/* answer.c: the text for an answer that makes no sense. */
 extern const char hf__mysql_answer_strange[];
 /* Empty it. */
 void hf__mysql_answer_release(struct hf__mysql_reply *reply);

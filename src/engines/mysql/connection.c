@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection.c - one connection: looking up, greeting, ending.
+ * connection.c - one connection: resolve the name, connect, log in, close.
  *
- * Names are looked up by net/resolve, because the library would wait for the
- * name server. What is asked on a connection is the matter of calls.c.
+ * net/resolve looks names up, because the library would block on the name
+ * server. calls.c sends the statements.
  *
  * Every session holds a lock of its own by GET_LOCK, named after the client's
  * random identity and the number of the connection: orphans.c recognises a lost
  * session by it.
  *
- * Failure: an answer that is overdue, an error of the library, a session that
- * the server has ended: the connection is closed, and every call on it hears
- * that nothing is known. What goes wrong while sending is told by the timer,
- * never from inside a call down.
+ * Failure: an overdue answer, an error of the library, or a session that the
+ * server has ended closes the connection, and every call on it gets no answer:
+ * its outcome is unknown. The timer reports what fails while we send, never the
+ * function that sends.
  */
 #include <arpa/inet.h>
 #include <errmsg.h>
@@ -356,9 +356,10 @@ static void refused(struct hf__mysql_connection *connection, unsigned code,
     resolved(connection);
 }
 
-/* The first packet is looked at before the library reads it, and stays there.
- * It says what the server can do, and the library would log in before it minds;
- * and it crashes if the first packet is an error that only reports progress.
+/* We peek at the first packet before the library reads it. The packet says
+ * whether the server speaks TLS, and the library would send the password before
+ * it checks that. It also crashes if the first packet is an error that only
+ * reports progress.
  *
  *   length (3 bytes), 0, 10, version, NUL, session (4), salt (8), 0, can (2) …
  *   length (3 bytes), 0, ff, error (2) …
@@ -387,7 +388,8 @@ static enum word first_word(const uint8_t *packet, size_t len)
     return short_at(end + GREETING_CAN) & CAN_TLS ? SPEAKS_TLS : CLEAR;
 }
 
-/* May the library go on? If not, the rest is to come, or it was told. */
+/* May the library read the greeting? If not, the rest of it is still to come,
+ * or the failure is reported. */
 static bool look_at_greeting(struct hf__mysql_connection *connection, int ready)
 {
     uint8_t packet[256];
@@ -413,7 +415,7 @@ static bool look_at_greeting(struct hf__mysql_connection *connection, int ready)
                           (word == CLEAR && !connection->mysql->tls);
     if (connection->greeted)
         return true;
-    if (word == NONSENSE) /* and it may be gone */
+    if (word == NONSENSE) /* which may free the connection */
         refused(connection, CR_CONNECTION_ERROR,
                 n < 0    ? strerror(errno)
                 : n == 0 ? "the server says nothing"
@@ -554,8 +556,8 @@ static void resolve_ready(struct hf__mysql_connection *connection)
     resolved(connection);
 }
 
-/* Nothing is asked, and the descriptor is readable: the server has ended the
- * session, unless the event is an old one whose bytes have been read since. */
+/* No call is under way, and the descriptor is readable: the server has ended
+ * the session, unless an older event is late and its bytes have been read. */
 static void idle_ready(struct hf__mysql_connection *connection)
 {
     char byte;

@@ -32,7 +32,7 @@ struct hf__mysql_connection {
     MYSQL *handle;
     uint8_t step; /* enum hf__mysql_step */
     bool greeted; /* its first packet was looked at */
-    bool broken;  /* found while sending: the timer will tell */
+    bool broken;  /* sending failed: the timer will report it */
     bool early;   /* answered while sending */
     int early_rc;
     struct hf__io io;
@@ -71,10 +71,10 @@ int hf__mysql_connection_start(struct hf__mysql_connection *connection,
 /* Forget it; nothing is reported. */
 void hf__mysql_connection_stop(struct hf__mysql_connection *connection,
                                bool forked);
-/* It cannot be trusted any more: tell every call, then closed(). */
+/* Close it: every call gets no answer, then closed() runs. */
 void hf__mysql_connection_fail(struct hf__mysql_connection *connection,
                                const hf_error *err);
-/* The same, with the words of the library or ours. */
+/* The same, with a message of the library or of ours. */
 void hf__mysql_connection_lost(struct hf__mysql_connection *connection,
                                const char *words);
 /* Begin to connect, which must not happen inside a call down. */
@@ -82,7 +82,7 @@ void hf__mysql_connection_begin(struct hf__mysql_connection *connection);
 /* Is something overdue, or broken? If not, when would it be. */
 int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
                                    int64_t now_ns);
-/* It is of no use any more; the timer will tell. */
+/* Give it up; the timer will close it. */
 void hf__mysql_connection_break(struct hf__mysql_connection *connection);
 /* Watch for what the library waits for; for the end of an idle session; not at
  * all. */

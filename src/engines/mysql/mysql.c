@@ -25,7 +25,7 @@ int hf__mysql_is_up(const struct hf__mysql *mysql, hf_error *err)
     return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", mysql->peer);
 }
 
-/* A lock that is held for so long wants to hear when its session ends. */
+/* Watch for the end of a session that has held a lock for this long. */
 static const int64_t listen_after_ns = 20 * HF_MS;
 
 static void timer_fire(struct hf__timer *timer)

@@ -47,7 +47,7 @@ struct hf__mysql_mode {
                  hf_error *err);
     int (*downgrade)(struct hf__mysql *mysql, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */
-    /* What the timer does; returns when to come again. NULL: nothing. */
+    /* The timer's part; returns when to run again. NULL: nothing. */
     int64_t (*attend)(struct hf__mysql *mysql, int64_t now_ns);
     /* The main connection was lost; it is up again. NULL: nothing to do. */
     void (*lost)(struct hf__mysql *mysql);
@@ -89,7 +89,7 @@ struct hf__mysql {
     const char *const *dialect_texts;      /* of it */
     struct hf__sql_pool pool;
     uint32_t round;      /* of the timer */
-    int64_t sweep_ns;    /* look for rows of the dead then; 0: not now */
+    int64_t sweep_ns;    /* remove rows of dead clients then; 0: never */
     uint32_t main_users; /* tickets that ask, or hold, on the main session */
     bool proven;         /* the last answer about a row was one; dialect=row:
                             the column is unique */
@@ -130,7 +130,7 @@ static inline int64_t hf__mysql_lease_ms(const struct hf__mysql *mysql,
     return mysql->mode->caps & HF_CAP_LEASED ? ticket->ttl_ms : 0;
 }
 
-/* mysql.c: may calls be sent on the main connection? If not, 0 is not returned. */
+/* mysql.c: 0 if calls may be sent on the main connection, else an error. */
 int hf__mysql_is_up(const struct hf__mysql *mysql, hf_error *err);
 
 /* errors.c: fill @err, return its code. */
@@ -164,7 +164,7 @@ void hf__mysql_table_wait_plan(struct hf__mysql *mysql,
                                struct hf__ticket *ticket, uint64_t place);
 int64_t hf__mysql_table_wait_attend(struct hf__mysql *mysql, int64_t now_ns);
 void hf__mysql_table_wait_lost(struct hf__mysql *mysql);
-/* table_release.c. _sweep(): look for rows of the dead, in a while. */
+/* table_release.c. _sweep(): plan to remove rows of dead clients. */
 int hf__mysql_table_release(struct hf__mysql *mysql, struct hf__ticket *ticket,
                             hf_error *err);
 int hf__mysql_table_release_downgrade(struct hf__mysql *mysql,

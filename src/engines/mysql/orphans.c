@@ -14,7 +14,7 @@
 
 #include "engines/mysql/mysql.h"
 
-/* For so many times five milliseconds the end of a session is waited for. */
+/* Check so often, every five milliseconds, whether a session has ended. */
 enum { LOOKS = 200 };
 
 /* Its locks may go a little before it goes from the list. One that is about to

@@ -110,7 +110,7 @@ void hf__mysql_pool_close(struct hf__mysql *mysql, bool forked)
     }
 }
 
-/* One that this turn of the timer has not looked at; any may go meanwhile. */
+/* One that this run of the timer has not checked; it may free any of them. */
 static struct hf__mysql_connection *unseen(const struct hf__mysql *mysql)
 {
     HF_LIST_EACH(&mysql->pool.all, link) {

@@ -49,7 +49,7 @@ static int say(struct hf__mysql *mysql, struct hf__ticket *ticket,
                               answered, err);
 }
 
-/* Ours or another's: nobody can tell. */
+/* The row may be ours or another's. */
 static int explain_doubt(const struct hf__mysql *mysql,
                          const struct hf__ticket *ticket, hf_error *err)
 {

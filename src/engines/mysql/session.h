@@ -21,8 +21,8 @@ void hf__mysql_session_forget(struct hf__mysql *mysql,
                               struct hf__ticket *ticket, bool clean);
 void hf__mysql_session_left(struct hf__mysql *mysql, struct hf__ticket *ticket,
                             bool held);
-/* @connection of the pool is gone: whose it was, or NULL; then, when it is
- * freed, tell. */
+/* @connection of the pool is closed: returns the ticket that had it, or NULL;
+ * call _tell() with that when the connection is freed. */
 struct hf__ticket *hf__mysql_session_gone(
     struct hf__mysql_connection *connection);
 void hf__mysql_session_tell(struct hf__mysql *mysql, struct hf__ticket *ticket);
@@ -52,11 +52,11 @@ int hf__mysql_session_release_send(struct hf__mysql *mysql,
 void hf__mysql_orphans_put_end(const struct hf__mysql *mysql,
                                struct hf__mysql_session *session,
                                struct hf__buf *to);
-/* What the server says to it: nothing is left; soon, ask again. */
+/* Read the answer: the session has ended; or it is ending, ask again soon. */
 bool hf__mysql_orphans_is_ended(const struct hf__mysql_reply *reply);
 bool hf__mysql_orphans_is_ending(const struct hf__mysql_session *session,
                                  const struct hf__mysql_reply *reply);
-/* End the orphan of @ticket; what the ticket waits for goes on then. */
+/* End the orphan of @ticket; then what the ticket was asked for continues. */
 int hf__mysql_orphans_end(struct hf__mysql *mysql, struct hf__ticket *ticket,
                           hf_error *err);
 /* Remember one that no ticket waits for; end all of these. */
@@ -81,7 +81,7 @@ int hf__mysql_lease_need(struct hf__mysql_connection *connection,
                          const struct hf__ticket *ticket, hf_error *err);
 /* It holds nothing any more. */
 void hf__mysql_lease_rest(struct hf__mysql_connection *connection);
-/* What the timer does about all leases; when to come again. */
+/* The timer's part for all leases; returns when to run again. */
 int64_t hf__mysql_lease_attend(struct hf__mysql *mysql, int64_t now_ns);
 
 /* pool.c */

@@ -49,7 +49,7 @@ void hf__mysql_session_acquire_refused(struct hf__mysql *mysql,
 
     mysql->proven = false;
     hf__mysql_session_forget(mysql, ticket, /* clean= */ false);
-    if (waiting) /* it is asked for again, and told then */
+    if (waiting) /* ask again, and report that */
         hf__up_lost(&mysql->base, ticket, HF__LOST_SESSION);
     else
         hf__up_failed(&mysql->base, ticket, &why);
@@ -284,7 +284,7 @@ int hf__mysql_session_acquire(struct hf__mysql *mysql,
     int rc;
 
     if (mine->state == HF__MYSQL_WAITING && mine->on) {
-        hf__up_queued(&mysql->base, ticket); /* which was not heard */
+        hf__up_queued(&mysql->base, ticket); /* the report was lost */
         return 0;
     }
     known = hf__mysql_tickets_ask(mysql, ticket);

@@ -68,7 +68,7 @@ static void on_looked(struct hf__mysql *mysql, struct hf__ticket *ticket,
 struct round {
     struct hf__mysql *mysql;
     int64_t now_ns;
-    int64_t next_ns; /* when to come again */
+    int64_t next_ns; /* when to run again */
 };
 
 static void poll_one(struct hf__ticket *ticket, void *ctx)

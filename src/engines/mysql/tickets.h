@@ -51,8 +51,8 @@ struct hf__mysql_session {
     uint64_t serial; /* which connection of this client; 0: none */
     uint64_t id;     /* the server's number */
     uint16_t port;   /* of our end */
-    uint16_t looks;  /* for it to have ended */
-    bool ending;     /* the next look is under way */
+    uint16_t looks;  /* how often we checked that it has ended */
+    bool ending;     /* the next check is under way */
 };
 
 /* Our bytes of every ticket. */
@@ -65,7 +65,7 @@ struct hf__mysql_ticket {
     bool unsure;     /* an acquire before this one, or a commit of the caller's,
                        has no answer */
     uint64_t token;  /* of a row, as it was granted; 0: it was not */
-    int64_t poll_ns; /* look at its place then; 0: not now */
+    int64_t poll_ns; /* poll its place then; 0: never */
     struct hf__mysql *mysql;
     struct hf__sql_want want;
     struct hf__mysql_connection *on;          /* its session; NULL: none */
