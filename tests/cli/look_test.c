@@ -336,9 +336,8 @@ TEST(look, ls_watches_what_changes)
 {
     struct command *watch = COMMAND("ls", "--watch", "--interval", "10ms");
     struct command *other;
-    struct command *hold;
+    struct command *hold = COMMAND("hold", "seen-later");
 
-    hold = COMMAND("hold", "seen-later");
     command_expect(hold, "held");
     command_expect(watch, "seen-later  held by ");
     command_expect(watch, "(tester), token ");

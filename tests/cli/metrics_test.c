@@ -107,9 +107,8 @@ TEST(metrics, are_served_by_http)
     struct command *hold = hold_with_waiter("a\"b", &waiter);
     long port;
     struct command *server = start_server(&port);
-    char *text;
+    char *text = ask(port, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
 
-    text = ask(port, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     ASSERT_HAS(text, "HTTP/1.1 200 OK\r\n");
     assert_scrape(text);
     free(text);

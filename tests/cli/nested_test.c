@@ -53,10 +53,10 @@ TEST(reentrant, lock_that_is_lost_is_an_error)
 
 TEST(reentrant, readers_lock_admits_no_writer)
 {
-    struct command *run;
+    struct command *run =
+        FINISH(64, "run", "-s", "x", "--", HOLDFAST_COMMAND, "run", "x",
+               "--reentrant", "--", "echo", "ran");
 
-    run = FINISH(64, "run", "-s", "x", "--", HOLDFAST_COMMAND, "run", "x",
-                 "--reentrant", "--", "echo", "ran");
     ASSERT_STREQ(command_out(run), "");
     ASSERT_HAS(command_err(run), "another mode");
     FINISH(0, "run", "-s", "x", "--", HOLDFAST_COMMAND, "run", "-s", "x",

@@ -476,15 +476,13 @@ static long long processor_ns(pid_t pid)
 TEST(top, a_thousand_locks_take_little_of_a_processor)
 {
     enum { SECONDS = 4 };
-    struct command *held;
-    struct command *top;
     long long used;
     long begin;
     double percent;
+    struct command *held = COMMAND("bench", "--scenario", "held", "--locks",
+                                   "1000", "--seconds", "60");
+    struct command *top = TERMINAL(HOLDFAST_COMMAND, "top");
 
-    held = COMMAND("bench", "--scenario", "held", "--locks", "1000",
-                   "--seconds", "60");
-    top = TERMINAL(HOLDFAST_COMMAND, "top");
     command_expect(top, "locks 1000, holders 1000");
     used = processor_ns(command_pid(top));
     begin = now_ms();

@@ -79,10 +79,9 @@ TEST(death, a_killed_holder_frees_the_lock)
     int64_t ttl_ms = contract_can(HF_CAP_DEATH_NOTICE) ? 30000 : 1000;
     struct job job = {short_lived_url(), contract_name("jobs"), ttl_ms};
     struct proc *proc = start_holder(&job);
-    hf_client *client;
     int64_t killed_ms;
+    hf_client *client = open_behind(proc);
 
-    client = open_behind(proc);
     ASSERT_EQ(contract_try(client, job.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     proc_kill(proc);
     killed_ms = clock_ms();

@@ -215,12 +215,10 @@ TEST(lease, a_lock_that_is_taken_away_is_lost)
 {
     struct event events = EVENT_INIT;
     const char *name = contract_name("jobs");
-    hf_client *client;
-    hf_hold *hold;
-
-    client = contract_open_url(
+    hf_client *client = contract_open_url(
         contract_wrapped_url("fault", "fault=hold:expire=100ms"));
-    hold = acquire(client, name, 0, 0, &events);
+    hf_hold *hold = acquire(client, name, 0, 0, &events);
+
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(contract_try(contract_open(NULL), name, HF_EXCLUSIVE, 0), 0);

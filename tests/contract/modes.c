@@ -298,13 +298,12 @@ TEST(multi, is_lost_with_its_first_lost_member)
 {
     struct event events = EVENT_INIT;
     const char *names[2] = {contract_name("a"), contract_name("b")};
-    hf_client *client;
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
-
-    client = contract_open_url(
+    hf_client *client = contract_open_url(
         contract_wrapped_url("fault", "fault=hold:expire=100ms@2"));
+
     opts.on_event = client_on_event;
     opts.ctx = &events;
     ASSERT_OK(hf_acquire_many(client, names, 2, &opts, &hold, &err), &err);

@@ -144,10 +144,9 @@ TEST(owner, may_give_its_hold_to_another)
     hf_hold *hold = contract_acquire(client, name);
     uint64_t token = hf_token(hold);
     uint64_t id = hf_owner_new();
-    hf_hold *again;
     hf_error err;
+    hf_hold *again = contract_acquire(client, name);
 
-    again = contract_acquire(client, name);
     ASSERT_RC(hf_hold_give(hold, id, &err), HF_ECONFLICT, &err);
     client_release(again);
     ASSERT_RC(hf_hold_give(hold, 0, &err), HF_EINVAL, &err);

@@ -252,9 +252,8 @@ TEST(wait, a_freed_request_is_cancelled_without_a_callback)
     struct event done = EVENT_INIT;
     struct rivals at = contract_rivals("jobs");
     hf_hold *hold = contract_acquire(at.client, at.name);
-    hf_request *request;
+    hf_request *request = start(at.rival, at.name, HF_FOREVER, NULL, &done);
 
-    request = start(at.rival, at.name, HF_FOREVER, NULL, &done);
     hf_request_free(request);
     assert_only_the_holder(at.client, at.name);
     client_release(hold);

@@ -130,11 +130,10 @@ TEST(keeper, a_renewal_that_comes_after_the_deadline_revives_nothing)
 TEST(keeper, what_a_check_has_called_lost_is_not_held_again)
 {
     struct core_ask other;
-    hf_hold *hold;
     hf_client *client = core_open("ttl=3s");
     struct hf__ticket *ticket;
+    hf_hold *hold = take(0, 0);
 
-    hold = take(0, 0);
     core_advance_ms(2900);
     ticket = core_last(CORE_RENEW);
     ASSERT_EQ(hf__monitor_enter_any(client, NULL), 0);

@@ -133,11 +133,10 @@ TEST(server, a_waiter_survives_its_restart)
     hf_client *holder = memcached_open(server_port(server), QUICK "&ttl=1s");
     hf_client *waiter = memcached_open(server_port(server), QUICK "&ttl=1s");
     hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request;
     hf_hold *next;
     hf_error err;
+    hf_request *request = client_start(waiter, "jobs");
 
-    request = client_start(waiter, "jobs");
     server_kill(server);
     server_restart(server);
     ASSERT_OK(hf_request_wait(request, 10000, &next, &err), &err);
@@ -324,10 +323,9 @@ TEST(tooz, has_the_layout_of_tooz)
     struct server *server = memcached_start("64", NULL);
     hf_client *client =
         memcached_open(server_port(server), QUICK "&dialect=tooz");
-    hf_hold *hold;
     hf_error err;
+    hf_hold *hold = client_acquire(client, "jobs");
 
-    hold = client_acquire(client, "jobs");
     ASSERT_HAS(memcached_do(server, "END", "get __TOOZ_LOCK_jobs"),
                "VALUE __TOOZ_LOCK_jobs 1 44\r\n");
     client_release(hold);

@@ -206,12 +206,10 @@ TEST(hostile, server_whose_answer_has_no_end_is_left)
 {
     struct plan plan = {
         .command = "stats\r", .before = "STAT uptime 1\r\n", .times = ENDLESS};
-    struct proc *server;
-    hf_client *client;
     int port;
+    struct proc *server = start(&plan, &port);
+    hf_client *client = memcached_open(port, "ttl=1s&io_timeout=1h");
 
-    server = start(&plan, &port);
-    client = memcached_open(port, "ttl=1s&io_timeout=1h");
     ASSERT_LT(hf_doctor(client, ignore, NULL, NULL), 0);
     wait_for(server, "dropped");
 }
@@ -221,14 +219,12 @@ TEST(hostile, server_that_never_stores_is_not_asked_for_ever)
 {
     struct plan plan = {
         .command = "add", .another = "cas", .instead = "NOT_STORED\r\n"};
-    struct proc *server;
-    hf_client *client;
-    hf_request *request;
     int port;
+    struct proc *server = start(&plan, &port);
+    hf_client *client =
+        memcached_open(port, "ttl=1h&io_timeout=300ms&retry.base=1ms");
+    hf_request *request = client_start(client, "jobs");
 
-    server = start(&plan, &port);
-    client = memcached_open(port, "ttl=1h&io_timeout=300ms&retry.base=1ms");
-    request = client_start(client, "jobs");
     wait_for(server, "add");
     wait_for(server, "cas");
     wait_for(server, "add"); /* begins again, when the core says so */

@@ -88,11 +88,10 @@ TEST(server, killed_and_restarted_keeps_the_locks_of_its_table)
     hf_client *client = mysql_open(port, QUICK);
     hf_client *rival = mysql_open(port, QUICK);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request;
     hf_hold *next;
     hf_error err;
+    hf_request *request = client_start(rival, "jobs");
 
-    request = client_start(rival, "jobs");
     EVENTUALLY(atoi(mysql_do(port, "SELECT COUNT(*) FROM holdfast_ticket")) ==
                1);
     server_kill(server);
@@ -121,9 +120,8 @@ static void lose_with_the_server(const char *query)
     hf_client *client = mysql_open(port, query);
     hf_client *rival = mysql_open(port, query);
     hf_hold *hold = client_acquire_told(client, "jobs", &events);
-    hf_request *request;
+    hf_request *request = client_start(rival, "jobs");
 
-    request = client_start(rival, "jobs");
     EVENTUALLY(waiting(port) == 1);
     server_kill(server);
     server_restart(server);

@@ -206,9 +206,8 @@ TEST(server, that_ends_each_wait_at_once_is_asked_by_the_retry_policy)
 static hf_request *wait_and_be_refused(unsigned code)
 {
     hf_client *client = open_fake(FAKE_WAITS, QUICK "&mode=get_lock");
-    hf_request *request;
+    hf_request *request = client_start(client, "jobs");
 
-    request = client_start(client, "jobs");
     EVENTUALLY(fake_waits() == 1);
     fake_break(code);
     return request;

@@ -356,10 +356,9 @@ TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
-    FILE *twin;
-
-    twin = postgres_begin(
+    FILE *twin = postgres_begin(
         server, "SELECT pg_advisory_lock(%lld), pg_sleep(600)", (long long)key);
+
     EVENTUALLY(client_try(client, "jobs", &err) == HF_ECONFIG);
     ASSERT_HAS(err.text, "another name");
     opts.wait_ms = HF_FOREVER;
@@ -376,14 +375,12 @@ TEST(names, a_wait_that_comes_to_be_behind_another_name_is_an_error)
     struct rivals at = postgres_rivals(QUICK);
     int64_t key = key_of(at.server, at.client, "jobs");
     hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_request *request;
     hf_error err;
-    FILE *twin;
+    FILE *twin = postgres_begin(at.server,
+                                "SELECT pg_advisory_lock(%lld), pg_sleep(600)",
+                                (long long)key);
+    hf_request *request = client_start(at.rival, "jobs");
 
-    twin = postgres_begin(at.server,
-                          "SELECT pg_advisory_lock(%lld), pg_sleep(600)",
-                          (long long)key);
-    request = client_start(at.rival, "jobs");
     EVENTUALLY(waiting_for_locks(at.server) == 2);
     client_release(hold);
     ASSERT_RC(hf_request_wait(request, 30000, &hold, &err), HF_ECONFIG, &err);

@@ -301,11 +301,10 @@ TEST(lease, of_a_pushed_grant_counts_from_the_last_answered_request)
     hf_client *client = postgres_open(server_port(server), LONG_LEASE);
     hf_client *rival = postgres_open(proxy_port(proxy), LONG_LEASE);
     hf_hold *hold = acquire(client, HF_EXCLUSIVE);
-    hf_request *request;
     int64_t asked_ms;
     hf_error err;
+    hf_request *request = client_start(rival, "jobs");
 
-    request = client_start(rival, "jobs");
     EVENTUALLY(
         atoi(postgres_do(server, "SELECT count(*) FROM holdfast_place")) == 2);
     asked_ms = clock_ms();

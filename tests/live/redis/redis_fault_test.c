@@ -22,11 +22,9 @@ TEST(server, that_lost_its_memory_is_told_as_lost)
     struct event events = EVENT_INIT;
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), QUICK "&ttl=2s");
-    hf_hold *hold;
-    uint64_t token;
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    uint64_t token = hf_token(hold);
 
-    hold = client_acquire_told(client, "jobs", &events);
-    token = hf_token(hold);
     server_kill(server);
     server_restart(server);
     event_await(&events, 1, EVENT_PATIENCE_MS);
@@ -76,10 +74,9 @@ TEST(server, that_stands_still_under_a_hold_is_jeopardy_and_then_lost_in_time)
         redis_open(server_port(server), QUICK "&ttl=3s&io_timeout=60s");
     hf_client *rival = redis_open(server_port(server), QUICK);
     int64_t before_ms = clock_ms();
-    hf_hold *hold;
     hf_error err;
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
 
-    hold = client_acquire_told(client, "jobs", &events);
     server_pause(server);
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_JEOPARDY);
@@ -98,10 +95,9 @@ TEST(server, a_waiter_survives_its_restart)
 {
     struct rivals at = redis_rivals(QUICK "&ttl=1s");
     hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_request *request;
     hf_hold *next;
+    hf_request *request = redis_stand_in_line(at.rival, at.server, "jobs");
 
-    request = redis_stand_in_line(at.rival, at.server, "jobs");
     server_kill(at.server);
     server_restart(at.server);
     next = client_finish(request);
@@ -165,10 +161,9 @@ TEST(administrator, flushes_everything_and_waiters_go_on)
 {
     struct rivals at = redis_rivals("ttl=500ms");
     hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_request *request;
     hf_hold *next;
+    hf_request *request = redis_stand_in_line(at.rival, at.server, "jobs");
 
-    request = redis_stand_in_line(at.rival, at.server, "jobs");
     (void)redis_do(at.server, "FLUSHALL");
     next = client_finish(request);
     (void)hf_release(hold, NULL);
@@ -202,10 +197,9 @@ TEST(administrator, kills_connections_and_a_waiter_is_served)
 {
     struct rivals at = redis_rivals(QUICK);
     hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_request *request;
     hf_hold *next;
+    hf_request *request = client_start(at.rival, "jobs");
 
-    request = client_start(at.rival, "jobs");
     for (int i = 0; i < 5; i++) {
         EVENTUALLY(strstr(redis_do(at.server, "LLEN hf:{jobs}:q"), ":1") !=
                    NULL);

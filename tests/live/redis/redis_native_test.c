@@ -119,10 +119,9 @@ TEST(native, tells_a_broken_holder)
     struct event events = EVENT_INIT;
     struct rivals at = redis_rivals(NULL);
     hf_request *request;
-    hf_hold *hold;
     hf_error err;
+    hf_hold *hold = client_acquire_told(at.client, "jobs", &events);
 
-    hold = client_acquire_told(at.client, "jobs", &events);
     /* It hears while it waits for something else. */
     ASSERT_EQ(client_try(at.rival, "more", &err), 0);
     hf_hold *more = client_acquire(at.rival, "more");
@@ -141,10 +140,9 @@ TEST(client, that_died_after_counting_leaves_no_counter_behind)
 {
     struct rivals at = redis_rivals("ttl=600ms");
     hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_request *request;
     hf_hold *next;
+    hf_request *request = redis_stand_in_line(at.rival, at.server, "jobs");
 
-    request = redis_stand_in_line(at.rival, at.server, "jobs");
     ASSERT_STREQ(redis_do(at.server, "INCRBY hf:{jobs}:t 1"), ":1\r\n");
     /* The next beat of anybody there finds it. */
     EVENTUALLY(redis_do(at.server, "EXISTS hf:{jobs}:t")[1] == '0');

@@ -216,10 +216,9 @@ TEST(network, is_away_and_the_owner_is_told_before_the_lease_ends)
 {
     struct event events = EVENT_INIT;
     struct rivals two = redis_proxied(QUICK "&ttl=3s&io_timeout=1s", "ttl=3s");
-    hf_hold *hold;
     hf_error err;
+    hf_hold *hold = client_acquire_told(two.client, "jobs", &events);
 
-    hold = client_acquire_told(two.client, "jobs", &events);
     proxy_refuse(two.proxy, true);
     proxy_reset(two.proxy);
     client_release(client_acquire(two.rival, "jobs"));

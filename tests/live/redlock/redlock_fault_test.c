@@ -20,10 +20,9 @@
 TEST(servers, two_of_five_stopped_cost_nobody_time)
 {
     struct server *servers[NODES];
-    hf_client *client;
     int64_t before;
+    hf_client *client = redlock_begin(servers, PATIENT);
 
-    client = redlock_begin(servers, PATIENT);
     redlock_pairs(client, "jobs", 2);
     server_pause(servers[1]);
     server_pause(servers[4]);
@@ -39,13 +38,12 @@ TEST(servers, two_of_five_stopped_cost_nobody_time)
 TEST(servers, two_of_five_killed_cost_nobody_time)
 {
     struct server *servers[NODES];
-    hf_client *client;
-    hf_hold *hold;
     hf_error err;
     int64_t before;
+    hf_client *client =
+        redlock_begin(servers, QUICK "&node_timeout=20s&ttl=3s");
+    hf_hold *hold = client_acquire(client, "held");
 
-    client = redlock_begin(servers, QUICK "&node_timeout=20s&ttl=3s");
-    hold = client_acquire(client, "held");
     EVENTUALLY(redlock_votes(servers, "held") == NODES);
     server_kill(servers[0]);
     server_kill(servers[2]);
@@ -66,10 +64,9 @@ TEST(servers, three_of_five_dead_is_said_and_leaves_nothing)
 {
     struct server *servers[NODES];
     struct server *living[NODES];
-    hf_client *client;
     hf_error err;
+    hf_client *client = redlock_begin(servers, QUICK);
 
-    client = redlock_begin(servers, QUICK);
     redlock_pairs(client, "jobs", 1);
     for (int i = 0; i < 3; i++)
         server_kill(servers[i]);
@@ -87,11 +84,10 @@ TEST(servers, three_of_five_stopped_is_said_in_time_and_leaves_nothing)
 {
     struct server *servers[NODES];
     hf_opts opts = HF_OPTS_INIT;
-    hf_client *client;
     hf_hold *hold;
     hf_error err;
+    hf_client *client = redlock_begin(servers, QUICK);
 
-    client = redlock_begin(servers, QUICK);
     redlock_pairs(client, "jobs", 1);
     for (int i = 0; i < 3; i++)
         server_pause(servers[i]);
@@ -109,11 +105,9 @@ TEST(servers, a_hold_without_a_majority_is_lost_in_time)
 {
     struct event events = EVENT_INIT;
     struct server *servers[NODES];
-    hf_client *client;
-    hf_hold *hold;
+    hf_client *client = redlock_begin(servers, PATIENT "&ttl=1s");
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
 
-    client = redlock_begin(servers, PATIENT "&ttl=1s");
-    hold = client_acquire_told(client, "jobs", &events);
     for (int i = 0; i < 3; i++)
         server_kill(servers[i]);
     EVENTUALLY(hf_check(hold) == HF_LOST);
@@ -125,12 +119,10 @@ TEST(servers, a_hold_without_a_majority_is_lost_in_time)
 TEST(memory, flushed_at_a_majority_is_told_as_lost)
 {
     struct server *servers[NODES];
-    hf_client *client;
-    hf_hold *hold;
     hf_error err;
+    hf_client *client = redlock_begin(servers, PATIENT);
+    hf_hold *hold = client_acquire(client, "jobs");
 
-    client = redlock_begin(servers, PATIENT);
-    hold = client_acquire(client, "jobs");
     EVENTUALLY(redlock_votes(servers, "jobs") == NODES);
     for (int i = 0; i < 2; i++)
         (void)redis_do(servers[i], "FLUSHALL");
@@ -260,11 +252,10 @@ TEST(votes, of_a_failed_attempt_are_given_back_before_the_next)
 {
     struct server *servers[NODES];
     hf_request *request;
-    hf_client *client;
     hf_hold *hold;
     hf_error err;
+    hf_client *client = redlock_begin(servers, QUICK);
 
-    client = redlock_begin(servers, QUICK);
     for (int i = 0; i < 3; i++)
         (void)redis_do(servers[i], "SET jobs another");
     ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
@@ -501,10 +492,9 @@ TEST(doctor, sees_one_machine_and_a_dead_server)
 {
     struct server *servers[NODES];
     struct seen seen = {0};
-    hf_client *client;
     hf_error err;
+    hf_client *client = redlock_begin(servers, PATIENT);
 
-    client = redlock_begin(servers, PATIENT);
     server_kill(servers[3]);
     EVENTUALLY(hf_doctor(client, see, &seen, &err) >= 0 && seen.votes);
     ASSERT_TRUE(seen.independence);

@@ -108,9 +108,8 @@ TEST(row, their_insert_keeps_us_out_and_their_delete_lets_us_in)
 TEST(row, our_lock_keeps_their_insert_out_until_it_is_released)
 {
     hf_client *client = open_fresh(database_lock_table, ROW);
-    hf_hold *hold;
+    hf_hold *hold = client_acquire(client, "1");
 
-    hold = client_acquire(client, "1");
     ASSERT_HAS(database_do("INSERT INTO database_lock(resource) VALUES (1)"),
                "uplicate");
     ASSERT_EQ(count("resource=1"), 1);
@@ -155,10 +154,9 @@ TEST(row, the_capabilities_promise_neither_lease_nor_token_nor_line)
 TEST(row, a_hold_has_no_lease_and_is_told_when_its_row_is_gone)
 {
     hf_client *client = open_fresh(database_lock_table, ROW "&ttl=50ms");
-    hf_hold *hold;
     hf_error err;
+    hf_hold *hold = client_acquire(client, "1");
 
-    hold = client_acquire(client, "1");
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_EQ(hf_token(hold), 0);
     (void)database_do("DELETE FROM database_lock");
@@ -247,11 +245,10 @@ TEST(row, that_may_be_anothers_is_left_alone_and_the_outcome_is_unknown)
 {
     hf_client *client = open_fresh(database_lock_table, ROW);
     hf_hold *hold;
-    hf_request *request;
     hf_error err;
-
-    request = lose_an_answer(
+    hf_request *request = lose_an_answer(
         client, "INSERT INTO database_lock(resource) VALUES (1)", "COMMIT");
+
     ASSERT_RC(hf_request_wait(request, 60000, &hold, &err), HF_EUNKNOWN, &err);
     ASSERT_HAS(err.text, "ours or another's");
     hf_request_free(request);
@@ -270,12 +267,12 @@ TEST(row, that_is_not_there_after_a_lost_answer_is_taken)
 TEST(row, whose_column_names_another_is_waited_for_after_a_lost_answer)
 {
     hf_client *client = open_fresh(database_described_table, DESCRIBED);
-    hf_request *request;
+    hf_request *request =
+        lose_an_answer(client,
+                       "INSERT INTO database_lock(resource, description) "
+                       "VALUES (1, 'lock')",
+                       "COMMIT");
 
-    request = lose_an_answer(client,
-                             "INSERT INTO database_lock(resource, description) "
-                             "VALUES (1, 'lock')",
-                             "COMMIT");
     ASSERT_EQ(count("resource=1"), 1);
     ASSERT_EQ(hf_request_pending(request), 1);
     (void)database_do("DELETE FROM database_lock WHERE resource=1");
@@ -422,10 +419,9 @@ TEST(own_row, their_transaction_keeps_us_out_until_its_commit)
     hf_client *client = open_rows(FOR_UPDATE);
     hf_request *request;
     hf_error err;
-    FILE *theirs;
-
-    theirs = their_transaction(
+    FILE *theirs = their_transaction(
         "SELECT * FROM database_lock WHERE id = 1 FOR UPDATE");
+
     ASSERT_RC(client_try(client, "1", &err), HF_EBUSY, &err);
     ASSERT_RC(client_try(client, "2", &err), 0, &err);
     request = client_start(client, "1");
@@ -437,9 +433,8 @@ TEST(own_row, their_transaction_keeps_us_out_until_its_commit)
 TEST(own_row, our_lock_keeps_their_transaction_out_until_it_is_released)
 {
     hf_client *client = open_rows(FOR_UPDATE);
-    hf_hold *hold;
+    hf_hold *hold = client_acquire(client, "1");
 
-    hold = client_acquire(client, "1");
     ASSERT_HAS(database_do("%s SELECT * FROM database_lock WHERE id = 1 "
                            "FOR UPDATE",
                            database_impatient),

@@ -45,9 +45,8 @@ static int count(const char *table, const char *where)
 TEST(shedlock, a_held_row_is_what_shedlock_would_have_written)
 {
     hf_client *client = open_fresh(SHEDLOCK "&ttl=60s");
-    hf_hold *hold;
+    hf_hold *hold = client_acquire(client, "jobs");
 
-    hold = client_acquire(client, "jobs");
     ASSERT_EQ(count("shedlock", "name='jobs'"), 1);
     ASSERT_EQ(count("shedlock", "lock_until>%u+INTERVAL '30' SECOND"), 1);
     ASSERT_EQ(count("shedlock", "lock_until<%u+INTERVAL '62' SECOND"), 1);
@@ -87,9 +86,8 @@ TEST(shedlock, a_foreign_holder_is_respected_until_its_time)
 TEST(shedlock, a_lock_that_was_taken_away_is_lost_and_not_freed)
 {
     hf_client *client = open_fresh(SHEDLOCK);
-    hf_hold *hold;
+    hf_hold *hold = client_acquire(client, "jobs");
 
-    hold = client_acquire(client, "jobs");
     (void)database_do("UPDATE shedlock SET locked_by='their-host'");
     ASSERT_EQ(hf_verify(hold, NULL), HF_ELOST);
     ASSERT_EQ(hf_check(hold), HF_LOST);
@@ -117,9 +115,8 @@ TEST(shedlock, names_that_do_not_fit_are_refused_before_anything_is_written)
 TEST(spring, a_held_row_is_what_spring_would_have_written)
 {
     hf_client *client = open_fresh(SPRING "&ttl=60s");
-    hf_hold *hold;
+    hf_hold *hold = client_acquire(client, "my-lock");
 
-    hold = client_acquire(client, "my-lock");
     ASSERT_EQ(count("INT_LOCK", "LOCK_KEY='" MY_LOCK "' AND REGION='DEFAULT'"),
               1);
     ASSERT_EQ(count("INT_LOCK", "EXPIRED_AFTER>%u+INTERVAL '30' SECOND"), 1);
@@ -154,9 +151,8 @@ TEST(spring, a_foreign_holder_is_respected_until_its_time)
 TEST(spring, a_lock_that_was_taken_away_is_lost_and_not_freed)
 {
     hf_client *client = open_fresh(SPRING);
-    hf_hold *hold;
+    hf_hold *hold = client_acquire(client, "my-lock");
 
-    hold = client_acquire(client, "my-lock");
     (void)database_do("UPDATE INT_LOCK SET CLIENT_ID='theirs'");
     ASSERT_EQ(hf_verify(hold, NULL), HF_ELOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
@@ -348,10 +344,9 @@ TEST(shedlock, holders_are_listed_and_strangers_do_no_harm)
 {
     hf_client *client = open_fresh(SHEDLOCK);
     struct listed all;
-    hf_client *team;
     hf_hold *hold;
+    hf_client *team = open_with(SHEDLOCK "&prefix=team/");
 
-    team = open_with(SHEDLOCK "&prefix=team/");
     client_release(client_acquire(client, "team/free"));
     hold = client_acquire(client, "team/ours");
     insert_shedlock("team/theirs", 60);
@@ -389,10 +384,9 @@ TEST(spring, holders_are_listed_by_their_keys)
 {
     hf_client *client = open_fresh(SPRING);
     struct listed all = {0};
-    hf_hold *hold;
     hf_error err;
+    hf_hold *hold = client_acquire(client, "my-lock");
 
-    hold = client_acquire(client, "my-lock");
     insert_spring("00000000-0000-0000-0000-000000000001", "DEFAULT", 60);
     insert_spring("00000000-0000-0000-0000-000000000002", "DEFAULT", -60);
     insert_spring("00000000-0000-0000-0000-000000000003", "other", 60);

@@ -493,15 +493,14 @@ TEST(session, that_downgrades_does_not_take_it_for_a_loss)
 static void lose_a_node_among_the_leases(void)
 {
     hf_opts opts = HF_OPTS_INIT;
-    struct proxy *proxy;
     hf_request *request;
     hf_client *other;
     hf_hold *first;
     hf_hold *hold;
     hf_error err;
     char url[160];
+    struct proxy *proxy = proxy_start(ensemble_port(0));
 
-    proxy = proxy_start(ensemble_port(0));
     (void)snprintf(url, sizeof(url),
                    "zk://127.0.0.1:%d/locks?dialect=curator-semaphore&"
                    "ttl=3s&io_timeout=60s&retry.base=1ms",
