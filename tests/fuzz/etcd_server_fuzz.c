@@ -233,14 +233,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const urls[] = {
         "etcd://127.0.0.1:1", "etcd://u:p@127.0.0.1:1",
         "etcd://127.0.0.1:1,127.0.0.1:2", "etcd://u:p@127.0.0.1:1,127.0.0.1:2"};
-    static struct hf__world world;
     struct fuzz_core core;
 
     if (size == 0)
         return 0;
-    world = hf__world_real;
-    world.now_ns = tell_time;
-    hf__world = &world;
+    fuzz_core_clock(tell_time);
     now_ns = HF_SECOND;
     fuzz_core_keeps(keeps);
     fuzz_core_hold(data[0] & 4);
@@ -250,6 +247,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(hf__loop_init(&core.loop) == 0);
     run(core.engine, data[0] & 1, data + 1, size - 1);
     fuzz_core_close(&core);
-    hf__world = &hf__world_real;
+    fuzz_core_clock(NULL);
     return 0;
 }

@@ -202,6 +202,16 @@ static int own_random(void *bytes, size_t len)
     return 0;
 }
 
+void fuzz_core_clock(int64_t (*now_ns)(void))
+{
+    static struct hf__world world;
+
+    world = hf__world_real;
+    if (now_ns)
+        world.now_ns = now_ns;
+    hf__world = &world;
+}
+
 void fuzz_core_own_world(void)
 {
     static struct hf__world world;

@@ -40,6 +40,8 @@ void fuzz_core_fire(void);
  * says that there is something; without it, nothing is. */
 void fuzz_core_keeps(bool (*keeps)(struct hf__engine *engine,
                                    struct hf__ticket *ticket));
+/* The real world but for its clock; NULL: with that as well. */
+void fuzz_core_clock(int64_t (*now_ns)(void));
 /* Time is the fuzzer's, a second with each fuzz_core_fire(), and no number is
  * random. For all inputs of the target. */
 void fuzz_core_own_world(void);

@@ -362,7 +362,6 @@ static void run(struct fuzz_core *core, struct input *input)
 /* The first byte chooses mode and dialect, and who makes the greeting. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct hf__world world;
     static const struct {
         const char *dialect;
         const char *mode;
@@ -377,9 +376,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    world = hf__world_real;
-    world.now_ns = tell_time;
-    hf__world = &world;
+    fuzz_core_clock(tell_time);
     now_ns = HF_SECOND;
     listen_once();
     wild = (data[0] & 0x80) != 0;
@@ -391,6 +388,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(hf__loop_init(&core.loop) == 0);
     run(&core, &input);
     fuzz_core_close(&core);
-    hf__world = &hf__world_real;
+    fuzz_core_clock(NULL);
     return 0;
 }

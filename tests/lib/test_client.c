@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proc.h"
+#include "proxy.h"
 #include "server.h"
 #include "test.h"
 
@@ -31,13 +32,16 @@ struct rivals client_rivals(struct server *server, const char *url)
                            .rival = client_open(url)};
 }
 
-struct rivals client_proxied(struct server *server, struct proxy *proxy,
-                             const char *proxied_url, const char *url)
+struct rivals client_proxied(struct server *server, client_url_fn *url,
+                             const char *query, const char *rival_query)
 {
-    return (struct rivals){.server = server,
-                           .proxy = proxy,
-                           .client = client_open(proxied_url),
-                           .rival = client_open(url)};
+    struct proxy *proxy = proxy_start(server_port(server));
+
+    return (struct rivals){
+        .server = server,
+        .proxy = proxy,
+        .client = client_open(url(proxy_port(proxy), query)),
+        .rival = client_open(url(server_port(server), rival_query))};
 }
 
 hf_hold *client_acquire(hf_client *client, const char *name)

@@ -24,9 +24,10 @@ struct rivals {
 
 /* Two clients of @server, by @url. */
 struct rivals client_rivals(struct server *server, const char *url);
-/* The same; the first by @proxied_url of @proxy, which is before the server. */
-struct rivals client_proxied(struct server *server, struct proxy *proxy,
-                             const char *proxied_url, const char *url);
+/* The same by @url of a port and a query; the first through a proxy. */
+typedef const char *client_url_fn(int port, const char *query);
+struct rivals client_proxied(struct server *server, client_url_fn *url,
+                             const char *query, const char *rival_query);
 /* Has to succeed; closed at the end of the test. */
 hf_client *client_open(const char *url);
 /* Waits, and has to succeed. */

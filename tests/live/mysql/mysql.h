@@ -13,6 +13,7 @@ int mysql_fresh(void);
 /* A server of the test's own, with @options beside the usual (ending with NULL;
  * or none: NULL); stopped when the test is over. */
 struct server *mysql_start(const char *const *options);
+#define MYSQL_START(...) mysql_start((const char *const[]){__VA_ARGS__, NULL})
 /* Carry out statements as root, in "locks"; the fields of the answer, valid
  * until the next call. */
 const char *mysql_do(int port, const char *format, ...)

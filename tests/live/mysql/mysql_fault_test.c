@@ -236,10 +236,8 @@ TEST(administrator, who_drops_the_rows_of_transactions_is_forgiven)
 /* A row that could not be locked at once ends the transaction there. */
 TEST(administrator, who_rolls_back_on_timeout_gives_no_lock_that_holds_nothing)
 {
-    static const char *const rolls_back[] = {
-        "--innodb-rollback-on-timeout=1", "--innodb-flush-log-at-trx-commit=0",
-        NULL};
-    int port = server_port(mysql_start(rolls_back));
+    int port = server_port(MYSQL_START("--innodb-rollback-on-timeout=1",
+                                       "--innodb-flush-log-at-trx-commit=0"));
     hf_client *client = mysql_open(port, QUICK "&mode=for_update");
     hf_client *rival = mysql_open(port, QUICK "&mode=for_update");
     hf_hold *hold = client_acquire(client, "jobs");
@@ -307,10 +305,9 @@ static bool fill_up(int port)
 /* A file of a fixed size for all tables stands for a full disk. */
 TEST(administrator, who_lets_the_disk_fill_up_is_told)
 {
-    static const char *const fixed[] = {
-        "--innodb-data-file-path=ibdata1:12M", "--innodb-file-per-table=0",
-        "--innodb-flush-log-at-trx-commit=0", NULL};
-    struct server *server = mysql_start(fixed);
+    struct server *server = MYSQL_START("--innodb-data-file-path=ibdata1:12M",
+                                        "--innodb-file-per-table=0",
+                                        "--innodb-flush-log-at-trx-commit=0");
     int port = server_port(server);
     hf_client *client = mysql_open(port, QUICK "&io_timeout=1s");
     hf_hold *hold = client_acquire(client, "jobs");
@@ -343,8 +340,6 @@ static bool nothing_left(int port, bool *answers)
  * that grows until there is no room. */
 TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
 {
-    static const char *const quick[] = {"--innodb-flush-log-at-trx-commit=0",
-                                        NULL};
     struct server *server;
     hf_client *client;
     hf_hold *hold;
@@ -356,7 +351,7 @@ TEST(administrator, who_makes_room_on_a_full_disk_is_served_again)
     int port;
 
     disk_prepare();
-    server = mysql_start(quick);
+    server = MYSQL_START("--innodb-flush-log-at-trx-commit=0");
     port = server_port(server);
     (void)snprintf(tables, sizeof(tables), "%s/data/locks", server_dir(server));
     if (!disk_mount(tables, 2048)) {
@@ -403,10 +398,9 @@ static void *take_turns(void *arg)
 /* Where only statements are logged, READ COMMITTED is refused by the server. */
 TEST(administrator, who_logs_statements_gets_repeatable_read)
 {
-    static const char *const logs[] = {
-        "--log-bin=binary", "--binlog-format=STATEMENT",
-        "--innodb-flush-log-at-trx-commit=0", NULL};
-    struct server *server = mysql_start(logs);
+    struct server *server =
+        MYSQL_START("--log-bin=binary", "--binlog-format=STATEMENT",
+                    "--innodb-flush-log-at-trx-commit=0");
     int port = server_port(server);
     int counter = 0;
     struct turns turns[2];

@@ -106,12 +106,11 @@ TEST(tls, is_believed_by_chain_and_name_and_date)
 
 TEST(tls, is_not_given_up_for_a_server_without_it)
 {
-    static const char *const without[] = {"--tls-version=", NULL};
     int port = mysql_fresh();
     hf_error err;
 
     if (!mysql_is_mariadb(port)) /* MySQL makes certificates by itself */
-        port = server_port(mysql_start(without));
+        port = server_port(MYSQL_START("--tls-version="));
     dir = certificates_new();
     ASSERT_RC(try_tls(port, true, true, &err), HF_EAUTH, &err);
     ASSERT_RC(try_tls(port, false, false, &err), HF_EAUTH, &err);

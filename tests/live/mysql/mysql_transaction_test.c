@@ -167,10 +167,8 @@ static hf_request *wait_for(hf_client *client, int port, int waits)
  * without. */
 TEST(transaction, is_waited_for_longer_than_the_limit_of_the_server)
 {
-    static const char *const one_second[] = {
-        "--innodb-lock-wait-timeout=1", "--innodb-flush-log-at-trx-commit=0",
-        NULL};
-    int port = server_port(mysql_start(one_second));
+    int port = server_port(MYSQL_START("--innodb-lock-wait-timeout=1",
+                                       "--innodb-flush-log-at-trx-commit=0"));
     hf_client *client = mysql_open(port, QUICK "&mode=for_update");
     hf_client *first = mysql_open(port, QUICK "&mode=for_update");
     hf_client *second = mysql_open(port, QUICK "&mode=for_update");

@@ -181,9 +181,5 @@ struct rivals postgres_rivals(const char *query)
 
 struct rivals postgres_proxied(const char *query, const char *rival_query)
 {
-    struct server *server = postgres_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-
-    return client_proxied(server, proxy, postgres_url(proxy_port(proxy), query),
-                          postgres_url(server_port(server), rival_query));
+    return client_proxied(postgres_start(), postgres_url, query, rival_query);
 }

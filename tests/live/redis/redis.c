@@ -161,11 +161,7 @@ struct rivals redis_rivals(const char *query)
 
 struct rivals redis_proxied(const char *query, const char *rival_query)
 {
-    struct server *server = redis_start();
-    struct proxy *proxy = proxy_start(server_port(server));
-
-    return client_proxied(server, proxy, redis_url(proxy_port(proxy), query),
-                          redis_url(server_port(server), rival_query));
+    return client_proxied(redis_start(), redis_url, query, rival_query);
 }
 
 hf_request *redis_stand_in_line(hf_client *client, struct server *server,
