@@ -21,34 +21,34 @@
 /* Longer than any text that fits, so that only hf__text_copy() cuts. */
 enum { SCRATCH = 512 };
 
-const char *hf_strerror(int code)
+/* The name of @code, or its text; NULL: there is no such code. */
+static const char *find(int code, bool name_wanted)
 {
     switch (code) {
     case HF_OK:
-        return "success";
+        return name_wanted ? "HF_OK" : "success";
 #define HF_X(name, value, text)                                                \
     case HF_##name:                                                            \
-        return text;
+        return name_wanted ? "HF_" #name : text;
         HF_ERROR_MAP(HF_X)
 #undef HF_X
     default:
-        return "unknown error code";
+        return NULL;
     }
+}
+
+const char *hf_strerror(int code)
+{
+    const char *text = find(code, /* name_wanted= */ false);
+
+    return text ? text : "unknown error code";
 }
 
 const char *hf_errname(int code)
 {
-    switch (code) {
-    case HF_OK:
-        return "HF_OK";
-#define HF_X(name, value, text)                                                \
-    case HF_##name:                                                            \
-        return "HF_" #name;
-        HF_ERROR_MAP(HF_X)
-#undef HF_X
-    default:
-        return "HF_E?";
-    }
+    const char *name = find(code, /* name_wanted= */ true);
+
+    return name ? name : "HF_E?";
 }
 
 int hf_is_retriable(int code)

@@ -105,9 +105,7 @@ static int release(struct hf__mysql *mysql, struct hf__ticket *ticket,
 const struct hf__mysql_mode hf__mysql_dialect_mode = {
     .name = "table",
     .caps = HF__CAPS_ROW,
-    .acquire = acquire,
-    .release = release,
-    .renew = hf__mysql_renew_rows,
+    HF__MYSQL_OF_ROWS(acquire, release),
 };
 
 void hf__mysql_dialect_open(struct hf__mysql *mysql)

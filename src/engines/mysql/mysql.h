@@ -54,6 +54,9 @@ struct hf__mysql_mode {
     void (*regained)(struct hf__mysql *mysql);
 };
 
+/* What a mode is made of whose locks are rows. */
+#define HF__MYSQL_OF_ROWS(acquire_, release_)                                  \
+    .acquire = (acquire_), .release = (release_), .renew = hf__mysql_renew_rows
 extern const struct hf__mysql_mode hf__mysql_table_acquire_mode;
 extern const struct hf__mysql_mode hf__mysql_dialect_mode;
 extern const struct hf__mysql_mode hf__mysql_row_mode;
@@ -72,15 +75,6 @@ enum hf__mysql_dialect_text {
     HF__MYSQL_DOCTOR, /* every right that a lock needs, and nothing stays */
     HF__MYSQL_DIALECT_TEXTS
 };
-/* All but MAKE, by the names of sql/. */
-#define HF__MYSQL_TEXTS_OF(dialect)                                            \
-    [HF__MYSQL_ACQUIRE] = hf__mysql_sql_##dialect##_acquire,                   \
-    [HF__MYSQL_RENEW] = hf__mysql_sql_##dialect##_renew,                       \
-    [HF__MYSQL_RELEASE] = hf__mysql_sql_##dialect##_release,                   \
-    [HF__MYSQL_SHOW] = hf__mysql_sql_##dialect##_show,                         \
-    [HF__MYSQL_LIST] = hf__mysql_sql_##dialect##_list,                         \
-    [HF__MYSQL_BREAK] = hf__mysql_sql_##dialect##_break,                       \
-    [HF__MYSQL_DOCTOR] = hf__mysql_sql_##dialect##_doctor
 
 struct hf__mysql {
     struct hf__engine base;

@@ -329,8 +329,6 @@ static void lost(struct hf__mysql *mysql)
 const struct hf__mysql_mode hf__mysql_row_mode = {
     .name = "row",
     .caps = HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART | HF_CAP_BREAK,
-    .acquire = acquire,
-    .release = release,
-    .renew = hf__mysql_renew_rows,
+    HF__MYSQL_OF_ROWS(acquire, release),
     .lost = lost,
 };

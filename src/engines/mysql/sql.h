@@ -83,4 +83,14 @@ extern const char hf__mysql_sql_table_who[];
 extern const char hf__mysql_sql_version_commit[];
 extern const char hf__mysql_sql_version_read[];
 
+/* The texts of a dialect but for MAKE (enum hf__mysql_dialect_text). */
+#define HF__MYSQL_TEXTS_OF(dialect)                                            \
+    [HF__MYSQL_ACQUIRE] = hf__mysql_sql_##dialect##_acquire,                   \
+    [HF__MYSQL_RENEW] = hf__mysql_sql_##dialect##_renew,                       \
+    [HF__MYSQL_RELEASE] = hf__mysql_sql_##dialect##_release,                   \
+    [HF__MYSQL_SHOW] = hf__mysql_sql_##dialect##_show,                         \
+    [HF__MYSQL_LIST] = hf__mysql_sql_##dialect##_list,                         \
+    [HF__MYSQL_BREAK] = hf__mysql_sql_##dialect##_break,                       \
+    [HF__MYSQL_DOCTOR] = hf__mysql_sql_##dialect##_doctor
+
 #endif

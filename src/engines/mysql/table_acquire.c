@@ -154,9 +154,7 @@ static int64_t attend(struct hf__mysql *mysql, int64_t now_ns)
 const struct hf__mysql_mode hf__mysql_table_acquire_mode = {
     .name = "table",
     .caps = HF__CAPS_QUEUE | HF_CAP_SURVIVES_RESTART,
-    .acquire = acquire,
-    .release = hf__mysql_table_release,
-    .renew = hf__mysql_renew_rows,
+    HF__MYSQL_OF_ROWS(acquire, hf__mysql_table_release),
     .downgrade = hf__mysql_table_release_downgrade,
     .attend = attend,
     .lost = hf__mysql_table_wait_lost,

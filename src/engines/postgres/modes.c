@@ -6,17 +6,20 @@
 #include "engines/postgres/advisory.h"
 #include "engines/postgres/row.h"
 
+#define VERBS(acquire_, release_, renew_)                                      \
+    .acquire = (acquire_), .release = (release_), .renew = (renew_)
+
 /* What a lock of a session is made of. */
 #define OF_A_SESSION                                                           \
-    .session = true, .acquire = hf__advisory_acquire,                          \
-    .release = hf__advisory_release, .renew = hf__advisory_renew,              \
-    .up = hf__advisory_session_up, .down = hf__advisory_session_down,          \
-    .tick = hf__advisory_wait_tick
+    .session = true, .up = hf__advisory_session_up,                            \
+    .down = hf__advisory_session_down, .tick = hf__advisory_wait_tick,         \
+    VERBS(hf__advisory_acquire, hf__advisory_release, hf__advisory_renew)
 /* And one of a row in a table that another library, or the application, made. */
-#define OF_ANOTHERS_ROW                                                        \
-    .renew = hf__pg_dialect_renew, .up = hf__pg_row_up,                        \
-    .down = hf__pg_row_down, .list = hf__pg_dialect_inspect_list,              \
-    .break_lock = hf__pg_dialect_inspect_break
+#define OF_ANOTHERS_ROW(acquire, release)                                      \
+    .up = hf__pg_row_up, .down = hf__pg_row_down,                              \
+    .list = hf__pg_dialect_inspect_list,                                       \
+    .break_lock = hf__pg_dialect_inspect_break,                                \
+    VERBS(acquire, release, hf__pg_dialect_renew)
 
 const struct hf__pg_mode hf__pg_mode_advisory = {
     .name = "advisory",
@@ -38,9 +41,7 @@ const struct hf__pg_mode hf__pg_mode_table = {
     .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART,
     .tables = true,
     .listens = true,
-    .acquire = hf__pg_table_acquire,
-    .release = hf__pg_table_release,
-    .renew = hf__pg_table_renew,
+    VERBS(hf__pg_table_acquire, hf__pg_table_release, hf__pg_table_renew),
     .downgrade = hf__pg_table_renew_downgrade,
     .up = hf__pg_row_up,
     .down = hf__pg_row_down,
@@ -56,9 +57,7 @@ const struct hf__pg_mode hf__pg_mode_dialect = {
     .name = "table",
     .caps = HF__CAPS_ROW,
     .tables = true,
-    .acquire = hf__pg_dialect_acquire,
-    .release = hf__pg_dialect_release,
-    OF_ANOTHERS_ROW,
+    OF_ANOTHERS_ROW(hf__pg_dialect_acquire, hf__pg_dialect_release),
 };
 
 /* dialect=row */
@@ -66,7 +65,5 @@ const struct hf__pg_mode hf__pg_mode_row = {
     .name = "row",
     .caps = HF_CAP_DISTRIBUTED | HF_CAP_SURVIVES_RESTART | HF_CAP_BREAK,
     .tables = true,
-    .acquire = hf__pg_dialect_row_acquire,
-    .release = hf__pg_dialect_row_release,
-    OF_ANOTHERS_ROW,
+    OF_ANOTHERS_ROW(hf__pg_dialect_row_acquire, hf__pg_dialect_row_release),
 };
