@@ -205,11 +205,7 @@ static int check_options(const struct words *words)
     return 0;
 }
 
-static int break_main(const struct verb *verb, int argc, char **argv)
-{
-    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
-                   check_options, break_lock);
-}
+VERB_RUN(break, 1, check_options, break_lock)
 
 VERB(break, "NAME --token N",
      "take a lock away from the holder with this token");

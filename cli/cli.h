@@ -85,6 +85,14 @@ int cli_begin(const struct verb *verb, int argc, char **argv,
 int cli_run(const struct verb *verb, int argc, char **argv, struct words words,
             int (*check)(const struct words *),
             int (*run)(hf_client *client, const struct words *words));
+/* A verb of one word at most, @needed of which there has to be, that is this. */
+#define VERB_RUN(name, needed_, check, run)                                    \
+    static int name##_main(const struct verb *verb, int argc, char **argv)     \
+    {                                                                          \
+        return cli_run(verb, argc, argv,                                       \
+                       (struct words){.wanted = 1, .needed = (needed_)},       \
+                       check, run);                                            \
+    }
 /* Take the URL that a verb has as its argument, as if it came with -u; NULL
  * changes nothing. 0 or an exit code. */
 int cli_take_url(char *url);

@@ -353,11 +353,7 @@ static int list(hf_client *client, const struct words *words)
                     : list_once(client, words->word[0]);
 }
 
-static int ls_main(const struct verb *verb, int argc, char **argv)
-{
-    return cli_run(verb, argc, argv, (struct words){.wanted = 1},
-                   check_watching, list);
-}
+VERB_RUN(ls, 0, check_watching, list)
 
 /* ---- show, test ------------------------------------------------------------ */
 
@@ -478,17 +474,9 @@ static int test(hf_client *client, const struct words *words)
     return look_at_one(client, words->word[0], test_lock, test_by_trying);
 }
 
-static int show_main(const struct verb *verb, int argc, char **argv)
-{
-    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
-                   /* check= */ NULL, show);
-}
+VERB_RUN(show, 1, /* check= */ NULL, show)
 
-static int test_main(const struct verb *verb, int argc, char **argv)
-{
-    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
-                   /* check= */ NULL, test);
-}
+VERB_RUN(test, 1, /* check= */ NULL, test)
 
 VERB_OF(ls, ls_help, ls_tables, "[PREFIX]", "list locks, holders and waiters");
 VERB_OF(show, show_help, no_tables, "NAME",

@@ -313,10 +313,6 @@ static int export(hf_client *client, const struct words *words)
     return rc;
 }
 
-static int metrics_main(const struct verb *verb, int argc, char **argv)
-{
-    return cli_run(verb, argc, argv, (struct words){.wanted = 1}, check_options,
-                   export);
-}
+VERB_RUN(metrics, 0, check_options, export)
 
 VERB(metrics, "[PREFIX]", "holders, waiters and leases, for Prometheus");

@@ -76,11 +76,7 @@ static int read_expected(const struct words *words)
     return 0;
 }
 
-static int version_main(const struct verb *verb, int argc, char **argv)
-{
-    return cli_run(verb, argc, argv, (struct words){.wanted = 1, .needed = 1},
-                   read_expected, ask);
-}
+VERB_RUN(version, 1, read_expected, ask)
 
 VERB(version, "NAME [--commit EXPECTED]",
      "read an optimistic version, or compare and bump it");

@@ -454,13 +454,13 @@ TEST(async, a_try_is_one_attempt)
 TEST(async, a_configured_cap_can_be_lifted)
 {
     hf_client *client = contract_open("max_hold=90s");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold = contract_acquire(client, contract_name("capped"));
 
     ASSERT_EQ(hf_max_hold_ms(hold), 90000);
     client_release(hold);
-    opts.max_hold_ms = HF_FOREVER;
-    ASSERT_OK(hf_acquire(client, contract_name("uncapped"), &opts, &hold, NULL),
+    ASSERT_OK(hf_acquire(client, contract_name("uncapped"),
+                         OPTS(HF_CONFIGURED, .max_hold_ms = HF_FOREVER), &hold,
+                         NULL),
               NULL);
     ASSERT_EQ(hf_max_hold_ms(hold), 0);
     client_release(hold);

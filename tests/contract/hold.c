@@ -85,12 +85,13 @@ TEST(hold, an_owner_who_asked_not_to_re_enter_is_told)
     hf_client *client = contract_open(NULL);
     const char *name = contract_name("jobs");
     hf_hold *hold = contract_acquire(client, name);
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *again = NULL;
     hf_error err;
 
-    opts.flags = HF_NON_REENTRANT;
-    ASSERT_RC(hf_acquire(client, name, &opts, &again, &err), HF_EDEADLK, &err);
+    ASSERT_RC(hf_acquire(client, name,
+                         OPTS(HF_CONFIGURED, .flags = HF_NON_REENTRANT), &again,
+                         &err),
+              HF_EDEADLK, &err);
     ASSERT_NULL(again);
     client_release(hold);
 }
@@ -106,12 +107,9 @@ struct other {
 static void *try_as(void *arg)
 {
     struct other *other = arg;
-    hf_opts opts = HF_OPTS_INIT;
 
-    opts.wait_ms = 0;
-    opts.owner = other->owner;
-    other->rc =
-        hf_acquire(other->client, other->name, &opts, &other->hold, NULL);
+    other->rc = hf_acquire(other->client, other->name,
+                           OPTS(0, .owner = other->owner), &other->hold, NULL);
     return NULL;
 }
 
@@ -147,11 +145,11 @@ TEST(hold, an_owner_by_name_is_the_same_in_every_thread)
     struct other other = {.client = contract_open(NULL),
                           .name = contract_name("jobs"),
                           .owner = "alice"};
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
 
-    opts.owner = "alice";
-    ASSERT_OK(hf_acquire(other.client, other.name, &opts, &hold, NULL), NULL);
+    ASSERT_OK(hf_acquire(other.client, other.name,
+                         OPTS(HF_CONFIGURED, .owner = "alice"), &hold, NULL),
+              NULL);
     in_another_thread(try_as, &other);
     ASSERT_EQ(other.rc, 0);
     client_release(other.hold);
@@ -247,11 +245,9 @@ TEST(hold, a_block_without_the_lock_is_not_entered)
 {
     struct rivals at = contract_rivals("jobs");
     hf_hold *hold = contract_acquire(at.rival, at.name);
-    hf_opts opts = HF_OPTS_INIT;
     int rc = 0;
 
-    opts.wait_ms = 0;
-    HF_WITH_LOCK(at.client, at.name, &opts, &rc)
+    HF_WITH_LOCK(at.client, at.name, WITHIN(0), &rc)
         FAIL("the block was entered");
     ASSERT_EQ(rc, HF_EBUSY);
     client_release(hold);

@@ -38,13 +38,11 @@ static void on_done(int rc, hf_hold *hold, const hf_error *err, void *ctx)
 static hf_request *start(struct outcome *outcome, hf_done_cb *done,
                          int64_t wait_ms)
 {
-    hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_error err;
 
-    opts.wait_ms = wait_ms;
-    ASSERT_OK(hf_acquire_start(outcome->client, outcome->name, &opts, done,
-                               outcome, &request, &err),
+    ASSERT_OK(hf_acquire_start(outcome->client, outcome->name, WITHIN(wait_ms),
+                               done, outcome, &request, &err),
               &err);
     return request;
 }
@@ -229,18 +227,15 @@ TEST(loop, dispatch_renews_and_no_dispatch_loses)
 {
     struct event events = EVENT_INIT;
     hf_client *client;
-    hf_opts opts = HF_OPTS_INIT;
     int64_t until;
     hf_hold *hold;
-    hf_error err;
 
     NEEDS(HF_CAP_LEASED);
     client = contract_open("drive=app");
-    opts.ttl_ms = 2000;
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire(client, contract_name("jobs"), &opts, &hold, &err),
-              &err);
+    hold =
+        client_acquire_with(client, contract_name("jobs"),
+                            OPTS(HF_CONFIGURED, .ttl_ms = 2000,
+                                 .on_event = client_on_event, .ctx = &events));
     until = clock_ms() + 2500;
     while (clock_ms() < until) {
         struct pollfd poller = {.fd = hf_event_fd(client), .events = POLLIN};

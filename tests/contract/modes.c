@@ -161,7 +161,6 @@ TEST(modes, a_downgrade_lets_readers_in_and_writers_wait)
 TEST(modes, a_downgrade_wakes_waiting_readers)
 {
     struct rivals at = contract_rivals("book");
-    hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_hold *hold;
     hf_hold *reader;
@@ -169,10 +168,8 @@ TEST(modes, a_downgrade_wakes_waiting_readers)
 
     NEEDS(HF_CAP_DOWNGRADE);
     hold = contract_acquire(at.client, at.name);
-    opts.mode = HF_SHARED;
-    ASSERT_OK(
-        hf_acquire_start(at.rival, at.name, &opts, NULL, NULL, &request, &err),
-        &err);
+    request = client_start_with(at.rival, at.name,
+                                OPTS(HF_CONFIGURED, .mode = HF_SHARED));
     ASSERT_EQ(hf_request_wait(request, 20, &reader, &err), HF_ETIMEOUT);
     ASSERT_OK(hf_downgrade(hold, &err), &err);
     ASSERT_OK(hf_request_wait(request, 5000, &reader, &err), &err);
@@ -298,15 +295,16 @@ TEST(multi, is_lost_with_its_first_lost_member)
 {
     struct event events = EVENT_INIT;
     const char *names[2] = {contract_name("a"), contract_name("b")};
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     hf_client *client = contract_open_url(
         contract_wrapped_url("fault", "fault=hold:expire=100ms@2"));
 
-    opts.on_event = client_on_event;
-    opts.ctx = &events;
-    ASSERT_OK(hf_acquire_many(client, names, 2, &opts, &hold, &err), &err);
+    ASSERT_OK(hf_acquire_many(client, names, 2,
+                              OPTS(HF_CONFIGURED, .on_event = client_on_event,
+                                   .ctx = &events),
+                              &hold, &err),
+              &err);
     event_await(&events, 1, EVENT_PATIENCE_MS);
     ASSERT_EQ(events.values[0], HF_LOST);
     ASSERT_EQ(hf_check(hold), HF_LOST);

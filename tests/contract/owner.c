@@ -115,7 +115,6 @@ TEST(owner, of_an_id_has_a_text_for_records_alone)
 TEST(owner, can_be_compared)
 {
     hf_client *client = contract_open(NULL);
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *first = contract_acquire(client, contract_name("first"));
     hf_hold *second = contract_acquire(client, contract_name("second"));
     uint64_t id = hf_owner_new();
@@ -125,10 +124,9 @@ TEST(owner, can_be_compared)
     ASSERT_NE(hf_hold_owner(first), 0);
     ASSERT_EQ(hf_hold_owner(first), hf_hold_owner(second));
     ASSERT_EQ(hf_hold_owner(by_id), id);
-    opts.owner = "alice";
-    ASSERT_OK(
-        hf_acquire(client, contract_name("fourth"), &opts, &by_text, NULL),
-        NULL);
+    ASSERT_OK(hf_acquire(client, contract_name("fourth"),
+                         OPTS(HF_CONFIGURED, .owner = "alice"), &by_text, NULL),
+              NULL);
     ASSERT_EQ(hf_hold_owner(by_text), 0);
     ASSERT_EQ(hf_hold_owner(NULL), 0);
     client_release(by_text);

@@ -42,11 +42,9 @@ static void *acquire_and_exit(void *arg)
 static void *try_and_exit(void *arg)
 {
     struct scene *scene = arg;
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
 
-    opts.wait_ms = 0;
-    scene->rc = hf_acquire(scene->client, scene->name, &opts, &hold, NULL);
+    scene->rc = hf_acquire(scene->client, scene->name, WITHIN(0), &hold, NULL);
     return NULL;
 }
 

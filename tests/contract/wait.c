@@ -14,13 +14,11 @@ enum { WAIT_MS = 1000 };
 static int acquire_within(hf_client *client, const char *name, int64_t wait_ms,
                           hf_error *err)
 {
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     int rc;
 
-    opts.wait_ms = wait_ms;
-    opts.owner = "impatient";
-    rc = hf_acquire(client, name, &opts, &hold, err);
+    rc = hf_acquire(client, name, OPTS(wait_ms, .owner = "impatient"), &hold,
+                    err);
     if (rc == 0)
         client_release(hold);
     return rc;
@@ -105,13 +103,12 @@ TEST(wait, the_configured_wait_applies_where_none_is_given)
     hf_client *client = contract_open("wait=1s");
     const char *name = contract_name("jobs");
     hf_hold *hold = contract_acquire(contract_open(NULL), name);
-    hf_opts opts = HF_OPTS_INIT;
     int64_t before = clock_ms();
     hf_hold *got;
     hf_error err;
 
-    opts.wait_ms = HF_CONFIGURED;
-    ASSERT_RC(hf_acquire(client, name, &opts, &got, &err), HF_ETIMEOUT, &err);
+    ASSERT_RC(hf_acquire(client, name, WITHIN(HF_CONFIGURED), &got, &err),
+              HF_ETIMEOUT, &err);
     ASSERT_RC(hf_acquire(client, name, NULL, &got, &err), HF_ETIMEOUT, &err);
     ASSERT_GE(clock_ms() - before, 2 * WAIT_MS - 2);
     client_release(hold);
@@ -160,12 +157,11 @@ TEST(wait, a_release_ends_the_wait)
 static hf_request *start(hf_client *client, const char *name, int64_t wait_ms,
                          hf_done_cb *done, void *ctx)
 {
-    hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_error err;
 
-    opts.wait_ms = wait_ms;
-    ASSERT_OK(hf_acquire_start(client, name, &opts, done, ctx, &request, &err),
+    ASSERT_OK(hf_acquire_start(client, name, WITHIN(wait_ms), done, ctx,
+                               &request, &err),
               &err);
     return request;
 }

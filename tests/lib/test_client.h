@@ -13,6 +13,9 @@ struct server;
 #define OPTS(wait, ...)                                                        \
     (&(hf_opts){.size = sizeof(hf_opts), .wait_ms = (wait), __VA_ARGS__})
 
+/* Options that wait so long, and are the usual ones otherwise. */
+#define WITHIN(ms) OPTS(ms, .flags = 0)
+
 /* Two clients that want the same. */
 struct rivals {
     struct server *server; /* of a test with a server of its own */

@@ -455,15 +455,13 @@ static void grants_nothing(struct hf__pb lease, struct hf__pb txn, enum end end)
                                       {HF__CALL_GRANT, lease, ENDS_WELL},
                                       {NULL, txn, end}};
     struct fake *fake = start_fake(pages, PAGES, (struct hf__pb){0});
-    hf_opts opts = HF_OPTS_INIT;
     hf_client *client;
     hf_hold *hold;
     hf_error err;
 
-    opts.wait_ms = 300;
     ASSERT_OK(hf_open(etcd_url(&fake->port, 1, QUICK), NULL, &client, &err),
               &err);
-    ASSERT_NE(hf_acquire(client, "jobs", &opts, &hold, &err), 0);
+    ASSERT_NE(hf_acquire(client, "jobs", WITHIN(300), &hold, &err), 0);
     hf_close(client);
 }
 
@@ -569,15 +567,14 @@ static int behind_many(int mode, const char *value, bool put, int64_t wait_ms)
         {HF__CALL_GRANT, good_lease, ENDS_WELL},
         {NULL, long_queue(put, value), ENDS_WELL}};
     struct fake *fake = start_fake(pages, PAGES, (struct hf__pb){0});
-    hf_opts opts = HF_OPTS_INIT;
-    hf_client *client;
     hf_hold *hold;
+    hf_client *client =
+        client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"));
 
-    opts.mode = mode;
-    opts.slots = mode == HF_SLOT ? 2 * MANY : 0;
-    opts.wait_ms = wait_ms;
-    client = client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"));
-    return hf_acquire(client, "jobs", &opts, &hold, NULL);
+    return hf_acquire(
+        client, "jobs",
+        OPTS(wait_ms, .mode = mode, .slots = mode == HF_SLOT ? 2 * MANY : 0),
+        &hold, NULL);
 }
 
 /* Such a queue is asked for without a limit: all of it counts. */

@@ -177,7 +177,6 @@ TEST(hostile, server_whose_answer_has_another_shape_is_left)
 {
     for (size_t i = 0; i < HF_COUNT_OF(shapes); i++) {
         struct plan plan = shapes[i];
-        hf_opts opts = HF_OPTS_INIT;
         struct proc *server;
         hf_client *client;
         hf_hold *hold;
@@ -185,9 +184,8 @@ TEST(hostile, server_whose_answer_has_another_shape_is_left)
 
         server = start(&plan, &port);
         client = memcached_open(port, "retry.base=1ms&ttl=1s&io_timeout=300ms");
-        opts.wait_ms = 50;
         do { /* on a busy machine one may end before it asks */
-            if (hf_acquire(client, "jobs", &opts, &hold, NULL) == 0)
+            if (hf_acquire(client, "jobs", WITHIN(50), &hold, NULL) == 0)
                 (void)hf_release(hold, NULL); /* what it says depends on when */
         } while (!has_said(server, "dropped"));
         proc_kill(server);

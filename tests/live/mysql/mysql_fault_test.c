@@ -278,13 +278,11 @@ static int take_new_names(hf_client *client, hf_error *err)
     int rc = 0;
 
     for (int until = n + 4000; rc == 0 && n < until; n++) {
-        hf_opts opts = HF_OPTS_INIT;
         hf_hold *hold;
         char name[64];
 
-        opts.wait_ms = 0;
         (void)snprintf(name, sizeof(name), "new %d", n);
-        rc = hf_acquire(client, name, &opts, &hold, err);
+        rc = hf_acquire(client, name, WITHIN(0), &hold, err);
         if (rc == 0) /* what cannot be freed now is taken back later */
             (void)hf_release(hold, NULL);
     }
@@ -490,15 +488,13 @@ TEST_CALL(network, silence_loses_a_transaction_by_wait_timeout,
 static void lose_the_answer(const char *query)
 {
     struct sides sides = open_sides(query);
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     int rc;
 
     ASSERT_EQ(client_try(sides.client, "jobs", &err), 0);
-    opts.wait_ms = 300;
     proxy_hold(sides.proxy, PROXY_TO_CLIENT, true);
-    rc = hf_acquire(sides.client, "jobs", &opts, &hold, &err);
+    rc = hf_acquire(sides.client, "jobs", WITHIN(300), &hold, &err);
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_ETIMEOUT ||
                 rc == HF_EUNAVAILABLE);
     proxy_pass(sides.proxy);
@@ -518,17 +514,13 @@ TEST_CALL(network, a_lost_answer_leaves_no_transaction_behind,
 static void lose_the_answer_and_be_refused(const char *query, const char *held)
 {
     struct sides sides = open_sides(query);
-    hf_opts opts = HF_OPTS_INIT;
     hf_request *request;
     hf_hold *hold;
     hf_error err;
 
     ASSERT_EQ(client_try(sides.client, "jobs", &err), 0);
-    opts.wait_ms = 1500;
     proxy_hold(sides.proxy, PROXY_TO_CLIENT, true);
-    ASSERT_OK(hf_acquire_start(sides.client, "jobs", &opts, NULL, NULL,
-                               &request, &err),
-              &err);
+    request = client_start_with(sides.client, "jobs", WITHIN(1500));
     EVENTUALLY(atoi(mysql_do(sides.port, "SELECT COUNT(*) FROM %s", held)) ==
                1);
     (void)mysql_do(sides.port, "SET GLOBAL read_only=1");

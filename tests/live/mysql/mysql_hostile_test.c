@@ -180,12 +180,10 @@ static const char *call_with_rights(const char *environment)
 static void wait_in_vain(enum fake_lie lie)
 {
     hf_client *client = open_fake(lie, "mode=get_lock&retry.base=20ms");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
 
-    opts.wait_ms = 500;
-    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_ETIMEOUT,
+    ASSERT_RC(hf_acquire(client, "jobs", WITHIN(500), &hold, &err), HF_ETIMEOUT,
               &err);
     ASSERT_GT(fake_waits(), 1);
     ASSERT_LT(fake_waits(), 20); /* the pauses double */

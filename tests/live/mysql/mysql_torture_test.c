@@ -83,12 +83,10 @@ TEST_FORKED(torture, shedlock)
 TEST_FORKED(torture, a_pool_of_one_connection_serves_a_ticket_that_asks_again)
 {
     int port = mysql_fresh();
-    hf_opts opts = HF_OPTS_INIT;
     bool failed = true;
     long n;
 
     heap_install();
-    opts.wait_ms = 5000;
     for (n = 0; failed; n++) {
         hf_client *client =
             mysql_open(port, QUICK "&mode=for_update&pool.max=1");
@@ -96,7 +94,7 @@ TEST_FORKED(torture, a_pool_of_one_connection_serves_a_ticket_that_asks_again)
         int rc;
 
         heap_fail_at(n + 1);
-        rc = hf_acquire(client, "jobs", &opts, &hold, NULL);
+        rc = hf_acquire(client, "jobs", WITHIN(5000), &hold, NULL);
         failed = heap_has_failed();
         heap_fail_at(0);
         ASSERT_NE(rc, HF_ETIMEOUT);

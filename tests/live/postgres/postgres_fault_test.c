@@ -89,17 +89,12 @@ static void give_up_while_down(const char *query)
 {
     struct rivals at = postgres_rivals(query);
     hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_opts opts = HF_OPTS_INIT;
-    hf_request *request;
     hf_request *other;
     hf_hold *next;
     hf_error err;
     int rc;
+    hf_request *request = client_start_with(at.rival, "jobs", WITHIN(1000));
 
-    opts.wait_ms = 1000;
-    ASSERT_OK(
-        hf_acquire_start(at.rival, "jobs", &opts, NULL, NULL, &request, &err),
-        &err);
     await_in_line(at.server);
     postgres_quit(at.server);
     rc = hf_request_wait(request, EVENT_PATIENCE_MS, &next, &err);
@@ -353,7 +348,6 @@ TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), QUICK);
     int64_t key = key_of(server, client, "jobs");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     FILE *twin = postgres_begin(
@@ -361,8 +355,8 @@ TEST(names, two_of_one_key_are_an_error_and_not_one_lock)
 
     EVENTUALLY(client_try(client, "jobs", &err) == HF_ECONFIG);
     ASSERT_HAS(err.text, "another name");
-    opts.wait_ms = HF_FOREVER;
-    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_ECONFIG, &err);
+    ASSERT_RC(hf_acquire(client, "jobs", WITHIN(HF_FOREVER), &hold, &err),
+              HF_ECONFIG, &err);
     postgres_end(server, twin);
     ASSERT_RC(client_try(client, "jobs", &err), 0, &err);
     EVENTUALLY(postgres_leftovers(server) == 0);
@@ -461,15 +455,13 @@ TEST(names, that_are_hostile_are_names)
 static void lose_an_answer(const char *query)
 {
     struct rivals at = postgres_proxied(query, query);
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     int rc;
 
     client_release(client_acquire(at.client, "jobs"));
     proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
-    opts.wait_ms = 300;
-    rc = hf_acquire(at.client, "jobs", &opts, &hold, &err);
+    rc = hf_acquire(at.client, "jobs", WITHIN(300), &hold, &err);
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE ||
                 rc == HF_ETIMEOUT);
     proxy_reset(at.proxy);
@@ -530,15 +522,13 @@ static void outlive_its_connection(const char *query)
     struct server *server = postgres_start();
     struct proxy *proxy = proxy_start(server_port(server));
     hf_client *client = postgres_open(proxy_port(proxy), query);
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
 
     client_release(client_acquire(client, "jobs"));
     stop_oldest_backend(server);
     proxy_reset(proxy);
-    opts.wait_ms = 3000;
-    ASSERT_NE(hf_acquire(client, "jobs", &opts, &hold, &err), 0);
+    ASSERT_NE(hf_acquire(client, "jobs", WITHIN(3000), &hold, &err), 0);
     resume(NULL);
     client_release(client_acquire(client, "jobs"));
     EVENTUALLY(postgres_leftovers(server) == 0);

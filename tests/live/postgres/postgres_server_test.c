@@ -97,7 +97,6 @@ TEST(tls, carries_long_statements_and_answers)
 {
     enum { LOCKS = 150, NOTE = 200 };
     struct server *server = start_with_certificate("IP:127.0.0.1");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *holds[LOCKS];
     char note[NOTE + 1] = "";
     char verified[512];
@@ -109,12 +108,13 @@ TEST(tls, carries_long_statements_and_answers)
                    dir);
     client = postgres_open(server_port(server), verified);
     memset(note, 'n', NOTE);
-    opts.note = note;
     for (int i = 0; i < LOCKS; i++) {
         char name[16];
 
         (void)snprintf(name, sizeof(name), "job-%d", i);
-        ASSERT_OK(hf_acquire(client, name, &opts, &holds[i], &err), &err);
+        ASSERT_OK(hf_acquire(client, name, OPTS(HF_CONFIGURED, .note = note),
+                             &holds[i], &err),
+                  &err);
     }
     ASSERT_OK(hf_list(client, NULL, count_lock, &found, &err), &err);
     ASSERT_EQ(found, LOCKS);
@@ -371,17 +371,15 @@ static void widen_disk(void *arg)
 /* Hold one lock after the other until there is no room for the next. */
 static int fill_up(hf_client *client, hf_hold *holds[NAMES], int *ret_n)
 {
-    hf_opts opts = HF_OPTS_INIT;
     hf_error err = {0};
     int rc = 0;
     int n;
 
-    opts.wait_ms = 0;
     for (n = 0; n < NAMES && rc == 0; n++) {
         char name[200];
 
         (void)snprintf(name, sizeof(name), "%0190d", n);
-        rc = hf_acquire(client, name, &opts, &holds[n], &err);
+        rc = hf_acquire(client, name, WITHIN(0), &holds[n], &err);
     }
     *ret_n = rc == 0 ? n : n - 1;
     return rc;

@@ -16,14 +16,7 @@ enum { CLIENTS = 4, ROUNDS = 60 };
 
 static hf_hold *acquire(hf_client *client, int mode)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_hold *hold;
-    hf_error err;
-
-    opts.mode = mode;
-    opts.wait_ms = HF_FOREVER;
-    ASSERT_OK(hf_acquire(client, "jobs", &opts, &hold, &err), &err);
-    return hold;
+    return client_acquire_with(client, "jobs", OPTS(HF_FOREVER, .mode = mode));
 }
 
 /* Rows of the name, and how many of them stand where a lock is taken. */
@@ -105,13 +98,10 @@ static void check_alone(hf_hold *hold, int mode)
 /* Stands in line for an instant; the server may take longer to answer. */
 static hf_hold *try_for_an_instant(hf_client *client)
 {
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold = NULL;
     hf_error err;
-    int rc;
+    int rc = hf_acquire(client, "jobs", WITHIN(2), &hold, &err);
 
-    opts.wait_ms = 2;
-    rc = hf_acquire(client, "jobs", &opts, &hold, &err);
     if (rc != HF_EUNAVAILABLE)
         ASSERT_RC(rc, rc == 0 ? 0 : HF_ETIMEOUT, &err);
     return hold;
@@ -210,15 +200,8 @@ TEST(crowded, a_line_is_served_in_its_order_without_the_long_way)
 
 static hf_request *start_reading(hf_client *client)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_request *request;
-    hf_error err;
-
-    opts.mode = HF_SHARED;
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
-        &err);
-    return request;
+    return client_start_with(client, "jobs",
+                             OPTS(HF_CONFIGURED, .mode = HF_SHARED));
 }
 
 /* The writer has made room and granted the first reader, and then died. */

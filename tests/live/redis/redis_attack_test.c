@@ -69,7 +69,6 @@ static void hold_it(hf_hold *hold, struct claim *claim, unsigned *seed)
 
 static void one_turn(hf_client *client, unsigned *seed)
 {
-    hf_opts opts = HF_OPTS_INIT;
     struct claim made = {.name = rand_r(seed) % NAMES};
     struct claim *claim;
     uint32_t at;
@@ -79,13 +78,13 @@ static void one_turn(hf_client *client, unsigned *seed)
     made.mode = rand_r(seed) % 4 == 0 ? HF_SHARED : HF_EXCLUSIVE;
     if (made.name == 1 && rand_r(seed) % 4 == 0)
         made.mode = HF_SLOT;
-    opts.mode = made.mode;
-    opts.slots = SLOTS;
-    opts.wait_ms = rand_r(seed) % 3 == 0 ? rand_r(seed) % 20 : 3000;
-    opts.ttl_ms = 150 + rand_r(seed) % 200;
     (void)snprintf(name, sizeof(name), "n%d", made.name);
     made.asked_ns = now_ns();
-    if (hf_acquire(client, name, &opts, &hold, NULL) != 0)
+    if (hf_acquire(client, name,
+                   OPTS(rand_r(seed) % 3 == 0 ? rand_r(seed) % 20 : 3000,
+                        .mode = made.mode, .slots = SLOTS,
+                        .ttl_ms = 150 + rand_r(seed) % 200),
+                   &hold, NULL) != 0)
         return;
     made.from_ns = now_ns();
     if (hf_check(hold) > HF_JEOPARDY) {

@@ -114,7 +114,6 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     int slot = cluster_slot(cluster, key);
     hf_hold *hold = client_acquire(two.client, "jobs");
     hf_request *request = redis_stand_in_line(two.rival, from, "jobs");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *other;
     hf_hold *next;
     hf_error err;
@@ -124,9 +123,9 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     ASSERT_EQ(redis_do(from, "MIGRATE 127.0.0.1 %d %s:q 0 5000",
                        server_port(to), key)[0],
               '+');
-    opts.wait_ms = 300;
-    opts.owner = "another";
-    ASSERT_NE(hf_acquire(two.client, "jobs", &opts, &other, &err), 0);
+    ASSERT_NE(hf_acquire(two.client, "jobs", OPTS(300, .owner = "another"),
+                         &other, &err),
+              0);
     ASSERT_NE(hf_verify(hold, &err), HF_ELOST);
     ASSERT_EQ(hf_check(hold), HF_HELD);
     cluster_move_keys(from, to, slot);

@@ -176,14 +176,12 @@ TEST(administrator, limits_memory_and_releases_still_work)
     struct server *server = redis_start();
     hf_client *client = redis_open(server_port(server), NULL);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *other;
     hf_error err;
 
     (void)redis_do(server, "CONFIG SET maxmemory 1");
-    opts.wait_ms = 2000;
-    ASSERT_RC(hf_acquire(client, "other", &opts, &other, &err), HF_ENOSPACE,
-              &err);
+    ASSERT_RC(hf_acquire(client, "other", WITHIN(2000), &other, &err),
+              HF_ENOSPACE, &err);
     ASSERT_HAS(err.text, "maxmemory");
     ASSERT_EQ(client_try(client, "third", &err), HF_ENOSPACE);
     ASSERT_OK(hf_verify(hold, &err), &err);
@@ -258,7 +256,6 @@ TEST(credentials, that_allow_too_little_leave_nothing_behind)
 {
     struct server *server = redis_start();
     hf_client *client;
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     char url[128];
     hf_error err;
@@ -268,8 +265,8 @@ TEST(credentials, that_allow_too_little_leave_nothing_behind)
     (void)snprintf(url, sizeof(url), "redis://poor:x@127.0.0.1:%d",
                    server_port(server));
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    opts.wait_ms = 2000;
-    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EAUTH, &err);
+    ASSERT_RC(hf_acquire(client, "jobs", WITHIN(2000), &hold, &err), HF_EAUTH,
+              &err);
     ASSERT_HAS(err.text, "ACL");
     hf_close(client);
     ASSERT_EQ(redis_leftovers(server), 0);
@@ -287,7 +284,6 @@ static int scripts_run(struct server *server)
 static void release_without_the_right_to_load(const char *query)
 {
     struct server *server = redis_start();
-    hf_opts opts = HF_OPTS_INIT;
     hf_client *client;
     hf_hold *hold;
     char url[128];
@@ -297,8 +293,7 @@ static void release_without_the_right_to_load(const char *query)
     (void)snprintf(url, sizeof(url), "redis://poor:x@127.0.0.1:%d?%s",
                    server_port(server), query);
     ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    opts.wait_ms = 2000;
-    if (hf_acquire(client, "jobs", &opts, &hold, &err) == 0)
+    if (hf_acquire(client, "jobs", WITHIN(2000), &hold, &err) == 0)
         ASSERT_NE(hf_release(hold, &err), 0);
     else
         ASSERT_EQ(err.code, HF_EAUTH);

@@ -105,15 +105,13 @@ TEST(network, loses_the_answer_to_a_redisson_acquire)
 TEST(network, loses_the_answer_and_the_caller_gives_up)
 {
     struct rivals two = redis_proxied(QUICK "&io_timeout=300ms", NULL);
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     int rc;
 
-    opts.wait_ms = 200;
     one_cycle(two.client, "jobs");
     proxy_hold(two.proxy, PROXY_TO_CLIENT, true);
-    rc = hf_acquire(two.client, "jobs", &opts, &hold, &err);
+    rc = hf_acquire(two.client, "jobs", WITHIN(200), &hold, &err);
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE);
     proxy_reset(two.proxy);
     proxy_pass(two.proxy);
@@ -249,15 +247,13 @@ TEST(network, changes_bytes_and_nobody_crashes)
     struct proxy *proxy = proxy_start(server_port(server));
     hf_client *client =
         redis_open(proxy_port(proxy), QUICK "&io_timeout=100ms&ttl=1s");
-    hf_opts opts = HF_OPTS_INIT;
     hf_error err;
 
     proxy_corrupt(proxy, 40);
-    opts.wait_ms = 50;
     for (int i = 0; i < 30; i++) {
         hf_hold *hold;
 
-        if (hf_acquire(client, "jobs", &opts, &hold, &err) == 0)
+        if (hf_acquire(client, "jobs", WITHIN(50), &hold, &err) == 0)
             (void)hf_release(hold, &err);
     }
     proxy_pass(proxy);

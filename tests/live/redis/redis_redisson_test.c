@@ -18,16 +18,8 @@ static const char *const modes[] = {R "lock", R "fenced", R "fair", R "rw",
 
 static hf_request *await_lock(hf_client *client, int mode, int slots)
 {
-    hf_opts opts = HF_OPTS_INIT;
-    hf_request *request;
-    hf_error err;
-
-    opts.mode = mode;
-    opts.slots = slots;
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
-        &err);
-    return request;
+    return client_start_with(client, "jobs",
+                             OPTS(HF_CONFIGURED, .mode = mode, .slots = slots));
 }
 
 static hf_hold *get_lock(hf_request *request)

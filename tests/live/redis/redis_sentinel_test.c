@@ -214,13 +214,11 @@ static void too_few(struct sentinel_set *set, const char *query)
     hf_client *client = redis_open(server_port(set->servers[0]), query);
     hf_hold *hold = client_acquire_told(client, "held", &events);
     hf_hold *other;
-    hf_opts opts = HF_OPTS_INIT;
     hf_error err;
 
     server_pause(set->servers[2]);
-    opts.wait_ms = 0;
-    ASSERT_RC(hf_acquire(client, "jobs", &opts, &other, &err), HF_EUNAVAILABLE,
-              &err);
+    ASSERT_RC(hf_acquire(client, "jobs", WITHIN(0), &other, &err),
+              HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "1 replicas have it");
     ASSERT_EQ(redis_do(set->servers[0], "EXISTS jobs hf:{jobs}")[1], '0');
     /* What cannot be renewed as promised is lost in time. */

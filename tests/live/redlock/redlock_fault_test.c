@@ -83,7 +83,6 @@ TEST(servers, three_of_five_dead_is_said_and_leaves_nothing)
 TEST(servers, three_of_five_stopped_is_said_in_time_and_leaves_nothing)
 {
     struct server *servers[NODES];
-    hf_opts opts = HF_OPTS_INIT;
     hf_hold *hold;
     hf_error err;
     hf_client *client = redlock_begin(servers, QUICK);
@@ -91,8 +90,8 @@ TEST(servers, three_of_five_stopped_is_said_in_time_and_leaves_nothing)
     redlock_pairs(client, "jobs", 1);
     for (int i = 0; i < 3; i++)
         server_pause(servers[i]);
-    opts.wait_ms = 300;
-    ASSERT_EQ(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EUNAVAILABLE);
+    ASSERT_EQ(hf_acquire(client, "jobs", WITHIN(300), &hold, &err),
+              HF_EUNAVAILABLE);
     for (int i = 0; i < 3; i++)
         server_resume(servers[i]);
     /* The acquires reach them now, and their withdrawals behind. */
@@ -192,7 +191,6 @@ TEST(memory, a_server_restarted_without_it_does_not_vote_for_a_second_holder)
 TEST(memory, a_wait_for_servers_that_do_not_vote_yet_says_so)
 {
     struct server *servers[NODES];
-    hf_opts opts = HF_OPTS_INIT;
     hf_client *client;
     hf_hold *hold;
     hf_error err;
@@ -200,9 +198,8 @@ TEST(memory, a_wait_for_servers_that_do_not_vote_yet_says_so)
     for (int i = 0; i < NODES; i++)
         servers[i] = redis_start(); /* without memory, and just started */
     client = redlock_open(servers, PATIENT "&ttl=60s");
-    opts.wait_ms = 1000;
-    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EUNAVAILABLE,
-              &err);
+    ASSERT_RC(hf_acquire(client, "jobs", WITHIN(1000), &hold, &err),
+              HF_EUNAVAILABLE, &err);
     ASSERT_HAS(err.text, "no majority");
     ASSERT_HAS(err.text, "restarted, out for");
 }
@@ -317,11 +314,9 @@ TEST(votes, of_a_server_that_then_refuses_are_taken_back)
 TEST(votes, are_not_kept_by_a_release_that_is_under_way)
 {
     struct server *servers[NODES];
-    hf_opts opts = HF_OPTS_INIT;
     struct proxy *proxy;
     hf_request *request;
     hf_client *client;
-    hf_error err;
 
     redlock_start(servers);
     proxy = proxy_start(server_port(servers[0]));
@@ -330,10 +325,7 @@ TEST(votes, are_not_kept_by_a_release_that_is_under_way)
     redlock_pairs(client, "jobs", 1);
     server_kill(servers[1]);
     server_kill(servers[4]);
-    opts.wait_ms = 0;
-    ASSERT_OK(
-        hf_acquire_start(client, "jobs", &opts, NULL, NULL, &request, &err),
-        &err);
+    request = client_start_with(client, "jobs", WITHIN(0));
     EVENTUALLY(strstr(redis_do(servers[0], "INFO commandstats"),
                       "cmdstat_set:calls=2,"));
     proxy_pass(proxy);

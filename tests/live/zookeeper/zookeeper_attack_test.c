@@ -306,13 +306,12 @@ static bool answer_first_list(struct fake *fake, int fd, struct hf__zk_wire in)
 TEST(line, that_may_not_be_read_any_more_keeps_nobody_waiting)
 {
     struct fake *fake = make_fake();
-    hf_opts opts = HF_OPTS_INIT;
     hf_client *client;
     hf_hold *hold;
     hf_error err;
 
-    opts.wait_ms = 60000;
     fake->answer = answer_first_list;
     client = open_fake(fake, "io_timeout=60s");
-    ASSERT_RC(hf_acquire(client, "jobs", &opts, &hold, &err), HF_EAUTH, &err);
+    ASSERT_RC(hf_acquire(client, "jobs", WITHIN(60000), &hold, &err), HF_EAUTH,
+              &err);
 }

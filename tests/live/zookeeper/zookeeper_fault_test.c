@@ -454,10 +454,7 @@ TEST(connection, that_garbles_what_it_carries_does_no_harm_beyond_its_session)
     for (int i = 0; i < SERVERS; i++)
         proxy_corrupt(detour.proxies[i], 97);
     for (int i = 0; i < 40; i++) {
-        hf_opts opts = HF_OPTS_INIT;
-
-        opts.wait_ms = 20;
-        if (hf_acquire(client, "garbled", &opts, &hold, &err) == 0)
+        if (hf_acquire(client, "garbled", WITHIN(20), &hold, &err) == 0)
             (void)hf_release(hold, NULL);
     }
     hf_close(client);

@@ -51,6 +51,10 @@ static inline hf_client *bridge_client(jlong handle)
         (char *)(uintptr_t)(name), (char *)(uintptr_t)(type),                  \
             (void *)(function)                                                 \
     }
+/* The end of a file: its table, under this name. */
+#define METHODS(name)                                                          \
+    const struct bridge_methods name = {methods,                               \
+                                        sizeof methods / sizeof *methods}
 struct bridge_methods {
     const JNINativeMethod *table;
     jint n;

@@ -262,5 +262,4 @@ static const JNINativeMethod methods[] = {
     METHOD("checkToken", "(J[BJ)V", check_token),
     METHOD("breakLock", "(J[BJ[B)V", break_lock),
 };
-const struct bridge_methods client_methods = {methods,
-                                              sizeof methods / sizeof *methods};
+METHODS(client_methods);

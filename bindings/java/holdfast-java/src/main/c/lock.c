@@ -365,5 +365,4 @@ static const JNINativeMethod methods[] = {
     METHOD("versionRead", "(J[B)J", version_read),
     METHOD("versionCommit", "(J[BJ)J", version_commit),
 };
-const struct bridge_methods lock_methods = {methods,
-                                            sizeof methods / sizeof *methods};
+METHODS(lock_methods);
