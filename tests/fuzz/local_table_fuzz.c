@@ -7,9 +7,9 @@
  * enemy writes, or raw bytes of the block, of the bucket and of the header,
  * which is what a fault writes.
  */
-#include <ftw.h>
 #include <stdio.h>
 
+#include "../lib/remove_tree.h"
 #include "config/name.h"
 #include "core/client.h"
 #include "engines/local/local.h"
@@ -46,19 +46,9 @@ static uint64_t next_number(struct input *in)
 
 /* ---- the store ----------------------------------------------------------- */
 
-static int remove_entry(const char *path, const struct stat *info, int kind,
-                        struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    (void)remove(path);
-    return 0;
-}
-
 static void remove_store(void)
 {
-    (void)nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(directory);
 }
 
 static void open_store(void)

@@ -4,25 +4,15 @@
 #include "tempdir.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "remove_tree.h"
 #include "test.h"
-
-static int remove_entry(const char *path, const struct stat *info, int kind,
-                        struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    (void)remove(path);
-    return 0;
-}
 
 void tempdir_remove(const char *path)
 {
-    (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(path);
 }
 
 static void remove_and_free(void *arg)
