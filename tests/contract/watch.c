@@ -295,6 +295,68 @@ TEST(watch, a_watch_outlives_its_client_in_silence)
     hf_watch_stop(made);
 }
 
+/* ---- hints ----------------------------------------------------------------- */
+
+static struct event hints = EVENT_INIT;
+
+/* trace+ says what the engine says. */
+static void hear(int level, const char *text, void *ctx)
+{
+    (void)level;
+    if (strncmp(text, "changed '", 9) == 0 && strstr(text, ctx))
+        event_tell(&hints, 0);
+}
+
+/* Does this engine say by itself that a name changed? */
+static bool hints_at_names(const char *engine)
+{
+    static const char *const some[] = {"etcd", "zookeeper"};
+
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+        if (strcmp(engine, some[i]) == 0)
+            return true;
+    return false;
+}
+
+TEST(watch, an_engine_that_pushes_says_what_changed)
+{
+    static char part[] = "a/b'c";
+    static struct told told;
+    hf_client *client = contract_open(NULL);
+    hf_config *config = hf_config_new();
+    hf_client *watcher;
+    hf_watch *made;
+    hf_hold *hold;
+    hf_error err;
+
+    if (!contract_can(HF_CAP_LIST) || !hints_at_names(hf_engine_name(client))) {
+        test_not_tested("%s: it is asked in turns", test_name());
+        hf_config_free(config);
+        return;
+    }
+    told = (struct told)TOLD_INIT;
+    hf_config_set_log(config, hear, HF_LOG_INFO, part);
+    ASSERT_OK(
+        hf_open(contract_wrapped_url("trace", NULL), config, &watcher, &err),
+        &err);
+    hf_config_free(config);
+    ASSERT_OK(hf_watch_start(watcher, "a/", 0, write_down, &told, &made, &err),
+              &err);
+    EVENTUALLY(told_of(&told, HF_EV_RESYNC, "") == 1);
+    /* Until it is live, changes are found by looks. */
+    while (event_count(&hints) == 0) {
+        hold = acquire_as(client, contract_name("a/b'c"), "alice");
+        client_release(hold);
+        event_breathe();
+    }
+    hold = acquire_as(client, contract_name("a/b'c"), "bob");
+    EVENTUALLY(told_of(&told, HF_EV_GRANTED, "bob") == 1);
+    client_release(hold);
+    EVENTUALLY(told_ends(&told, "bob") == 1);
+    hf_watch_stop(made);
+    hf_close(watcher);
+}
+
 TEST(watch, wrong_arguments_are_refused)
 {
     static struct told told;
