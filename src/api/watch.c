@@ -39,12 +39,15 @@ int hf_watch_start(hf_client *client, const char *name, uint32_t flags,
 {
     bool exact = (flags & HF_EXACT) != 0;
     struct hf_watch *watch;
-    int rc;
+    int rc = 0;
 
     if (!client || !each || !ret_watch || (flags & ~(uint32_t)HF_EXACT) != 0)
         return hf__fail(err, HF_EINVAL,
                         "client, each or ret_watch is NULL, or unknown flags");
-    rc = exact ? hf_name_check(name, name ? strlen(name) : 0, err) : 0;
+    if (exact)
+        rc = hf_name_check(name, name ? strlen(name) : 0, err);
+    else if (name && strlen(name) > HF_NAME_MAX)
+        rc = hf__fail(err, HF_EINVAL, "no name begins with so many bytes");
     if (rc != 0)
         return rc;
     rc = hf__monitor_enter(client, err);

@@ -310,7 +310,7 @@ static void hear(int level, const char *text, void *ctx)
 /* Does this engine say by itself that a name changed? */
 static bool hints_at_names(const char *engine)
 {
-    static const char *const some[] = {"etcd", "zookeeper"};
+    static const char *const some[] = {"etcd", "redis", "zookeeper"};
 
     for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
         if (strcmp(engine, some[i]) == 0)
