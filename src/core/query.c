@@ -44,16 +44,16 @@ static struct hf__row *new_row(struct hf__query *query, size_t room,
     return row;
 }
 
-void hf__row_unref(struct hf__row *row)
+void hf__query_row_unref(struct hf__row *row)
 {
     if (atomic_fetch_sub_explicit(&row->refs, 1, memory_order_acq_rel) == 1)
         hf__free(row);
 }
 
-void hf__rows_release(struct hf__rows *rows)
+void hf__query_rows_release(struct hf__rows *rows)
 {
     for (size_t i = 0; i < rows->n; i++)
-        hf__row_unref(rows->at[i]);
+        hf__query_row_unref(rows->at[i]);
     hf__free(rows->at);
     memset(rows, 0, sizeof(*rows));
 }
@@ -162,7 +162,7 @@ void hf__query_free(struct hf__query *query)
 {
     if (!query)
         return;
-    hf__rows_release(query->rows);
+    hf__query_rows_release(query->rows);
     hf__free((char *)(uintptr_t)query->name);
     hf__free((char *)(uintptr_t)query->prefix);
     hf__free((char *)(uintptr_t)query->owner);

@@ -26,9 +26,9 @@ struct hf__rows {
 };
 
 /* Drop a reference; any thread. */
-void hf__row_unref(struct hf__row *row);
+void hf__query_row_unref(struct hf__row *row);
 /* Drop the rows. */
-void hf__rows_release(struct hf__rows *rows);
+void hf__query_rows_release(struct hf__rows *rows);
 
 struct hf__query *hf__query_new(hf_error *err);
 /* A question for the locks that begin with @text (NULL: all), or, with @exact,

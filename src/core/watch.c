@@ -52,7 +52,7 @@ static void plan(struct hf_watch *watch);
 static void event_free(struct hf__watch_event *event)
 {
     if (event->row)
-        hf__row_unref(event->row);
+        hf__query_row_unref(event->row);
     hf__free(event);
 }
 
@@ -205,7 +205,7 @@ static int replace(struct hf_watch *watch, size_t from, size_t to,
         memcpy(at + from + rows->n, seen->at + to,
                (seen->n - to) * sizeof(*at));
     for (size_t i = from; i < to; i++)
-        hf__row_unref(seen->at[i]);
+        hf__query_row_unref(seen->at[i]);
     hf__free(seen->at);
     seen->at = at;
     seen->n = n;
@@ -222,7 +222,7 @@ static void keep_name(struct hf__rows *rows, const char *name)
         if (strcmp(rows->at[i]->is.lock.name, name) == 0)
             rows->at[n++] = rows->at[i];
         else
-            hf__row_unref(rows->at[i]);
+            hf__query_row_unref(rows->at[i]);
     }
     rows->n = n;
 }
@@ -641,7 +641,7 @@ void hf__watch_free(struct hf_watch *watch)
 {
     names_clear(&watch->hinted);
     names_clear(&watch->todo);
-    hf__rows_release(&watch->seen);
+    hf__query_rows_release(&watch->seen);
     hf__free(watch->look);
     hf__free(watch->text);
     hf__free(watch);

@@ -215,6 +215,28 @@ TEST(watch, a_lock_that_this_client_breaks_is_broken)
     (void)hf_release(hold, NULL);
 }
 
+TEST(watch, a_reconnect_begins_anew)
+{
+    static struct told told;
+    hf_client *other = contract_open(NULL);
+    hf_client *watcher = contract_open_url(
+        contract_wrapped_url("fault", "fault=acquire:down=100ms@1"));
+    const char *name = contract_name("jobs");
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_LIST);
+    told = (struct told)TOLD_INIT;
+    watch(watcher, name, HF_EXACT, &told);
+    hold = acquire_as(other, name, "alice");
+    EVENTUALLY(told_of(&told, HF_EV_GRANTED, "alice") == 1);
+    client_release(contract_acquire(watcher, contract_name("else")));
+    EVENTUALLY(told_of(&told, HF_EV_RESYNC, "") == 2);
+    EVENTUALLY(told_of(&told, HF_EV_GRANTED, "alice") == 2);
+    ASSERT_EQ(told_ends(&told, "alice"), 0);
+    client_release(hold);
+    EVENTUALLY(told_ends(&told, "alice") == 1);
+}
+
 TEST(watch, a_lease_that_ends_is_a_loss)
 {
     static struct told told;

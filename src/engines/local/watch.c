@@ -5,10 +5,10 @@
  * A client that watches writes into the header until when it does, and again
  * every second. A client that has changed a bucket reads that instant: 0 means
  * that nobody watches, and is all that an unwatched pair pays for. Otherwise it
- * adds to the count of changes, and wakes whoever sleeps on it. The bit below the
- * count says that somebody does; so however many changes there are, each
- * watcher is woken once, and sleeps on the count again no earlier than 50 ms
- * later. Our life thread does the sleeping.
+ * adds to the count of changes, and wakes the watchers' life threads that sleep
+ * on it. The bit below the count says that there are any; so however many
+ * changes there are, a life thread is woken once, and sleeps on the count again
+ * no earlier than 50 ms later.
  *
  * The count does not say what changed: the core lists.
  *
