@@ -198,12 +198,12 @@ static int replace(struct hf_watch *watch, size_t from, size_t to,
     if (!at)
         return HF_ENOMEM;
     if (from > 0)
-        memcpy(at, seen->at, from * sizeof(*at));
+        memcpy(at, seen->at, from * sizeof(struct hf__row *));
     if (rows->n > 0)
-        memcpy(at + from, rows->at, rows->n * sizeof(*at));
+        memcpy(at + from, rows->at, rows->n * sizeof(struct hf__row *));
     if (seen->n > to)
         memcpy(at + from + rows->n, seen->at + to,
-               (seen->n - to) * sizeof(*at));
+               (seen->n - to) * sizeof(struct hf__row *));
     for (size_t i = from; i < to; i++)
         hf__query_row_unref(seen->at[i]);
     hf__free(seen->at);
