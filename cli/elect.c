@@ -15,6 +15,7 @@
 
 #include "ancestor.h"
 #include "cli.h"
+#include "follow.h"
 #include "json.h"
 #include "lock.h"
 #include "look.h"
@@ -33,7 +34,8 @@ static const char help[] =
     "and campaign again. Ends when CMD ends by itself, with CMD's exit "
     "code.\n\n"
     "      --observe         do not stand; print who leads, when it changes\n"
-    "      --interval DUR    how often --observe looks (500ms)\n"
+    "      --interval DUR    look at this pace, and not when something "
+    "changes\n"
     "      --ttl DUR         the lease; renewed while we lead (30s)\n"
     "      --max-hold DUR    lead no longer than this (exit 124)\n"
     "      --on-lost term|kill|warn   what happens to CMD (term)\n"
@@ -46,7 +48,7 @@ static const char help[] =
 static struct {
     bool observe;
     int64_t interval_ms;
-} options = {.interval_ms = 500};
+} options;
 
 static const struct option elect_options[] = {
     {0, "observe", OPTION_FLAG, &options.observe, NULL, NULL},
@@ -56,7 +58,12 @@ static const struct option elect_options[] = {
 static const struct option *const tables[] = {elect_options, lock_options,
                                               watch_options, NULL};
 
-enum { FIRST_LOOK_MS = 300, NEXT_LOOK_MS = 1000 };
+enum {
+    FIRST_LOOK_MS = 300,
+    NEXT_LOOK_MS = 1000,
+    OBSERVE_MS = 500, /* where nobody tells us */
+    OBSERVE_CALM_MS = 30000
+};
 
 /* A candidacy. on_change() and we are on the same thread: hf_dispatch(). */
 struct candidacy {
@@ -208,18 +215,31 @@ static void print_leader(const struct leader *leader)
     json_end(&json);
 }
 
+/* How long to wait for the next look, whatever happens. */
+static int64_t pace_ms(const struct follow *follow)
+{
+    if (options.interval_ms > 0)
+        return options.interval_ms;
+    return follow->watch ? OBSERVE_CALM_MS : OBSERVE_MS;
+}
+
 static int observe(hf_client *client)
 {
     struct leader last = {0};
+    struct follow follow = {0};
     bool first = true;
 
+    if (options.interval_ms <= 0)
+        follow_start(&follow, client, lock.name, HF_EXACT);
     while (signals_first() == 0) {
         struct leader leader = {0};
         hf_error err = {0};
         int rc = hf_show(client, lock.name, see, &leader, &err);
 
-        if (rc < 0 && !hf_is_retriable(rc))
+        if (rc < 0 && !hf_is_retriable(rc)) {
+            follow_stop(&follow);
             return cli_fail(&err);
+        }
         if (rc >= 0 && (first || leader.present != last.present ||
                         leader.token != last.token ||
                         strcmp(leader.owner, last.owner) != 0)) {
@@ -227,8 +247,9 @@ static int observe(hf_client *client)
             last = leader;
             first = false;
         }
-        signals_wait(-1, options.interval_ms);
+        (void)follow_wait(&follow, -1, pace_ms(&follow));
     }
+    follow_stop(&follow);
     return CLI_SIGNAL + signals_first();
 }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "follow.h"
 #include "json.h"
 #include "look.h"
 #include "options.h"
@@ -31,9 +32,11 @@ static const char ls_help[] =
     "Usage: holdfast ls [PREFIX] [--json] [--names] [--watch]\n"
     "List locks whose names begin with PREFIX: holder, age, lease, waiters.\n\n"
     "      --names    the names only, one per line\n"
-    "      --watch    go on until Ctrl-C, every --interval DUR (1s): a "
-    "terminal\n"
-    "                 shows what is, a pipe gets a line for each change\n"
+    "      --watch    go on until Ctrl-C: a terminal shows what is, a pipe "
+    "gets a\n"
+    "                 line for each change; --interval DUR looks at that pace, "
+    "and\n"
+    "                 not when something changes\n"
     "      --json     one object per line: name, mode, token, holders, "
     "waiters, slots\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
@@ -51,9 +54,13 @@ static const char test_help[] =
     "-n\n"
     "\n  --json, -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
 
+/* Ages and leases on a terminal change by themselves; a line is for a change. */
+enum { INTERVAL_MS = 1000, CALM_MS = 30000 };
+
 static bool names_only;
 static bool watching;
-static int64_t interval_ms = 1000;
+static bool paced; /* --interval was given */
+static int64_t interval_ms = -1;
 static const struct option ls_options[] = {
     {0, "names", OPTION_FLAG, &names_only, NULL, NULL},
     {0, "watch", OPTION_FLAG, &watching, NULL, NULL},
@@ -305,10 +312,13 @@ static int list_for_ever(hf_client *client, const char *prefix)
 {
     bool screen = isatty(STDOUT_FILENO) && !cli.json;
     int reader = is_pipe(STDOUT_FILENO) ? STDOUT_FILENO : -1;
+    struct follow follow = {0};
     struct look before = {0};
     struct look after = {0};
     int code = CLI_DONE;
 
+    if (!paced)
+        follow_start(&follow, client, prefix, /* flags= */ 0);
     while (signals_first() == 0 && !ferror(stdout)) {
         hf_error err = {0};
         int rc = look_list(&after, client, prefix, &err);
@@ -327,11 +337,13 @@ static int list_for_ever(hf_client *client, const char *prefix)
             after = spare;
         }
         fflush(stdout);
-        if (signals_wait(reader, interval_ms)) {
+        if (follow_wait(&follow, reader,
+                        follow.watch && !screen ? CALM_MS : interval_ms)) {
             code = CLI_SIGNAL + SIGPIPE;
             break;
         }
     }
+    follow_stop(&follow);
     look_forget(&before);
     look_forget(&after);
     return signals_first() ? CLI_SIGNAL + signals_first() : code;
@@ -340,6 +352,9 @@ static int list_for_ever(hf_client *client, const char *prefix)
 static int check_watching(const struct words *words)
 {
     (void)words;
+    paced = interval_ms >= 0;
+    if (!paced)
+        interval_ms = INTERVAL_MS;
     if (interval_ms < 10)
         return cli_usage("--interval is at least 10ms");
     if (watching)

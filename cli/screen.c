@@ -174,7 +174,7 @@ static int take_key(void)
     return key;
 }
 
-int screen_key(int64_t timeout_ms)
+int screen_key(int other, int64_t timeout_ms)
 {
     int key = take_key();
     bool half = n_pending > 0; /* an escape, or what begins with one */
@@ -182,7 +182,9 @@ int screen_key(int64_t timeout_ms)
 
     if (key != SCREEN_NO_KEY)
         return key;
-    if (!signals_wait(STDIN_FILENO, half ? ESCAPE_MS : timeout_ms)) {
+    if (!(signals_wait_two(STDIN_FILENO, half ? -1 : other,
+                           half ? ESCAPE_MS : timeout_ms) &
+          1)) {
         if (!half || n_pending == 0)
             return SCREEN_NO_KEY;
         n_pending = 0;

@@ -34,8 +34,8 @@ bool screen_enter(void);
 void screen_leave(void);
 /* What a signal asks for: stop, go on, a new size. True: draw again. */
 bool screen_follow_signals(void);
-/* The next key, within @timeout_ms. */
-int screen_key(int64_t timeout_ms);
+/* The next key, within @timeout_ms, or until @other (-1: none) is readable. */
+int screen_key(int other, int64_t timeout_ms);
 /* Show @frame, as many lines as the screen has, each ended by "\n". Ends early if
  * a signal asks us to end. */
 void screen_show(const char *frame);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "follow.h"
 #include "lock.h"
 #include "look.h"
 #include "ls.h"
@@ -34,7 +35,9 @@ static const char help[] =
     "Usage: holdfast top [PREFIX] [--interval DUR]\n"
     "The locks whose names begin with PREFIX, live: holders, leases, queues.\n"
     "Needs a terminal; elsewhere use: holdfast ls --watch, holdfast metrics\n\n"
-    "      --interval DUR  between two looks (1s), at least 100ms\n"
+    "      --interval DUR  look at this pace, at least 100ms, and not when "
+    "something\n"
+    "                      changes (and every second)\n"
     "  -u URL, -c FILE, --profile NAME, -o KEY=VALUE, --no-color\n\n"
     "Keys: arrows, s sort, r reverse, / filter, Enter the queue of a lock,\n"
     "b break, h help, q quit.\n";
@@ -60,9 +63,15 @@ static const char keys_help[] =
     "  LATE     how often a lease fell below its half: a renewal failed, or\n"
     "           came late\n";
 
-enum { INTERVAL_LEAST_MS = 100, FRAME_LEAST = 6 };
+enum {
+    INTERVAL_LEAST_MS = 100,
+    INTERVAL_MS = 1000,
+    GAP_MS = 250, /* between looks, however much changes */
+    FRAME_LEAST = 6
+};
 
-static int64_t interval_ms = 1000;
+static bool paced; /* --interval was given */
+static int64_t interval_ms = -1;
 static const struct option top_options[] = {
     {0, "interval", OPTION_DURATION, &interval_ms, NULL, "DUR"},
     {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
@@ -83,6 +92,7 @@ struct target {
 struct top {
     hf_client *client;
     const char *prefix;
+    struct follow follow; /* says when to look */
     struct top_table table;
     enum page page;
     enum prompt prompt;
@@ -636,17 +646,22 @@ static int look(struct top *top)
 /* Until the next look is due, or was asked for. */
 static void follow_keys(struct top *top)
 {
-    int64_t due_ms = lock_now_ms() + interval_ms;
+    int64_t began_ms = lock_now_ms();
+    int64_t due_ms = began_ms + interval_ms;
 
     for (;;) {
-        int64_t left_ms = due_ms - lock_now_ms();
+        int64_t left_ms;
         int key;
+
+        if (follow_take(&top->follow) && due_ms > began_ms + GAP_MS)
+            due_ms = began_ms + GAP_MS;
+        left_ms = due_ms - lock_now_ms();
 
         if (screen_follow_signals()) /* some came while we looked */
             draw(top);
         if (left_ms <= 0 || top->ends || signals_first() != 0)
             return;
-        key = screen_key(left_ms);
+        key = screen_key(top->follow.watch ? top->follow.fd : -1, left_ms);
         top->gone = key == SCREEN_GONE;
         top->ends |= top->gone;
         if (key == ' ' && top->prompt == PROMPT_NONE)
@@ -668,6 +683,8 @@ static int run(struct top *top)
         return cli_fail(&top->err);
     if (!screen_enter())
         return cli_usage("top is not in the foreground of its terminal");
+    if (!paced)
+        follow_start(&top->follow, top->client, top->prefix, /* flags= */ 0);
     while (rc == 0 && !top->ends && signals_first() == 0) {
         draw(top);
         follow_keys(top);
@@ -675,6 +692,7 @@ static int run(struct top *top)
             rc = look(top);
     }
     screen_leave();
+    follow_stop(&top->follow);
     if (rc != 0)
         return cli_fail(&top->err);
     if (top->gone)
@@ -685,6 +703,9 @@ static int run(struct top *top)
 static int check_options(const struct words *words)
 {
     (void)words;
+    paced = interval_ms >= 0;
+    if (!paced)
+        interval_ms = INTERVAL_MS;
     if (interval_ms < INTERVAL_LEAST_MS)
         return cli_usage("--interval is at least %dms", INTERVAL_LEAST_MS);
     if (cli.json || !screen_possible())

@@ -150,6 +150,7 @@ typedef struct hf_config hf_config;     /* text keys and values */
 typedef struct hf_hold hf_hold;         /* proof of a granted lock */
 typedef struct hf_request hf_request;   /* an asynchronous call */
 typedef struct hf_election hf_election; /* a standing candidacy */
+typedef struct hf_watch hf_watch;       /* who looks at locks for you */
 
 /** Modes: one holder; many readers; up to N holders. */
 enum { HF_EXCLUSIVE = 0, HF_SHARED = 1, HF_SLOT = 2 };
@@ -677,7 +678,7 @@ HF_API int hf_list(hf_client *client, const char *prefix, hf_list_cb *each,
 /** The same for one name exactly. */
 HF_API int hf_show(hf_client *client, const char *name, hf_list_cb *each,
                    void *ctx, hf_error *err);
-/** Flags of hf_list_start(). */
+/** Flags of hf_list_start() and hf_watch_start(). */
 enum { HF_EXACT = 1 /* the name is given, not a prefix */ };
 /**
  * hf_list() that does not wait, or, with HF_EXACT, hf_show(). @each gets the
@@ -708,6 +709,53 @@ HF_API int hf_check_token(hf_client *client, const char *name, uint64_t token,
  */
 HF_API int hf_break(hf_client *client, const char *name, uint64_t token,
                     const char *owner, hf_error *err);
+
+/** Kinds of hf_watch_event. */
+enum {
+    /** Forget every row that was told: the rows as they are now follow. */
+    HF_EV_RESYNC = 0,
+    HF_EV_QUEUED = 1,   /* somebody waits */
+    HF_EV_GRANTED = 2,  /* somebody holds it */
+    HF_EV_RELEASED = 3, /* the holder is gone; nothing speaks against order */
+    HF_EV_LOST = 4,     /* the holder is gone: its lease was over, or it died */
+    HF_EV_BROKEN = 5,   /* the holder is gone: hf_break() of this client */
+    HF_EV_LEFT = 6      /* a waiter has given up */
+};
+/** What happened to one lock. Valid during the call. */
+typedef struct hf_watch_event {
+    uint32_t size;           /* set by us */
+    int32_t kind;            /* HF_EV_* */
+    const hf_lock_info *row; /* who, as last seen; HF_EV_RESYNC: NULL */
+    uint64_t missed;         /* HF_EV_RESYNC: events that were dropped */
+} hf_watch_event;
+typedef void hf_watch_cb(const hf_watch_event *event, void *ctx);
+
+/**
+ * Tell @each what happens to the locks whose names begin with @name (NULL: all)
+ * or, with HF_EXACT, to that lock alone, until hf_watch_stop().
+ *
+ * The first event is HF_EV_RESYNC; HF_EV_GRANTED and HF_EV_QUEUED follow for
+ * everybody who holds or waits now. That begins anew after a reconnect, and
+ * when @each is so slow that 1,024 events wait for it: those are dropped, and
+ * counted in @missed. Of one name ends are told before grants.
+ *
+ * We look when the engine says that something changed, at most every 50 ms;
+ * engines that say nothing are asked every second, between 250 ms and 2 s as
+ * much happens. What comes and goes between two looks is not told. Why a holder
+ * is gone is our best knowledge, not a proof.
+ *
+ * @each runs on a thread of ours or in hf_dispatch(), one event at a time.
+ *
+ *   HF_EUNSUPPORTED  the engine cannot list everybody (HF_CAP_LIST)
+ *   HF_EINVAL        a wrong name or flag
+ */
+HF_API int hf_watch_start(hf_client *client, const char *name, uint32_t flags,
+                          hf_watch_cb *each, void *ctx, hf_watch **ret_watch,
+                          hf_error *err);
+/** End and free the watch: no event begins afterwards, and one that is being
+ *  told is waited for, unless this is called in it. NULL is ignored. After
+ *  hf_close() there are no events; the watch still has to be stopped. */
+HF_API void hf_watch_stop(hf_watch *watch);
 
 /** One finding of hf_doctor(). */
 enum { HF_FINDING_OK = 0, HF_FINDING_WARN = 1, HF_FINDING_FAIL = 2 };

@@ -10,7 +10,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/client.h"
 #include "core/query.h"
@@ -18,24 +17,12 @@
 
 /* ---- who holds what ------------------------------------------------------ */
 
-static int by_name_then_number(const void *a, const void *b)
-{
-    const struct hf__row *left = *(struct hf__row *const *)a;
-    const struct hf__row *right = *(struct hf__row *const *)b;
-    int order = strcmp(left->is.lock.name, right->is.lock.name);
-
-    if (order != 0)
-        return order;
-    return (left->number > right->number) - (left->number < right->number);
-}
-
 int hf__inspect_rows(struct hf__query *query, hf_list_cb *each, void *ctx)
 {
     struct hf__rows *rows = query->rows;
     int rc = 0;
 
-    if (rows->n > 1)
-        qsort(rows->at, rows->n, sizeof(struct hf__row *), by_name_then_number);
+    hf__query_sort(query);
     for (size_t i = 0; i < rows->n && rc == 0; i++)
         rc = each(&rows->at[i]->is.lock, ctx);
     return rc;
@@ -50,34 +37,13 @@ static int list(hf_client *client, struct hf__query **query, hf_list_cb *each,
     return rc != 0 ? rc : hf__inspect_rows(*query, each, ctx);
 }
 
-/* A question for the locks that begin with @text, or for that one. */
-static int new_list(const char *text, bool exact, struct hf__query **ret_query,
-                    hf_error *err)
-{
-    struct hf__query *query = hf__query_new(err);
-    int rc = 0;
-
-    if (!query)
-        return HF_ENOMEM;
-    if (exact)
-        rc = hf__query_name(query, text, err);
-    if (rc == 0)
-        rc = hf__query_set(&query->prefix, exact || !text ? "" : text, err);
-    if (rc != 0) {
-        hf__query_free(query);
-        return rc;
-    }
-    *ret_query = query;
-    return 0;
-}
-
 static int look(hf_client *client, const char *text, bool exact,
                 hf_list_cb *each, void *ctx, hf_error *err)
 {
     struct hf__query *query;
     int rc;
 
-    rc = new_list(text, exact, &query, err);
+    rc = hf__query_new_list(text, exact, &query, err);
     if (rc != 0)
         return rc;
     rc = list(client, &query, each, ctx, err);
@@ -191,7 +157,7 @@ int hf_list_start(hf_client *client, const char *prefix, uint32_t flags,
         return hf__fail(err, HF_EINVAL,
                         "client, each, ret_request or the name is NULL, or "
                         "unknown flags");
-    rc = new_list(prefix, exact, &query, err);
+    rc = hf__query_new_list(prefix, exact, &query, err);
     if (rc != 0)
         return rc;
     request = hf__request_new(client, /* answers_n= */ 1, /* room= */ 0);
@@ -250,6 +216,7 @@ int hf_break(hf_client *client, const char *name, uint64_t token,
         return HF_ENOMEM;
     query->token = token;
     query->changes = true;
+    query->breaks = true;
     rc = hf__query_name(query, name, err);
     if (rc == 0 && owner)
         rc = hf__query_set(&query->owner, owner, err);

@@ -19,6 +19,7 @@
 #include "core/leaving.h"
 #include "core/monitor.h"
 #include "core/query.h"
+#include "core/watch.h"
 
 /* ---- opening ------------------------------------------------------------- */
 
@@ -389,6 +390,7 @@ static int shut(hf_client *client, int64_t wait_ms, hf_error *err)
     bool all_left;
 
     client->closing = true;
+    hf__watch_close(client);
     hf__gate_each(client, cancel_gate);
     hf__request_close(client, /* late= */ false);
     hf__gate_each(client, release_seats);

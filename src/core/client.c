@@ -19,6 +19,7 @@
 #include "core/monitor.h"
 #include "core/query.h"
 #include "core/retry.h"
+#include "core/watch.h"
 
 /* ---- the connection ------------------------------------------------------ */
 
@@ -145,6 +146,7 @@ void hf__client_connected(hf_client *client)
     hf__gate_each(client, ask_again);
     hf__leaving_hurry(client);
     hf__keeper_send(client);
+    hf__watch_connected(client);
     tell_openers(client, 0);
 }
 
@@ -207,6 +209,7 @@ hf_client *hf__client_new(void)
     hf__list_init(&client->openers);
     hf__list_init(&client->requests);
     hf__list_init(&client->queries);
+    hf__list_init(&client->watches);
     hf__list_init(&client->spare_tickets);
     hf__list_init(&client->spare_holds);
     hf__list_init(&client->link);

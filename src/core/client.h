@@ -95,6 +95,7 @@ struct hf_client {
     struct hf__list leaving;  /* tickets that leaving.c takes back */
     struct hf__list requests; /* asynchronous ones, unfinished */
     struct hf__list queries;  /* questions under way */
+    struct hf__list watches;  /* hf_watch_start() */
     _Atomic(struct hf_request *) cancels;       /* pushed by hf_cancel() */
     struct hf__ticket *batch[HF__CLIENT_BATCH]; /* renewals to be sent */
     uint32_t batch_n;

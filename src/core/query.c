@@ -11,9 +11,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "config/name.h"
 #include "core/client.h"
+#include "core/watch.h"
 
 /* No honest store has more: a server that goes on is cut off. */
 #define ROWS_MAX ((size_t)1000000)
@@ -34,7 +36,26 @@ static struct hf__row *new_row(struct hf__query *query, size_t room,
         row = hf__malloc(sizeof(*row) + room);
         *ret_rc = HF_ENOMEM;
     }
+    if (row) {
+        atomic_init(&row->refs, 1);
+        row->broken = false;
+        row->seen_ns = 0;
+    }
     return row;
+}
+
+void hf__query_row_unref(struct hf__row *row)
+{
+    if (atomic_fetch_sub_explicit(&row->refs, 1, memory_order_acq_rel) == 1)
+        hf__free(row);
+}
+
+void hf__query_rows_release(struct hf__rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        hf__query_row_unref(rows->at[i]);
+    hf__free(rows->at);
+    memset(rows, 0, sizeof(*rows));
 }
 
 static int keep_row(struct hf__query *query, struct hf__row *row)
@@ -139,24 +160,60 @@ struct hf__query *hf__query_new(hf_error *err)
 
 void hf__query_free(struct hf__query *query)
 {
-    struct hf__rows *rows;
-
     if (!query)
         return;
-    rows = query->rows;
-    for (size_t i = 0; i < rows->n; i++)
-        hf__free(rows->at[i]);
-    hf__free(rows->at);
+    hf__query_rows_release(query->rows);
     hf__free((char *)(uintptr_t)query->name);
     hf__free((char *)(uintptr_t)query->prefix);
     hf__free((char *)(uintptr_t)query->owner);
     hf__free(query);
 }
 
+int hf__query_new_list(const char *text, bool exact,
+                       struct hf__query **ret_query, hf_error *err)
+{
+    struct hf__query *query = hf__query_new(err);
+    int rc = 0;
+
+    if (!query)
+        return HF_ENOMEM;
+    if (exact)
+        rc = hf__query_name(query, text, err);
+    if (rc == 0)
+        rc = hf__query_set(&query->prefix, exact || !text ? "" : text, err);
+    if (rc != 0) {
+        hf__query_free(query);
+        return rc;
+    }
+    *ret_query = query;
+    return 0;
+}
+
+static int by_name_then_number(const void *a, const void *b)
+{
+    const struct hf__row *left = *(struct hf__row *const *)a;
+    const struct hf__row *right = *(struct hf__row *const *)b;
+    int order = strcmp(left->is.lock.name, right->is.lock.name);
+
+    if (order != 0)
+        return order;
+    return (left->number > right->number) - (left->number < right->number);
+}
+
+void hf__query_sort(struct hf__query *query)
+{
+    struct hf__rows *rows = query->rows;
+
+    if (rows->n > 1)
+        qsort(rows->at, rows->n, sizeof(struct hf__row *), by_name_then_number);
+}
+
 void hf__query_answered(hf_client *client, struct hf__query *query, int rc,
                         const hf_error *err)
 {
     hf__list_remove(&query->link);
+    if (rc == 0 && query->breaks)
+        hf__watch_broke(client, query);
     if (!query->waiter) {
         hf__query_free(query);
         return;

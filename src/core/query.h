@@ -12,6 +12,9 @@ struct hf__row {
         hf_finding finding;
     } is;
     size_t number; /* in the order in which the engine gave them */
+    _Atomic uint32_t refs;
+    bool broken;     /* a watch's: this client has taken the lock away */
+    int64_t seen_ns; /* a watch's: when the list was asked for */
     char texts[];
 };
 
@@ -22,7 +25,18 @@ struct hf__rows {
     size_t bytes; /* of all rows together */
 };
 
+/* Drop a reference; any thread. */
+void hf__query_row_unref(struct hf__row *row);
+/* Drop the rows. */
+void hf__query_rows_release(struct hf__rows *rows);
+
 struct hf__query *hf__query_new(hf_error *err);
+/* A question for the locks that begin with @text (NULL: all), or, with @exact,
+ * for that one. */
+int hf__query_new_list(const char *text, bool exact,
+                       struct hf__query **ret_query, hf_error *err);
+/* Sort the rows of an answered list by name, those of one name as they came. */
+void hf__query_sort(struct hf__query *query);
 /* NULL is ignored. */
 void hf__query_free(struct hf__query *query);
 /* Copy a text into a field of a query. */

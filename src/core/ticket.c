@@ -29,6 +29,7 @@
 #include "core/leaving.h"
 #include "core/query.h"
 #include "core/retry.h"
+#include "core/watch.h"
 
 #define MAY(state) (1u << HF__TICKET_##state)
 
@@ -497,6 +498,12 @@ static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
 {
     (void)engine;
     hf__client_down(owner, err);
+}
+
+static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+{
+    (void)engine;
+    hf__watch_hint(owner, name);
 }
 
 const struct hf__engine_up hf__ticket_reports = HF__ENGINE_UP(on_);

@@ -144,6 +144,24 @@ typedef int hf__engine_pass_fn(struct hf__engine *engine,
  * Ends in hf__up_answer(). */
 typedef int hf__engine_query_fn(struct hf__engine *engine,
                                 struct hf__query *query, hf_error *err);
+/* What a watch of the core wants to hear of. Lives from watch() to unwatch(). */
+struct hf__feed {
+    struct hf__list link; /* the engine's */
+    const char *name;     /* this name; NULL: */
+    const char *prefix;   /* the names that begin with this */
+    bool live;            /* the engine's: every change is reported by itself;
+                             while not, the core looks again and again */
+    bool refused;         /* the engine's: do not ask again before the next
+                             hf__up_connected() */
+    void *engine_data;    /* the engine's */
+};
+/* watch: from now on call hf__up_changed() when something of @feed may have
+ * changed at the store. Called while connected, and for the same feed again
+ * after every hf__up_connected(), which ends what there was of it, and now and
+ * then while it is not live. unwatch: forget @feed; also while not connected,
+ * and for a feed that was never watched. */
+typedef void hf__engine_watch_fn(struct hf__engine *engine,
+                                 struct hf__feed *feed);
 /* Where a blocking caller sleeps instead of in the loop. Called WITHOUT the
  * monitor; returns when something may have happened to a ticket of this
  * client, on kick(), or at @until_ns. The core then calls attend(). */
@@ -204,6 +222,8 @@ struct hf__engine_ops {
     /* The last question, before close(): what the client as a whole still has
      * on the store goes. Nobody holds or waits any more. NULL: nothing. */
     hf__engine_query_fn *finish;
+    hf__engine_watch_fn *watch; /* NULL, both: the core lists in turns */
+    hf__engine_watch_fn *unwatch;
     hf__engine_wait_fn *wait; /* NULL: the loop; then the next three
                                          are NULL too */
     hf__engine_attend_fn *attend;
@@ -241,6 +261,7 @@ struct hf__engine_up {
     void (*left)(void *owner, struct hf__ticket *ticket, int rc);
     void (*answer)(void *owner, struct hf__query *query, int rc,
                    const hf_error *err);
+    void (*changed)(void *owner, struct hf__engine *engine, const char *name);
 };
 
 /* The table of the functions PREFIXconnected, PREFIXdown, … */
@@ -250,7 +271,8 @@ struct hf__engine_up {
         .granted = prefix##granted, .queued = prefix##queued,                  \
         .busy = prefix##busy, .failed = prefix##failed,                        \
         .unknown = prefix##unknown, .renewed = prefix##renewed,                \
-        .lost = prefix##lost, .left = prefix##left, .answer = prefix##answer   \
+        .lost = prefix##lost, .left = prefix##left, .answer = prefix##answer,  \
+        .changed = prefix##changed                                             \
     }
 
 /* Connected: requests may be sent. Everything in line or held should be asked
@@ -329,6 +351,14 @@ static inline void hf__up_answer(struct hf__engine *engine,
     engine->up->answer(engine->up_owner, query, rc, err);
 }
 
+/* Something about @name may have changed, or, if it is NULL, about any name. A
+ * hint: the core looks. It may come twice or late; one that was lost is made
+ * good by the next. */
+static inline void hf__up_changed(struct hf__engine *engine, const char *name)
+{
+    engine->up->changed(engine->up_owner, engine, name);
+}
+
 /* A line of @level (HF_LOG_*) for the application's log hook. */
 void hf__engine_log(const struct hf__engine *engine, int level,
                     const char *format, ...) HF_PRINTF(3, 4);
@@ -350,6 +380,7 @@ struct hf__query {
     void *engine_data;         /* the engine's, while under way */
     bool changes;              /* break_lock, version_commit: once it is sent,
                                   no answer is HF_EUNKNOWN */
+    bool breaks;               /* break_lock, for the core's watches */
     struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */
     int rc;                    /* the core's */
     hf_error err;              /* the core's */

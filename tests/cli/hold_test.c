@@ -165,10 +165,9 @@ TEST(elect, ends_when_interrupted_as_a_candidate)
                "\"waiters\":0");
 }
 
-TEST(elect, observe_prints_each_change)
+/* A change that the observer is not told of costs it 30 s. */
+static void observe_changes(struct command *observer)
 {
-    struct command *observer =
-        COMMAND("elect", "boss", "--observe", "--interval", "20ms");
     struct command *leader;
 
     command_expect(observer, "boss: nobody leads\n");
@@ -181,7 +180,19 @@ TEST(elect, observe_prints_each_change)
     command_expect(observer, "boss: nobody leads\n");
     command_signal(observer, SIGINT);
     ASSERT_EQ(command_wait(observer), 130);
+}
 
+TEST(elect, observe_is_told_of_each_change)
+{
+    struct command *observer;
+
+    observe_changes(COMMAND("elect", "boss", "--observe"));
     observer = COMMAND("elect", "boss", "--observe", "--json");
     command_expect(observer, "{\"event\":\"vacant\",\"name\":\"boss\"");
+}
+
+TEST(elect, observe_looks_at_a_pace_for_each_change)
+{
+    observe_changes(
+        COMMAND("elect", "boss", "--observe", "--interval", "20ms"));
 }

@@ -145,6 +145,13 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     answered[i] = true;
 }
 
+static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+{
+    (void)owner;
+    (void)engine;
+    (void)name;
+}
+
 static const struct hf__engine_up up = HF__ENGINE_UP(on_);
 
 static void timer(const struct hf__engine_host *host, struct hf__timer *which,

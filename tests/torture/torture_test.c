@@ -456,6 +456,41 @@ TORTURE(opening_and_listing_without_waiting)
     hf_close(client);
 }
 
+static void count_event(const hf_watch_event *event, void *ctx)
+{
+    (void)event;
+    ++*(int *)ctx;
+}
+
+/* Looks, events and the end of a watch; what comes later is not awaited. */
+TORTURE(watching)
+{
+    hf_client *client = open_client(stage, "", "?drive=app");
+    hf_error err = {0, 0, ""};
+    hf_hold *hold = acquire(client, "jobs", NULL);
+    hf_watch *watch = NULL;
+    int events = 0;
+
+    if (client && step("watch",
+                       hf_watch_start(client, LONG_TEXT, 0, count_event,
+                                      &events, &watch, &err),
+                       &err))
+        for (int i = 0; i < 3; i++)
+            ASSERT_GE(hf_dispatch(client), 0);
+    hf_watch_stop(watch);
+    watch = NULL;
+    events = 0;
+    if (client && step("watch",
+                       hf_watch_start(client, "jobs", HF_EXACT, count_event,
+                                      &events, &watch, &err),
+                       &err))
+        for (int i = 0; i < 3; i++)
+            ASSERT_GE(hf_dispatch(client), 0);
+    release(hold);
+    hf_close(client);
+    hf_watch_stop(watch);
+}
+
 TORTURE(acquiring_again_what_was_lost)
 {
     hf_client *client = open_client(stage, "", "");

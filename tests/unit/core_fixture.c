@@ -20,6 +20,7 @@ static struct hf__query *last_query;
 static int refusals[CORE_OPS];
 static bool automatic;
 static bool connection_held;
+static bool pushes;
 static uint64_t next_token;
 static struct hf__engine_ops ops;
 static void (*others)(void);
@@ -195,6 +196,20 @@ static int test_finish(struct hf__engine *self, struct hf__query *query,
     return rc;
 }
 
+static void test_watch(struct hf__engine *self, struct hf__feed *feed)
+{
+    (void)self;
+    counts[CORE_WATCH]++;
+    feed->live = pushes;
+}
+
+static void test_unwatch(struct hf__engine *self, struct hf__feed *feed)
+{
+    (void)self;
+    (void)feed;
+    counts[CORE_UNWATCH]++;
+}
+
 static void test_flush(struct hf__engine *self)
 {
     (void)self;
@@ -220,8 +235,11 @@ static const struct hf__engine_ops standard_ops = {
     .downgrade = test_downgrade,
     .list = test_query,
     .version_read = test_query,
+    .break_lock = test_query,
     .version_commit = test_query,
     .finish = test_finish,
+    .watch = test_watch,
+    .unwatch = test_unwatch,
     .flush = test_flush,
 };
 
@@ -251,6 +269,11 @@ void core_traits(uint64_t caps, uint32_t flags)
     ops = standard_ops;
     ops.caps = caps;
     ops.flags = flags;
+}
+
+void core_push(bool push)
+{
+    pushes = push;
 }
 
 void core_hold_connection(bool held)
@@ -283,6 +306,7 @@ hf_client *core_open_behind(const char *wrappers, const char *query)
     memset(refusals, 0, sizeof(refusals));
     automatic = false;
     connection_held = false;
+    pushes = false;
     next_token = 0;
     if (!ops.name)
         ops = standard_ops;
@@ -429,6 +453,11 @@ void core_down(int code)
 
     (void)hf__fail(&err, code, "reported by the test");
     INSIDE(hf__up_down(engine, &err));
+}
+
+void core_changed(const char *name)
+{
+    INSIDE(hf__up_changed(engine, name));
 }
 
 void core_connected(void)

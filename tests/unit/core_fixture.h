@@ -22,6 +22,8 @@ enum core_op {
     CORE_QUERY,
     CORE_FINISH,
     CORE_FLUSH,
+    CORE_WATCH,
+    CORE_UNWATCH,
     CORE_OPS
 };
 
@@ -56,6 +58,8 @@ void core_refuse(enum core_op op, int code);
 void core_hold_connection(bool held);
 /* What the ops table says beside its calls; before core_open(). */
 void core_traits(uint64_t caps, uint32_t flags);
+/* From now on the engine says by itself what changed: core_changed(). */
+void core_push(bool push);
 
 /* Let time pass, in steps no longer than the next timer, dispatching. */
 void core_advance_ms(int64_t ms);
@@ -77,6 +81,7 @@ void core_left(struct hf__ticket *ticket, int rc);
 /* The answer to the last query; what it asked for is gone afterwards. */
 void core_answer(int rc);
 void core_down(int code);
+void core_changed(const char *name);
 void core_connected(void);
 
 /* hf_acquire_start() whose outcome is written into @ask. @wait_ms as in

@@ -3,7 +3,7 @@
 # The embedded engine, without the core: local_fixture.c stands in for it.
 
 foreach(module IN ITEMS local local_directory local_hostile
-        local_store)
+        local_store local_watch)
     holdfast_add_test(
         NAME unit_${module} SOURCES ${module}_test.c local_fixture.c LABELS unit)
 endforeach()

@@ -123,6 +123,13 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
         side->answer_err = *err;
 }
 
+static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+{
+    (void)owner;
+    (void)engine;
+    (void)name;
+}
+
 static const struct hf__engine_up reports = HF__ENGINE_UP(on_);
 
 /* ---- clients ----------------------------------------------------------- */

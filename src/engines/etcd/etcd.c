@@ -152,5 +152,7 @@ const struct hf__engine_ops hf__engine_etcd = {
     .version_read = hf__etcd_versions_read,
     .version_commit = hf__etcd_versions_commit,
     .doctor = hf__etcd_doctor,
+    .watch = hf__etcd_watch,
+    .unwatch = hf__etcd_watch_stop,
     .flush = etcd_flush,
 };

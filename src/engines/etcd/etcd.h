@@ -11,7 +11,7 @@
  *   lease.c       the leases that carry our keys
  *   tickets.c     the tickets by number, and their moves
  *   acquire.c  release.c  renew.c (and downgrade)
- *   wait.c        waiting for those before us
+ *   wait.c        waiting for those before us   watch.c  hints of changes
  *   inspect.c     list, check, break     versions.c     doctor.c
  */
 #ifndef HF_ETCD_ETCD_H
@@ -176,6 +176,11 @@ void hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket);
 void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* The timer: look for those who have no stream; when is the next? */
 int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns);
+
+/* ---- watch.c ------------------------------------------------------------- */
+
+hf__engine_watch_fn hf__etcd_watch;
+hf__engine_watch_fn hf__etcd_watch_stop;
 
 /* ---- inspect.c, versions.c, doctor.c ------------------------------------- */
 

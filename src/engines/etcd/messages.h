@@ -72,6 +72,7 @@ enum {
     HF__WATCH_CREATED = 3, /* answers */
     HF__WATCH_CANCELED = 4,
     HF__WATCH_EVENTS = 11,
+    HF__EVENT_KV = 2, /* of an event */
 
     /* leases: what is asked, and what is answered */
     HF__GRANT_TTL = 1,

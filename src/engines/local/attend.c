@@ -334,6 +334,8 @@ void hf__local_attend(struct hf__engine *engine)
         look_at_all(local, inbox, died);
     if (local->sentry)
         hf__life_arm(&local->life, true);
+    if (HF_UNLIKELY(!hf__list_empty(&local->feeds)))
+        hf__local_watch_attend(local);
 }
 
 /* A kick is meant for the thread in wait(), or about to enter it. Another

@@ -380,6 +380,13 @@ static void take_old(struct hf__store *store, uint64_t word, uint64_t owner)
         hf__block_put(store, unit, hf__word_class(word));
 }
 
+/* The swap comes before the load: a watcher sees the one, or we the other. */
+static inline void tell_watchers(const struct hf__store *store)
+{
+    if (HF_UNLIKELY(atomic_load(&store->table.header->watched_ns) != 0))
+        hf__local_watch_tell(&store->table);
+}
+
 int hf__block_install(struct hf__store *store, struct hf__draft *draft,
                       hf_error *err)
 {
@@ -410,6 +417,7 @@ int hf__block_install(struct hf__store *store, struct hf__draft *draft,
         return 1;
     }
     HF__POINT("after_cas");
+    tell_watchers(store);
     if (!hf__word_empty(seen))
         take_old(store, seen, draft->owner);
     draft->word = word;
@@ -430,6 +438,7 @@ bool hf__block_empty(struct hf__store *store, uint32_t bucket, uint64_t word,
                                         hf__word_next(word, 0, 0)))
         return false;
     HF__POINT("after_cas");
+    tell_watchers(store);
     hf__block_put(store, hf__word_unit(word), hf__word_class(word));
     return true;
 }

@@ -18,6 +18,7 @@
  * The same thread is the sentry: when none of the client's own threads is in
  * wait(), it sleeps on the watch and kicks the client's loop. It always sleeps
  * on the alarm, by which another client reports that it broke a lock of ours.
+ * It also listens for changes of any lock, where somebody watches (watch.c).
  *
  * BURIAL. A thread of a killed process may run for a moment after the kernel
  * has marked its life words. Other clients pass on its locks at once, but reuse
@@ -244,9 +245,24 @@ static void die(struct hf__life *life)
     atomic_store(&slot->dead_ns, LONG_AGO);
 }
 
-/* The words that this thread sleeps on: the bell, the alarm, and the watch if
- * it is the sentry. */
-static void gather(struct hf__life *life, struct hf__watch *own, uint32_t bell,
+/* The count of changes, if we listen for it. The bit asks those who add to it to
+ * wake us. */
+static void gather_changes(struct hf__life *life, struct hf__watch *own)
+{
+    _Atomic uint32_t *word = &life->store->table.header->changes;
+
+    if (!atomic_load(&life->listening))
+        return;
+    (void)atomic_fetch_or(word, 1);
+    own->at[own->n].word = word;
+    own->at[own->n].value = atomic_load(&life->changes) | 1;
+    own->at[own->n].private = false;
+    own->n++;
+}
+
+/* The words that this thread sleeps on: the bell, the alarm, the changes, and
+ * the watch if it is the sentry; then the inbox is among them. */
+static bool gather(struct hf__life *life, struct hf__watch *own, uint32_t bell,
                    uint32_t alarm)
 {
     struct hf__watch *watch = life->watch;
@@ -259,16 +275,18 @@ static void gather(struct hf__life *life, struct hf__watch *own, uint32_t bell,
     own->at[1].word = &life->store->slot->alarm;
     own->at[1].value = alarm;
     own->at[1].private = false;
+    gather_changes(life, own);
     if (!atomic_load(&life->armed)) {
         if (!hf__watch_kernel_can())
             own->n = 1; /* a late alarm is better than a busy loop */
-        return;
+        return false;
     }
     (void)pthread_mutex_lock(&watch->lock);
     for (uint32_t i = 0; i < watch->n && own->n < HF__WATCH_MAX; i++)
         own->at[own->n++] = watch->at[i];
     own->until_ns = watch->until_ns;
     (void)pthread_mutex_unlock(&watch->lock);
+    return true;
 }
 
 /* True if one of the words has changed. */
@@ -297,8 +315,7 @@ static void live(void *arg)
 
         if (atomic_load(&life->stop))
             break;
-        gather(life, &own, bell, alarm);
-        armed = own.n > 2 ? 1 : 0; /* then the inbox is among the words */
+        armed = gather(life, &own, bell, alarm) ? 1 : 0;
         (void)atomic_fetch_add(&slot->sleeping, armed);
         hf__watch_sleep_on(&own, own.until_ns);
         (void)atomic_fetch_sub(&slot->sleeping, armed);
@@ -307,6 +324,7 @@ static void live(void *arg)
         /* Once per watch: the thread that handles it makes the next. */
         alarm = atomic_load(&slot->alarm);
         atomic_store(&life->armed, false);
+        atomic_store(&life->listening, false);
         hf__loop_kick(life->loop);
     }
     die(life);
@@ -350,5 +368,14 @@ void hf__life_arm(struct hf__life *life, bool on)
     if (!life->thread || (!on && !atomic_load(&life->armed)))
         return;
     atomic_store(&life->armed, on);
+    ring(life);
+}
+
+void hf__life_listen(struct hf__life *life, uint32_t changes)
+{
+    if (!life->thread)
+        return;
+    atomic_store(&life->changes, changes);
+    atomic_store(&life->listening, true);
     ring(life);
 }

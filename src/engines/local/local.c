@@ -44,6 +44,7 @@ static int local_open(struct hf__engine *engine, hf_error *err)
     for (unsigned i = 0; i < HF__LOCAL_LISTS; i++)
         hf__list_init(&local->waiting[i]);
     hf__list_init(&local->held);
+    hf__list_init(&local->feeds);
     hf__watch_init(&local->watch);
     local->place.fd = -1;
     local->store.table.fd = -1;
@@ -615,4 +616,6 @@ const struct hf__engine_ops hf__engine_local = {
     .attend = hf__local_attend,
     .kick = hf__local_kick,
     .sentry = hf__local_sentry,
+    .watch = hf__local_watch,
+    .unwatch = hf__local_watch_stop,
 };

@@ -35,6 +35,11 @@ struct hf__local {
      * so they stay until the end; only a few are kept. */
     struct hf__table old_tables[HF__LOCAL_OLD_TABLES];
     uint32_t old_tables_n;
+    /* watch.c */
+    struct hf__list feeds;
+    struct hf__timer watch_timer;
+    uint32_t changes; /* of the table, as last seen */
+    bool resting;     /* nobody listens for more of them, for a moment */
     size_t prefix_len;
     char name[HF__KEY_MAX]; /* of the key in use, if there is a prefix */
 };
@@ -69,6 +74,12 @@ hf__engine_query_fn hf__local_doctor;
 /* "db1:4211, \"vacuum\"": the holder of @key in store->draft. */
 void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
                       char *to, size_t size);
+
+/* watch.c */
+hf__engine_watch_fn hf__local_watch;
+hf__engine_watch_fn hf__local_watch_stop;
+/* There are feeds: has anything changed? */
+void hf__local_watch_attend(struct hf__local *local);
 
 /* attend.c */
 hf__engine_wait_fn hf__local_wait;

@@ -210,6 +210,8 @@ static inline bool hf__life_alive(const struct hf__table *table,
                index) == client;
 }
 
+/* Somebody watches: a bucket has changed. */
+void hf__local_watch_tell(const struct hf__table *table);
 /* Wake @client to check its tickets in @bucket. */
 void hf__life_notify(const struct hf__table *table, uint64_t client,
                      uint32_t bucket);

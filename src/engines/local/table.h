@@ -96,13 +96,16 @@ struct hf__table_header {
     _Atomic uint32_t segments;   /* segments below this have memory */
     _Atomic uint32_t classes[HF__TABLE_CLASSES + 1]; /* segments of each */
     _Atomic int32_t free[HF__TABLE_CLASSES + 1];     /* blocks: a hint only */
-    _Atomic uint64_t purged; /* hf__life_deaths() at the last purge */
+    _Atomic uint64_t purged;    /* hf__life_deaths() at the last purge */
+    _Atomic int64_t watched_ns; /* somebody watches until then; 0: nobody */
+    _Atomic uint32_t changes;   /* count:31 │ somebody sleeps on it:1 */
+    uint32_t unused;
 };
 
 _Static_assert(sizeof(struct hf__table_slot) == 1024, "part of the layout");
 _Static_assert(sizeof(struct hf__table_bucket) == 16, "part of the layout");
 _Static_assert(sizeof(struct hf__table_block) == 32, "part of the layout");
-_Static_assert(sizeof(struct hf__table_header) == 136, "part of the layout");
+_Static_assert(sizeof(struct hf__table_header) == 152, "part of the layout");
 
 /* Where the parts lie. */
 #define HF__TABLE_MAP_AT UINT64_C(4096)

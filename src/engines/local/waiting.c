@@ -107,7 +107,7 @@ static uint32_t mark_watched(_Atomic uint32_t *word)
 static bool append(struct hf__watch *watch, _Atomic uint32_t *word,
                    uint32_t value)
 {
-    if (watch->n >= HF__WATCH_MAX - 2) /* two are the life thread's */
+    if (watch->n >= HF__WATCH_MAX - 3) /* three are the life thread's */
         return false;
     watch->at[watch->n].word = word;
     watch->at[watch->n].value = value;

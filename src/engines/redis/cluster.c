@@ -412,6 +412,13 @@ static void on_left(void *owner, struct hf__ticket *ticket, int rc)
     hf__up_left(above(owner), ticket, rc);
 }
 
+static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+{
+    (void)owner;
+    (void)engine;
+    (void)name; /* no node is asked to watch: the core lists in turns */
+}
+
 const struct hf__engine_up hf__cluster_reports = HF__ENGINE_UP(on_);
 
 /* ---- coming and going -------------------------------------------------- */

@@ -523,8 +523,7 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
         connected(redis);
 }
 
-/* The password has been sent; it need not stay in our memory. */
-static void forget_password(struct hf__buf *out)
+void hf__redis_connection_forget_password(struct hf__buf *out)
 {
     if (out->text && out->len == 0)
         explicit_bzero(out->text, out->size);
@@ -556,7 +555,7 @@ static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
     (void)call;
     if (!reply)
         return;
-    forget_password(&redis->stream.out);
+    hf__redis_connection_forget_password(&redis->stream.out);
     head = hf__resp_next(reply);
     if (head.type != HF__RESP_LIST) {
         refuse(redis, &head);

@@ -13,6 +13,8 @@ bool hf__redis_connection_has_password(const struct hf__redis *redis);
 /* HELLO, with the password where @auth. */
 void hf__redis_connection_put_hello(const struct hf__redis *redis,
                                     struct hf__buf *out, bool auth);
+/* The password has been sent; it need not stay in our memory. */
+void hf__redis_connection_forget_password(struct hf__buf *out);
 /* Forget the connection; nothing is reported. */
 void hf__redis_connection_close(struct hf__redis *redis, bool forked);
 /* The connection cannot be trusted any more: report what was under way. */
@@ -71,7 +73,7 @@ static inline void hf__redis_connection_count(struct hf__redis *redis)
     uint32_t n = redis->calls.n;
 
     redis->watching = redis->watching && redis->tickets.n > 0;
-    n += redis->watching;
+    n += redis->watching + redis->live_feeds;
     if (redis->under_way_sum)
         *redis->under_way_sum += n - redis->base.under_way;
     redis->base.under_way = n;

@@ -97,9 +97,9 @@ void hf__redis_inspect_put_key(struct hf__redis *redis)
 
 /* ---- rows -------------------------------------------------------------- */
 
-/* The name behind "hf:{…}", without the prefix; false if it is none. */
-static bool name_of_key(const struct hf__redis *redis,
-                        const struct hf__resp_value *key, char *to, size_t size)
+bool hf__redis_inspect_name(const struct hf__redis *redis,
+                            const struct hf__resp_value *key, char *to,
+                            size_t size)
 {
     const char *prefix = redis->base.host->settings->prefix;
     size_t prefix_len = strlen(prefix);
@@ -259,7 +259,7 @@ static int add_locks(struct hf__redis *redis, struct hf__query *query,
         hf__resp_skip(&after, &lock);
         if (lock.count == 7) {
             key = hf__resp_next(reply);
-            if (name_of_key(redis, &key, name, sizeof(name)))
+            if (hf__redis_inspect_name(redis, &key, name, sizeof(name)))
                 rc = add_lock(query, name, reply);
         }
         *reply = after;
@@ -331,7 +331,7 @@ static bool lock_of_key(const struct hf__redis *redis,
                         const struct hf__resp_value *key, char *to, size_t size)
 {
     return redis->kind ? hf__redisson_inspect_name(redis, key, to, size)
-                       : name_of_key(redis, key, to, size);
+                       : hf__redis_inspect_name(redis, key, to, size);
 }
 
 /* The key of that lock: this one, or what a set beside it is named after. */

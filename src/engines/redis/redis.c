@@ -263,6 +263,7 @@ static int redis_open(struct hf__engine *engine, hf_error *err)
     int rc;
 
     hf__calls_init(&redis->calls, sizeof(struct hf__redis_call));
+    hf__list_init(&redis->trackers);
     hf__ticket_table_init(&redis->tickets);
     hf__link_init(&redis->link, engine, timer_fire, /* listen_after_ns= */ 0);
     redis->stream.loop = engine->host->loop;
@@ -302,6 +303,7 @@ static void redis_close(struct hf__engine *engine, bool forked)
 
     hf__redis_connection_close(redis, forked);
     hf__sentinels_free(redis->sentinels, forked);
+    hf__redis_watch_close(redis, forked);
     if (forked)
         return;
     redis->sentinels = NULL;
@@ -414,5 +416,7 @@ const struct hf__engine_ops hf__engine_redis = {
     .version_read = hf__redis_versions_read,
     .version_commit = hf__redis_versions_commit,
     .doctor = hf__redis_doctor,
+    .watch = hf__redis_watch_start,
+    .unwatch = hf__redis_watch_stop,
     .flush = redis_flush,
 };

@@ -10,6 +10,7 @@
  *   release.c     release, withdraw, downgrade
  *   renew.c       renewals, many in one trip
  *   wait.c        the channels on which waiters hear of their grant
+ *   watch.c       hints of changes, by tracking keys
  *   sync.c        report a grant when enough replicas have it
  *   native*.c  plain.c  redisson*.c     the three dialects (dialect.h)
  *   inspect.c     list, check, break     versions.c     doctor.c
@@ -145,10 +146,12 @@ struct hf__redis {
      * asked there; otherwise @call is not answered here any more. */
     bool (*asked)(struct hf__redis *redis, const struct hf__redis_call *call,
                   const struct hf__slot_redirect *to);
-    bool redirected;         /* the answer that is being told was MOVED */
-    bool no_trial;           /* doctor: the name to try out is not ours */
-    uint32_t *under_way_sum; /* of all nodes; or NULL */
-    bool watching;           /* somebody listens, whatever is asked */
+    bool redirected;          /* the answer that is being told was MOVED */
+    bool no_trial;            /* doctor: the name to try out is not ours */
+    uint32_t *under_way_sum;  /* of all nodes; or NULL */
+    bool watching;            /* somebody listens, whatever is asked */
+    uint32_t live_feeds;      /* … and for the sake of so many feeds */
+    struct hf__list trackers; /* watch.c */
     int64_t tickets_since_ns;
     char peer[280]; /* for people: "redis db1:6379" */
 

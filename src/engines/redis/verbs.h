@@ -53,6 +53,13 @@ void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,
 /* Forget that a grant was being given back. */
 void hf__redis_sync_forget(struct hf__redis *redis, struct hf__ticket *ticket);
 
+/* ---- watch.c ----------------------------------------------------------- */
+
+hf__engine_watch_fn hf__redis_watch_start;
+hf__engine_watch_fn hf__redis_watch_stop;
+/* The engine closes, perhaps in a forked child. */
+void hf__redis_watch_close(struct hf__redis *redis, bool forked);
+
 /* ---- wait.c -------------------------------------------------------- */
 
 /* Hear what is said on a channel on behalf of a waiting ticket. */

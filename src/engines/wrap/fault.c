@@ -644,6 +644,17 @@ static void fault_answer(void *owner, struct hf__query *query, int rc,
     hf__up_answer(owner, query, rc, err);
 }
 
+/* Not connected is not told: the core looks when it is connected again. */
+static void fault_changed(void *owner, struct hf__engine *engine,
+                          const char *name)
+{
+    struct fault *self = owner;
+
+    (void)engine;
+    if (!self->down)
+        hf__up_changed(owner, name);
+}
+
 const struct hf__engine_up hf__fault_up = HF__ENGINE_UP(fault_);
 
 const struct hf__engine_ops hf__engine_fault = {
@@ -669,6 +680,8 @@ const struct hf__engine_ops hf__engine_fault = {
     .doctor = fault_doctor,
     .connection = fault_connection,
     .finish = hf__wrap_finish,
+    .watch = hf__wrap_watch,
+    .unwatch = hf__wrap_unwatch,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

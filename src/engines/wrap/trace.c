@@ -299,6 +299,15 @@ static void trace_answer(void *owner, struct hf__query *query, int rc,
     hf__up_answer(owner, query, rc, err);
 }
 
+static void trace_changed(void *owner, struct hf__engine *engine,
+                          const char *name)
+{
+    (void)engine;
+    tell(owner, "changed %s%s%s", name ? "'" : "", name ? name : "anything",
+         name ? "'" : "");
+    hf__up_changed(owner, name);
+}
+
 const struct hf__engine_up hf__trace_up = HF__ENGINE_UP(trace_);
 
 const struct hf__engine_ops hf__engine_trace = {
@@ -324,6 +333,8 @@ const struct hf__engine_ops hf__engine_trace = {
     .doctor = trace_doctor,
     .connection = trace_connection,
     .finish = trace_finish,
+    .watch = hf__wrap_watch,
+    .unwatch = hf__wrap_unwatch,
     .wait = hf__wrap_wait,
     .attend = hf__wrap_attend,
     .kick = hf__wrap_kick,

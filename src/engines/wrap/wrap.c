@@ -28,6 +28,8 @@ static void narrow(struct hf__engine_ops *ops,
     NARROW(doctor);
     NARROW(connection);
     NARROW(finish);
+    NARROW(watch);
+    NARROW(unwatch);
     NARROW(wait);
     NARROW(attend);
     NARROW(kick);
@@ -86,6 +88,16 @@ int hf__wrap_finish(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err)
 {
     return engine->inner->ops->finish(engine->inner, query, err);
+}
+
+void hf__wrap_watch(struct hf__engine *engine, struct hf__feed *feed)
+{
+    engine->inner->ops->watch(engine->inner, feed);
+}
+
+void hf__wrap_unwatch(struct hf__engine *engine, struct hf__feed *feed)
+{
+    engine->inner->ops->unwatch(engine->inner, feed);
 }
 
 void hf__wrap_wait(struct hf__engine *engine, int64_t until_ns)

@@ -36,6 +36,8 @@ int hf__wrap_pass(struct hf__engine *engine, struct hf__ticket *ticket,
                   uint64_t *ret_token);
 int hf__wrap_finish(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err);
+void hf__wrap_watch(struct hf__engine *engine, struct hf__feed *feed);
+void hf__wrap_unwatch(struct hf__engine *engine, struct hf__feed *feed);
 void hf__wrap_wait(struct hf__engine *engine, int64_t until_ns);
 void hf__wrap_attend(struct hf__engine *engine);
 void hf__wrap_kick(struct hf__engine *engine);

@@ -32,6 +32,7 @@ static void stream_closed(struct hf__stream *stream, const hf_error *err)
     hf__zk_connection_stop(zk, /* forked= */ false);
     zk->server = (zk->server + 1) % zk->base.host->url->n_hosts;
     hf__zk_calls_lose(zk);
+    hf__zk_watch_lose(zk);
     if (strncmp(told.text, zk->peer, strlen(zk->peer)) != 0)
         (void)hf__fail_in(&told, told.code, "%s", zk->peer);
     hf__up_down(&zk->base, &told);
@@ -61,10 +62,12 @@ static void on_event(struct hf__zk *zk, struct hf__zk_wire *in)
     (void)hf__zk_wire_int(in); /* what happened: the waiter looks again */
     (void)hf__zk_wire_int(in);
     path = hf__zk_wire_text(in);
-    if (in->bad)
+    if (in->bad) {
         hf__zk_connection_garbled(zk, "a malformed event");
-    else
+    } else {
         hf__zk_wait_event(zk, path);
+        hf__zk_watch_event(zk, path);
+    }
 }
 
 /* Is the body of a good answer what the request is answered with? Looked at

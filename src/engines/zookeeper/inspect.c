@@ -332,19 +332,11 @@ static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
  * not asked for. */
 static bool name_of_child(const struct hf__zk *zk,
                           const struct hf__query *query,
-                          struct hf__zk_wire_text child, char *to)
+                          struct hf__zk_wire_text child,
+                          char to[HF_NAME_MAX + 1])
 {
-    const char *prefix = zk->base.host->settings->prefix;
-    size_t prefix_len = strlen(prefix);
-    char whole[128 + HF_NAME_MAX + 1];
-    size_t n = hf__name_decode(child.text, child.len, whole, sizeof(whole));
-
-    if (n <= prefix_len || n - prefix_len > HF_NAME_MAX ||
-        memcmp(whole, prefix, prefix_len) != 0)
-        return false;
-    memcpy(to, whole + prefix_len, n - prefix_len);
-    to[n - prefix_len] = '\0';
-    return strncmp(to, query->prefix, strlen(query->prefix)) == 0;
+    return hf__zk_nodes_name(zk, child, to) &&
+           strncmp(to, query->prefix, strlen(query->prefix)) == 0;
 }
 
 static void next_lock(struct hf__zk *zk, struct hf__query *query)

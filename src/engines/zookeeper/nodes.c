@@ -101,6 +101,22 @@ int hf__zk_nodes_path(struct hf__zk *zk, const char *name, size_t len)
     return HF_ENOMEM;
 }
 
+bool hf__zk_nodes_name(const struct hf__zk *zk, struct hf__zk_wire_text child,
+                       char to[HF_NAME_MAX + 1])
+{
+    const char *prefix = zk->base.host->settings->prefix;
+    size_t prefix_len = strlen(prefix);
+    char whole[128 + HF_NAME_MAX + 1];
+    size_t n = hf__name_decode(child.text, child.len, whole, sizeof(whole));
+
+    if (n <= prefix_len || n - prefix_len > HF_NAME_MAX ||
+        memcmp(whole, prefix, prefix_len) != 0)
+        return false;
+    memcpy(to, whole + prefix_len, n - prefix_len);
+    to[n - prefix_len] = '\0';
+    return true;
+}
+
 /* Add the ID of @ticket, in the dialect's form. */
 static void add_id(const struct hf__zk *zk, const struct hf__ticket *ticket,
                    struct hf__buf *to)

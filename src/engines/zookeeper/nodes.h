@@ -36,6 +36,10 @@ extern const struct hf__zk_dialect hf__zk_nodes_dialects[];
 int hf__zk_nodes_init(struct hf__zk *zk);
 /* The path of @name's node in zk->scratch; HF_ENOMEM. */
 int hf__zk_nodes_path(struct hf__zk *zk, const char *name, size_t len);
+/* The name of the lock whose node is called @child, below the root; false: it is
+ * none of ours. */
+bool hf__zk_nodes_name(const struct hf__zk *zk, struct hf__zk_wire_text child,
+                       char to[HF_NAME_MAX + 1]);
 /* The path of @ticket's node up to the number, in @mine; HF_ENOMEM. */
 int hf__zk_nodes_make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
                            struct hf__zk_ticket *mine);

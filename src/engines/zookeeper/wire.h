@@ -20,8 +20,10 @@ enum {
     HF__ZK_PING = 11,
     HF__ZK_MULTI = 14,
     HF__ZK_CREATE = 15, /* create2: the answer has the Stat */
+    HF__ZK_REMOVE_WATCHES = 18,
     HF__ZK_CREATE_CONTAINER = 19,
     HF__ZK_AUTH = 100,
+    HF__ZK_ADD_WATCH = 106,
     HF__ZK_CLOSE = -11
 };
 

@@ -193,6 +193,7 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
     zk->pending_last = &zk->pending;
     hf__calls_init(&zk->calls, sizeof(struct hf__zk_call));
     hf__ticket_table_init(&zk->tickets);
+    hf__list_init(&zk->feeds);
     if (engine->host->url->n_hosts == 0)
         return hf__fail(err, HF_ECONFIG,
                         "zk:// needs a host, as in zk://h1,h2,h3/locks");
@@ -315,5 +316,7 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .version_read = hf__zk_versions_read,
     .version_commit = hf__zk_versions_commit,
     .doctor = hf__zk_doctor,
+    .watch = hf__zk_watch,
+    .unwatch = hf__zk_watch_stop,
     .flush = zk_flush,
 };

@@ -14,7 +14,7 @@
  *   acquire.c  release.c  renew.c (and downgrade)  wait.c
  *   curator_semaphore.c  the two lines of Curator's semaphore
  *   medallion_seek.c     finding a node whose name does not tell that it is ours
- *   inspect.c     list, check, break
+ *   inspect.c     list, check, break       watch.c  hints of changes
  *   doctor.c      is this ensemble fit?    doctor_members.c  is each server?
  *   versions.c    errors.c    acl.c
  */
@@ -87,6 +87,11 @@ struct hf__zk {
 
     struct hf__link link; /* its timer: answers overdue, silence, listening */
     struct hf__zk_members members;
+
+    /* watch.c */
+    struct hf__list feeds;
+    int32_t feed_number; /* of the last one */
+    bool cannot_watch;   /* the server is too old */
 
     /* tickets.c, nodes.c */
     struct hf__ticket_table tickets;
@@ -167,6 +172,14 @@ int hf__zk_medallion_seek(struct hf__zk *zk, struct hf__ticket *ticket,
 int hf__zk_acl_read(struct hf__zk *zk, const char *text, hf_error *err);
 void hf__zk_acl_put(const struct hf__zk *zk, struct hf__buf *out);
 void hf__zk_acl_release(struct hf__zk *zk);
+
+/* watch.c */
+hf__engine_watch_fn hf__zk_watch;
+hf__engine_watch_fn hf__zk_watch_stop;
+/* The node at @path has come, changed or gone. */
+void hf__zk_watch_event(struct hf__zk *zk, struct hf__zk_wire_text path);
+/* The connection is gone, and its watches with it. */
+void hf__zk_watch_lose(struct hf__zk *zk);
 
 /* inspect.c. _drop(): nobody will answer @query; NULL is ignored. */
 void hf__zk_inspect_drop(struct hf__query *query);

@@ -376,3 +376,74 @@ TEST(url, that_is_wrong_says_what_is_right)
         ASSERT_HAS(err.text, cases[i].says);
     }
 }
+
+/* ---- watching -------------------------------------------------------------- */
+
+static void tell_kind(const hf_watch_event *event, void *ctx)
+{
+    event_tell(ctx, event->kind);
+}
+
+static void stop_watch(void *watch)
+{
+    hf_watch_stop(watch);
+}
+
+/* A watch of all names, whose first event has come. */
+static void watch_all(hf_client *client, struct event *kinds)
+{
+    hf_watch *watch;
+    hf_error err;
+
+    ASSERT_OK(hf_watch_start(client, NULL, 0, tell_kind, kinds, &watch, &err),
+              &err);
+    test_defer(stop_watch, watch);
+    event_await(kinds, 1, EVENT_PATIENCE_MS);
+    ASSERT_EQ(kinds->values[0], HF_EV_RESYNC);
+}
+
+/* The number of the connection that tracks keys; 0: there is none. */
+static long tracker_of(struct server *server)
+{
+    const char *all = redis_do(server, "CLIENT LIST");
+    const char *at = strstr(all, "flags=tB");
+
+    while (at && at > all && strncmp(at, "id=", 3) != 0)
+        at--;
+    return at ? strtol(at + 3, NULL, 10) : 0;
+}
+
+TEST(watch, goes_on_without_the_connection_that_tracks_keys)
+{
+    static struct event kinds = EVENT_INIT;
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), QUICK);
+    hf_client *watcher = redis_open(server_port(server), QUICK);
+    hf_hold *hold;
+    hf_error err;
+
+    watch_all(watcher, &kinds);
+    EVENTUALLY(tracker_of(server) != 0);
+    (void)redis_do(server, "CLIENT KILL ID %ld", tracker_of(server));
+    hold = client_acquire(client, "jobs");
+    event_await(&kinds, 2, EVENT_PATIENCE_MS);
+    ASSERT_EQ(kinds.values[1], HF_EV_GRANTED);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    event_await(&kinds, 3, EVENT_PATIENCE_MS);
+    ASSERT_EQ(kinds.values[2], HF_EV_RELEASED);
+    EVENTUALLY(tracker_of(server) != 0); /* it was asked for again */
+}
+
+TEST(watch, begins_anew_when_the_server_does)
+{
+    static struct event kinds = EVENT_INIT;
+    struct server *server = redis_start();
+    hf_client *watcher = redis_open(server_port(server), QUICK);
+
+    watch_all(watcher, &kinds);
+    server_kill(server);
+    server_restart(server);
+    event_await(&kinds, 2, EVENT_PATIENCE_MS);
+    ASSERT_EQ(kinds.values[1], HF_EV_RESYNC);
+    EVENTUALLY(tracker_of(server) != 0);
+}

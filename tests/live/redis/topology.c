@@ -74,8 +74,9 @@ static void make_user(struct server *server)
     const char *said = redis_do(
         server,
         "ACL SETUSER locker on >s3cret ~hf:* &hf:* -@all +hello +auth +ping "
-        "+info +select +script|load +evalsha +eval +client|kill +subscribe "
-        "+publish +time +get +set +del +incrby +pttl +pexpire +rpush +lpush "
+        "+info +select +script|load +evalsha +eval +client|kill "
+        "+client|tracking +subscribe +publish +time +get +set +del +incrby "
+        "+pttl +pexpire +rpush +lpush "
         "+lpop +lrem +lindex +lrange +hset +hget +hdel +zadd +zrem +zcard "
         "+zscore +zrange +zrangebyscore +scan +ssubscribe +sunsubscribe "
         "+spublish +exists +asking +cluster|slots");

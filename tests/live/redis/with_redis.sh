@@ -14,8 +14,8 @@ query=$2
 shift 2
 
 rights='-@all +hello +auth +ping +info +select +script|load +evalsha +eval
-+client|kill +subscribe +publish +time +get +set +del +incrby +pttl +pexpire
-+exists +rpush +lpush +lpop +lrem +lindex +lrange +hset +hget +hdel +zadd +zrem
++client|kill +client|tracking +subscribe +publish +time +get +set +del +incrby
++pttl +pexpire +exists +rpush +lpush +lpop +lrem +lindex +lrange +hset +hget +hdel +zadd +zrem
 +zcard +zscore +zrange +zrangebyscore +scan +config|get'
 
 start() {
