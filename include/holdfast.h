@@ -709,6 +709,20 @@ HF_API int hf_check_token(hf_client *client, const char *name, uint64_t token,
 HF_API int hf_break(hf_client *client, const char *name, uint64_t token,
                     const char *owner, hf_error *err);
 
+/** A deadlock: "a: db1:12 waits for b held by db2:7, who waits for a". */
+typedef int hf_deadlock_cb(const char *text, void *ctx);
+/**
+ * The owners that wait for one another for ever, as the store knows of them:
+ * each has waited for more than a second, and holds something. Only what two
+ * looks, a quarter of a second apart, agree on is told. A non-zero return of
+ * @each stops. See deadlock= in libholdfast(3).
+ *
+ *   HF_EUNSUPPORTED  the engine, or this mode of it, cannot tell
+ *   HF_ENOSPACE      more wait than one look takes in
+ */
+HF_API int hf_deadlocks(hf_client *client, hf_deadlock_cb *each, void *ctx,
+                        hf_error *err);
+
 /** One finding of hf_doctor(). */
 enum { HF_FINDING_OK = 0, HF_FINDING_WARN = 1, HF_FINDING_FAIL = 2 };
 typedef struct hf_finding {
