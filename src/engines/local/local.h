@@ -70,6 +70,10 @@ hf__engine_query_fn hf__local_doctor;
 void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
                       char *to, size_t size);
 
+/* board.c */
+hf__engine_query_fn hf__local_board_post;
+hf__engine_query_fn hf__local_board_read;
+
 /* attend.c */
 hf__engine_wait_fn hf__local_wait;
 hf__engine_attend_fn hf__local_attend;
