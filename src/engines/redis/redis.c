@@ -12,6 +12,7 @@
  * whatever becomes of it, nothing after it can be known either.
  */
 #include "engines/redis/redis.h"
+#include "engines/redis/board.h"
 #include "engines/redis/connection.h"
 #include "engines/redis/inspect.h"
 #include "engines/redis/tickets.h"
@@ -414,5 +415,7 @@ const struct hf__engine_ops hf__engine_redis = {
     .version_read = hf__redis_versions_read,
     .version_commit = hf__redis_versions_commit,
     .doctor = hf__redis_doctor,
+    .board_post = hf__redis_board_post,
+    .board_read = hf__redis_board_read,
     .flush = redis_flush,
 };
