@@ -152,5 +152,7 @@ const struct hf__engine_ops hf__engine_etcd = {
     .version_read = hf__etcd_versions_read,
     .version_commit = hf__etcd_versions_commit,
     .doctor = hf__etcd_doctor,
+    .board_post = hf__etcd_board_post,
+    .board_read = hf__etcd_board_read,
     .flush = etcd_flush,
 };
