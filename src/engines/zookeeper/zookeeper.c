@@ -315,5 +315,7 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .version_read = hf__zk_versions_read,
     .version_commit = hf__zk_versions_commit,
     .doctor = hf__zk_doctor,
+    .board_post = hf__zk_board_post,
+    .board_read = hf__zk_board_read,
     .flush = zk_flush,
 };
