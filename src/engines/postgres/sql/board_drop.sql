@@ -1,0 +1,1 @@
+DELETE FROM holdfast_wait WHERE client = $1 OR until < clock_timestamp()
