@@ -10,7 +10,8 @@
  *   1.0 s   of a wait by an owner that holds something: post a notice on the
  *           board of each store where it waits or holds. Every member of a
  *           cycle does so
- *   1.1 s   look for a cycle through the wait; again at 2.2 s, 4.4 s, … 30 s
+ *   1.1 s   look for a cycle through the wait; again after 0.4 s, in case that
+ *           a member was slow to post, then after 0.8 s, … 30 s
  *   +0.25 s look again; the same cycle is a deadlock: it is reported, and with
  *           deadlock=break its youngest member gives way
  *
@@ -29,6 +30,7 @@
 
 #define TICK_NS (100 * HF_MS)
 #define FIRST_LOOK_NS (1100 * HF_MS)
+#define FIRST_PAUSE_NS (400 * HF_MS)
 #define LAST_PAUSE_NS (30 * HF_SECOND)
 #define CONFIRM_NS (250 * HF_MS)
 #define REPOST_NS (HF__BOARD_MS / 3 * HF_MS)
@@ -94,7 +96,7 @@ static void learn(struct work *work, const struct hf__notice_wait *wait)
             .owner = wait->owner,
             .serial = wait->serial,
             .look_ns = hf__instant_add((int64_t)wait->serial, FIRST_LOOK_NS),
-            .pause_ns = FIRST_LOOK_NS};
+            .pause_ns = FIRST_PAUSE_NS};
     }
     known->still_there = true;
 }

@@ -1,1 +1,2 @@
-SELECT client, notice FROM holdfast_wait WHERE until >= clock_timestamp() ORDER BY client LIMIT 300
+SELECT client, notice FROM holdfast_wait WHERE client > '' AND until >= clock_timestamp()
+ORDER BY client LIMIT 300
