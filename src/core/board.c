@@ -2,7 +2,7 @@
 /*
  * board.c - the boards of the stores: posting, and looking for cycles.
  *
- * Whoever waits for long and holds something has a notice on the board of each
+ * An owner that waits for long and holds something has a notice on the board of each
  * store that it touches. All members of a cycle do, so the notices contain the
  * cycle. But a notice may be some moments old. So a look asks the stores who
  * holds the locks that members wait for, and compares: a holder counts as a
@@ -382,7 +382,7 @@ static void add_sight(const struct hf__board_look *look, uint32_t number,
                                  .signature = member->signature};
 }
 
-/* Everybody stuck whom those in @line wait for. */
+/* All stuck members that those in @line wait for. */
 static void add_rest(const struct hf__board_look *look, uint16_t *line,
                      struct hf__board_cycle *cycle)
 {

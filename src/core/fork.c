@@ -132,7 +132,7 @@ void hf__fork_await_keepers(hf_client *client)
     (void)pthread_mutex_unlock(&all_guard);
     while (n > 0) {
         hf__world->park(&client->keepers, n, HF_ANYBODY, HF_NEVER);
-        /* Whoever lets go does so under the guard: wait until it is out. */
+        /* A thread lets go under the guard: wait until it is out of that. */
         (void)pthread_mutex_lock(&all_guard);
         n = atomic_load(&client->keepers);
         (void)pthread_mutex_unlock(&all_guard);

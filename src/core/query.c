@@ -254,7 +254,7 @@ static const char *wish(size_t slot_offset)
     case offsetof(struct hf__engine_ops, version_commit):
         return "keep versions";
     case offsetof(struct hf__engine_ops, board_read):
-        return "tell who waits for whom";
+        return "tell which waiters wait for one another";
     default:
         return "do that";
     }

@@ -2,8 +2,8 @@
 /*
  * waits.c - who of this process waits for long, and what those hold.
  *
- * Nothing is kept for this while locks are taken and released: whoever wants
- * to know walks over the gates. What an owner holds may be in other clients of
+ * Nothing is kept for this while locks are taken and released: the detector
+ * walks over the gates. What an owner holds may be in other clients of
  * the process, so those are entered one after the other, never two at a time.
  */
 #include "core/waits.h"
@@ -99,7 +99,7 @@ int64_t hf__waits_next(const hf_client *client, bool *ret_long)
     *ret_long = false;
     EACH_GATE(client, gate)
     {
-        /* Whoever comes to an idle place does not have to be queued. */
+        /* A request that comes to an idle place is not queued anew. */
         if (gate->place && hf__list_empty(&gate->waiting) &&
             client->now_ns + HF__WAITS_LONG_NS < next_ns)
             next_ns = client->now_ns + HF__WAITS_LONG_NS;

@@ -7,7 +7,7 @@
  *
  * Only processes that wait for seconds write here, so files are quick enough,
  * and the layout of the table stays as it is. A file counts until EXPIRES (the
- * table's time) and while its client lives; whoever reads removes the others.
+ * table's time) and while its client lives; readers remove the others.
  *
  * Failure: a notice that cannot be written is an error of the question, and a
  * deadlock that nobody finds. A file that is not well-formed is not read.
@@ -57,7 +57,7 @@ static int write_file(const struct hf__local *local, const char *name,
     if (fd < 0)
         return errno;
     (void)fchmod(fd, mode); /* as if there were no umask; the notice is public
-                               to whoever shares the store */
+                               to all who share the store */
     if (write(fd, text->text, text->len) != (ssize_t)text->len)
         rc = ENOSPC;
     (void)close(fd);

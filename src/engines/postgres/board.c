@@ -59,7 +59,8 @@ static int check_mode(const struct hf__pg *postgres, hf_error *err)
     if (strcmp(postgres->mode->name, "table") == 0 && !postgres->dialect)
         return 0;
     return hf__fail(err, HF_EUNSUPPORTED,
-                    "%s: only mode=table can tell who waits for whom",
+                    "%s: only mode=table can tell which waiters wait for one "
+                    "another",
                     postgres->peer);
 }
 

@@ -24,9 +24,10 @@ static int board_key(struct hf__redis *redis, hf_error *err)
     int rc;
 
     if (redis->dialect != &hf__redis_native)
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "dialect=%s cannot tell who waits for whom",
-                        redis->dialect->name);
+        return hf__fail(
+            err, HF_EUNSUPPORTED,
+            "dialect=%s cannot tell which waiters wait for one another",
+            redis->dialect->name);
     rc = hf__redis_inspect_key(redis, &question, redis->dialect, err);
     if (rc == 0)
         hf__buf_add(&redis->scratch, ":w");

@@ -247,7 +247,7 @@ static int check_dialect(const struct hf__zk *zk, hf_error *err)
     if (zk->dialect == &hf__zk_nodes_dialects[0])
         return 0;
     return hf__fail(err, HF_EUNSUPPORTED,
-                    "dialect=%s cannot tell who waits for whom",
+                    "dialect=%s cannot tell which waiters wait for one another",
                     zk->dialect->name);
 }
 
