@@ -343,8 +343,10 @@ static void look(struct work *work, int64_t now_ns)
     uint32_t n = work->waits.n;
     int rc;
 
-    if (!look)
+    if (!look) {
+        work->confirming = false;
         return;
+    }
     for (uint32_t i = 0; i < n; i++)
         hf__board_look_add(look, &work->waits.at[i]);
     rc = hf__board_look_read(look, n, /* err= */ NULL);
@@ -418,6 +420,8 @@ static int64_t turn(struct work *work)
     }
     if (looks && work->waits.n > 0)
         look(work, now_ns);
+    else if (looks)
+        work->confirming = false;
     plan(work, now_ns);
     return next_turn(work, now_ns);
 }
