@@ -147,6 +147,51 @@ int look_show(struct look *look, hf_client *client, const char *name,
     return finish(look, hf_show(client, name, keep, look, err), err);
 }
 
+/* ---- deadlocks ------------------------------------------------------------- */
+
+bool look_has_long_wait(const struct look_lock *lock)
+{
+    return lock->waiters > 0 && (lock->wait_ms < 0 || lock->wait_ms >= 1000);
+}
+
+struct deadlocks {
+    const char *name; /* NULL: all */
+    void (*each)(const char *text, void *ctx);
+    void *ctx;
+};
+
+/* Does somebody in the cycle @text wait for @name? */
+static bool is_part(const char *text, const char *name)
+{
+    static const char waits[] = " waits for ";
+    size_t len = strlen(name);
+    const char *at = text;
+
+    while ((at = strstr(at, waits)) != NULL) {
+        at += sizeof(waits) - 1;
+        if (strncmp(at, name, len) == 0 && strchr(" ,", at[len]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static int take_deadlock(const char *text, void *ctx)
+{
+    const struct deadlocks *deadlocks = ctx;
+
+    if (!deadlocks->name || is_part(text, deadlocks->name))
+        deadlocks->each(text, deadlocks->ctx);
+    return 0;
+}
+
+void look_deadlocks(hf_client *client, const char *name,
+                    void (*each)(const char *text, void *ctx), void *ctx)
+{
+    struct deadlocks deadlocks = {.name = name, .each = each, .ctx = ctx};
+
+    (void)hf_deadlocks(client, take_deadlock, &deadlocks, NULL);
+}
+
 /* ---- words for what a row says ------------------------------------------- */
 
 const char *look_mode(int mode)

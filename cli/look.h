@@ -3,6 +3,7 @@
 #ifndef CLI_LOOK_H
 #define CLI_LOOK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "holdfast.h"
@@ -39,6 +40,12 @@ int look_list(struct look *look, hf_client *client, const char *prefix,
 int look_show(struct look *look, hf_client *client, const char *name,
               hf_error *err);
 void look_forget(struct look *look);
+/* Does somebody wait for long enough to be part of one? */
+bool look_has_long_wait(const struct look_lock *lock);
+/* The deadlocks that the store knows of, one after the other; with @name only
+ * those that it is part of. What cannot be told is none. */
+void look_deadlocks(hf_client *client, const char *name,
+                    void (*each)(const char *text, void *ctx), void *ctx);
 
 /* "exclusive", "shared", "slot". */
 const char *look_mode(int mode);

@@ -418,13 +418,21 @@ void ls_print_card(const struct look_lock *lock, FILE *to)
     }
 }
 
+static void print_deadlock(const char *text, void *ctx)
+{
+    (void)ctx;
+    printf("deadlock: %s\n", text_safe(text));
+}
+
 static int show_lock(hf_client *client, const struct look_lock *lock)
 {
-    (void)client;
-    if (cli.json)
+    if (cli.json) {
         print_json(lock, /* more= */ true);
-    else
-        ls_print_card(lock, stdout);
+        return CLI_DONE;
+    }
+    ls_print_card(lock, stdout);
+    if (look_has_long_wait(lock))
+        look_deadlocks(client, lock->name, print_deadlock, NULL);
     return CLI_DONE;
 }
 

@@ -103,7 +103,8 @@ struct top {
     char input[HF_NAME_MAX + 1];
     char message[512];
     struct target target;
-    hf_error err; /* why the last look failed; code 0: it did not */
+    hf_error err;       /* why the last look failed; code 0: it did not */
+    char deadlock[512]; /* the first one; "": there is none */
     int64_t silent_since_ms;
     bool ends;
     bool gone; /* the terminal is */
@@ -188,6 +189,8 @@ static void draw_head(const struct top *top, size_t columns, FILE *to)
         snprintf(line, sizeof(line), "no answer for %s: %s",
                  text_age(lock_now_ms() - top->silent_since_ms, age),
                  text_safe(top->err.text));
+    else if (top->deadlock[0] != '\0')
+        snprintf(line, sizeof(line), "deadlock: %s", text_safe(top->deadlock));
     else
         snprintf(line, sizeof(line),
                  "locks %zu, holders %d, waiters %d; every %s; by %s%s%s%s",
@@ -621,6 +624,26 @@ static void take_key(struct top *top, int key)
 
 /* ---- the loop ------------------------------------------------------------------ */
 
+static void keep_deadlock(const char *text, void *ctx)
+{
+    struct top *top = ctx;
+
+    if (top->deadlock[0] == '\0')
+        snprintf(top->deadlock, sizeof(top->deadlock), "%s", text);
+}
+
+/* Only who waits for long can be in one. */
+static void look_for_deadlocks(struct top *top, const struct look *seen)
+{
+    bool any = false;
+
+    top->deadlock[0] = '\0';
+    for (size_t i = 0; i < seen->n; i++)
+        any |= look_has_long_wait(&seen->locks[i]);
+    if (any)
+        look_deadlocks(top->client, /* name= */ NULL, keep_deadlock, top);
+}
+
 /* 0; HF_E* if there is no use in going on. */
 static int look(struct top *top)
 {
@@ -631,6 +654,8 @@ static int look(struct top *top)
 
     signals_at_once(screen_leave);
     rc = look_list(&seen, top->client, top->prefix, &err);
+    if (rc == 0)
+        look_for_deadlocks(top, &seen);
     signals_at_once(NULL);
     now_ms = lock_now_ms();
     if (rc == 0)

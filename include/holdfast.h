@@ -757,6 +757,20 @@ HF_API int hf_watch_start(hf_client *client, const char *name, uint32_t flags,
  *  hf_close() there are no events; the watch still has to be stopped. */
 HF_API void hf_watch_stop(hf_watch *watch);
 
+/** A deadlock: "a: db1:12 waits for b held by db2:7, who waits for a". */
+typedef int hf_deadlock_cb(const char *text, void *ctx);
+/**
+ * The owners that wait for one another for ever, as the store knows of them:
+ * each has waited for more than a second, and holds something. Only what two
+ * looks, a quarter of a second apart, agree on is told. A non-zero return of
+ * @each stops. See deadlock= in libholdfast(3).
+ *
+ *   HF_EUNSUPPORTED  the engine, or this mode of it, cannot tell
+ *   HF_ENOSPACE      more wait than one look takes in
+ */
+HF_API int hf_deadlocks(hf_client *client, hf_deadlock_cb *each, void *ctx,
+                        hf_error *err);
+
 /** One finding of hf_doctor(). */
 enum { HF_FINDING_OK = 0, HF_FINDING_WARN = 1, HF_FINDING_FAIL = 2 };
 typedef struct hf_finding {

@@ -244,6 +244,35 @@ static int examine_settings(const hf_client *client, hf_finding_cb *each,
     return client->settings.tls_verify ? 0 : each(&unverified, ctx);
 }
 
+struct doctor {
+    hf_finding_cb *each;
+    void *ctx;
+    int rc; /* of each */
+};
+
+static int tell_deadlock(const char *text, void *ctx)
+{
+    struct doctor *doctor = ctx;
+    hf_finding finding = {
+        .size = (uint32_t)sizeof(finding),
+        .status = HF_FINDING_WARN,
+        .check = "deadlock",
+        .detail = text,
+        .fix = "take the locks in one order, or set deadlock=break"};
+
+    doctor->rc = doctor->each(&finding, doctor->ctx);
+    return doctor->rc;
+}
+
+/* What waiters say of themselves. A store that cannot tell has no finding. */
+static int examine_waits(hf_client *client, hf_finding_cb *each, void *ctx)
+{
+    struct doctor doctor = {.each = each, .ctx = ctx};
+
+    (void)hf_deadlocks(client, tell_deadlock, &doctor, /* err= */ NULL);
+    return doctor.rc;
+}
+
 int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx, hf_error *err)
 {
     struct hf__query *query;
@@ -266,6 +295,8 @@ int hf_doctor(hf_client *client, hf_finding_cb *each, void *ctx, hf_error *err)
             rc = each(&rows->at[i]->is.finding, ctx);
     }
     hf__query_free(query);
+    if (rc == 0)
+        rc = examine_waits(client, each, ctx);
     return rc;
 }
 

@@ -16,6 +16,8 @@
 
 #include "api/start.h"
 #include "core/client.h"
+#include "core/detector.h"
+#include "core/fork.h"
 #include "core/leaving.h"
 #include "core/monitor.h"
 #include "core/query.h"
@@ -437,6 +439,7 @@ static void tear_down(hf_client *client)
     struct hf__list *link;
 
     hf__fork_unwatch(client);
+    hf__detector_free(client);
     keep_lost_closed(client);
     hf__engine_free(client->engine, /* forked= */ false);
     client->engine = NULL;
@@ -482,6 +485,7 @@ void hf_close(hf_client *client)
 
     if (!client)
         return;
+    hf__detector_stop(client);
     if (hf__monitor_enter_any(client, /* err= */ NULL) != 0)
         return; /* the descriptors are closed; the rest is the parent's */
     rc = shut(client, client->settings.io_timeout_ms, /* err= */ NULL);
@@ -492,6 +496,7 @@ void hf_close(hf_client *client)
 
     hf__monitor_stop_background(client);
     hf__callbacks_stop(client);
+    hf__fork_await_keepers(client);
 
     (void)pthread_mutex_lock(&client->monitor);
     tear_down(client);

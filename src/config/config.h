@@ -32,6 +32,7 @@ enum { HF__RELEASE_CONFIRM, HF__RELEASE_POST };
 enum { HF__RENEW_AUTO, HF__RENEW_OFF, HF__RENEW_BEAT };
 enum { HF__DRIVE_AUTO, HF__DRIVE_APP };
 enum { HF__CONNECT_WAIT, HF__CONNECT_LAZY };
+enum { HF__DEADLOCK_REPORT, HF__DEADLOCK_BREAK, HF__DEADLOCK_OFF };
 enum { HF__LEASE_TTL, HF__LEASE_PROCESS };
 enum {
     HF__RETRY_FOREVER,
@@ -64,6 +65,7 @@ struct hf__settings {
     int32_t drive;      /* HF__DRIVE_* */
     int32_t connect;    /* HF__CONNECT_* */
     int32_t lease;      /* HF__LEASE_* */
+    int32_t deadlock;   /* HF__DEADLOCK_* */
     int32_t sync_replicas;
     int32_t spin;     /* 1 */
     double drift;     /* 0.02: share of a lease that clocks may differ */

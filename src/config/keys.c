@@ -77,6 +77,10 @@ const struct hf__key hf__keys[] = {
         .help = "How often in a row a lock may pass between threads of this "
                 "process without the engine; auto is 16 where each pass still "
                 "gets a larger token, else 0."),
+    ROW("deadlock", CHOICE, deadlock, "report", .choices = "report|break|off",
+        .help = "What to do when owners wait for one another for ever: log "
+                "it, or also end the wait of the youngest with HF_EDEADLK; off "
+                "does not look."),
     ROW("drive", CHOICE, drive, "auto", .choices = "auto|app",
         .help = "What runs the engine: threads of the library, or the program "
                 "by hf_event_fd() and hf_dispatch()."),

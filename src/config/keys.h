@@ -6,7 +6,7 @@
 #include "config/value.h"
 
 enum {
-    HF__KEYS = 52,
+    HF__KEYS = 53,
     HF__NOWHERE = 0xffff /* .offset of a key that is no setting */
 };
 

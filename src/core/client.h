@@ -122,7 +122,11 @@ struct hf_client {
     struct hf__log_line **log_last;
 
     struct hf__metrics metrics;
-    struct hf__list link; /* all clients of the process (fork.c) */
+    struct hf__list link;          /* all clients of the process (fork.c) */
+    _Atomic uint32_t keepers;      /* threads that keep it: fork.h */
+    bool unkept;                   /* it goes: nobody may keep it any more */
+    struct hf__detector *detector; /* of deadlocks; NULL: nobody has waited */
+    uint64_t store; /* the number of the store behind it; 0: not known */
 };
 
 /* HF_EFORK or HF_ECLOSED, or 0 with the monitor held, the clock read and

@@ -488,6 +488,15 @@ void hf__gate_forget(struct hf_request *request, int rc)
     hf__gate_unpin(gate);
 }
 
+void hf__gate_refuse(struct hf_request *request, const hf_error *err)
+{
+    struct hf__gate *gate = request->gate;
+
+    hf__gate_pin(gate);
+    finish_failed(request, err);
+    hf__gate_unpin(gate);
+}
+
 bool hf__gate_is_anonymous(const struct hf_request *request)
 {
     const struct hf__gate *gate = request->gate;

@@ -36,6 +36,8 @@ int hf__gate_ask(hf_client *client, const char *name, size_t name_len,
 /* The request's caller does not want it any more: finish it with @rc, which
  * HF_ETIMEOUT makes precise: was it kept, did nobody answer, is it unknown? */
 void hf__gate_forget(struct hf_request *request, int rc);
+/* @request fails with @err, which is its caller's business alone. */
+void hf__gate_refuse(struct hf_request *request, const hf_error *err);
 /* The time of @request is over because others kept the lock: does nobody know
  * who, and could the engine tell? */
 bool hf__gate_is_anonymous(const struct hf_request *request);

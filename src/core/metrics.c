@@ -158,6 +158,9 @@ void hf__metrics_render(const struct hf__metrics *metrics, const char *engine,
     single(&page, "reaped_total", "counter",
            "Unwanted or unclear requests taken back from the engine.",
            metrics->reaped);
+    single(&page, "deadlocks_total", "counter",
+           "Deadlocks found that acquires of this client were part of.",
+           metrics->deadlocks);
     single(&page, "reconnects_total", "counter",
            "Connections to the engine after the first.", metrics->reconnects);
     single(&page, "engine_up", "gauge", "1 while the engine is connected.",

@@ -56,6 +56,7 @@ struct hf__metrics {
     uint64_t releases;         /* of holds that were ours until then */
     uint64_t handovers_local;  /* passed on inside this process */
     uint64_t reconnects;       /* connections after the first */
+    uint64_t deadlocks;        /* that requests of this client were part of */
     uint64_t reaped;           /* requests taken back after unknown, timeout or
                                  cancel, and confirmed */
     uint64_t held;             /* gauge: holds of callers */

@@ -116,6 +116,18 @@ int hf__query_add_lock(struct hf__query *query, const hf_lock_info *info)
     return keep_row(query, row);
 }
 
+int hf__query_add_notice(struct hf__query *query, const char *text, size_t len)
+{
+    int rc;
+    struct hf__row *row = new_row(query, len, &rc);
+
+    if (!row)
+        return rc;
+    row->is.notice_len = len;
+    memcpy(row->texts, text, len);
+    return keep_row(query, row);
+}
+
 int hf__query_add_finding(struct hf__query *query, int status,
                           const char *check, const char *fix,
                           const char *detail_format, ...)
@@ -166,6 +178,7 @@ void hf__query_free(struct hf__query *query)
     hf__free((char *)(uintptr_t)query->name);
     hf__free((char *)(uintptr_t)query->prefix);
     hf__free((char *)(uintptr_t)query->owner);
+    hf__free((char *)(uintptr_t)query->text);
     hf__free(query);
 }
 
@@ -297,6 +310,8 @@ static const char *wish(size_t slot_offset)
     case offsetof(struct hf__engine_ops, version_read):
     case offsetof(struct hf__engine_ops, version_commit):
         return "keep versions";
+    case offsetof(struct hf__engine_ops, board_read):
+        return "tell which waiters wait for one another";
     default:
         return "do that";
     }

@@ -10,6 +10,7 @@ struct hf__row {
     union {
         hf_lock_info lock;
         hf_finding finding;
+        size_t notice_len; /* of texts */
     } is;
     size_t number; /* in the order in which the engine gave them */
     _Atomic uint32_t refs;

@@ -25,6 +25,7 @@
 #include <stdio.h>
 
 #include "core/client.h"
+#include "core/detector.h"
 #include "core/keeper.h"
 #include "core/leaving.h"
 #include "core/query.h"
@@ -358,6 +359,7 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
     ticket->attempts = 0;
     ticket->confirmed_ns = ticket->sent_ns;
     hf__ticket_move(ticket, HF__TICKET_QUEUED);
+    hf__detector_expect(ticket->gate->client);
     hf__keeper_beat(ticket);
 }
 

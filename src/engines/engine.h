@@ -215,6 +215,14 @@ struct hf__engine_ops {
     hf__engine_query_fn *version_read;
     hf__engine_query_fn *version_commit;
     hf__engine_query_fn *doctor;
+    /* The board of the store, where clients post what they wait for
+     * (core/notice.h). Both or none; a mode without one answers
+     * HF_EUNSUPPORTED. query->version: the number of this store, which it made
+     * by chance and keeps itself. */
+    hf__engine_query_fn *board_post; /* query->text is the notice of the client
+                                        query->owner for HF__BOARD_MS; NULL:
+                                        it has none any more */
+    hf__engine_query_fn *board_read; /* hf__query_add_notice() each */
     /* The connection whose transaction holds query->ticket, for the caller's
      * own statements; from then on the engine leaves it alone until release()
      * or withdraw(). */
@@ -365,15 +373,20 @@ void hf__engine_log(const struct hf__engine *engine, int level,
 
 /* ---- queries ----------------------------------------------------------- */
 
+/* A notice that is not posted again ends after this long. */
+enum { HF__BOARD_MS = 10000 };
+
 /* A row that list() or doctor() found; strings are copied by the adders. */
 struct hf__query {
     struct hf__list link;      /* the core's */
     const char *name;          /* list: exact name, or NULL */
     const char *prefix;        /* list: "" for all; ignored with a name */
-    const char *owner;         /* break_lock, where token is 0 */
+    const char *owner;         /* break_lock, where token is 0; board_post */
+    const char *text;          /* board_post: the notice */
     uint64_t token;            /* check_token, break_lock; version_commit: the
                                expected one */
-    uint64_t version;          /* answer of version_read, version_commit */
+    uint64_t version;          /* answer of version_read, version_commit,
+                                  board_post, board_read */
     uint64_t ticket;           /* connection: its id */
     void *connection;          /* answer of connection */
     void *rows;                /* the core's */
@@ -397,6 +410,8 @@ static inline bool hf__query_wanted(const struct hf__query *query)
  * HF_ENOMEM, or HF_ENOSPACE when the answer has more rows or bytes than any
  * honest one. The core sorts by name, keeping the order of rows of one name. */
 int hf__query_add_lock(struct hf__query *query, const hf_lock_info *row);
+/* What the server has is added as it is; the core checks it. */
+int hf__query_add_notice(struct hf__query *query, const char *text, size_t len);
 int hf__query_add_finding(struct hf__query *query, int status,
                           const char *check, const char *fix,
                           const char *detail_format, ...) HF_PRINTF(5, 6);

@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "test.h"
+#include "test_client.h"
 
 static struct command *holder(const char *name)
 {
@@ -463,4 +464,46 @@ TEST(look, foreign_directory_gets_a_true_sentence)
     command_wait(shell);
     ASSERT_HAS(command_err(shell), "has mode 0777: others could break");
     ASSERT_HAS(command_out(shell), "code=78\n");
+}
+
+/* ---- deadlocks ------------------------------------------------------------ */
+
+static bool doctor_warns(void)
+{
+    struct command *doctor = COMMAND("doctor");
+
+    return command_wait(doctor) == 1 &&
+           strstr(command_out(doctor), "deadlock") != NULL;
+}
+
+TEST(look, show_and_doctor_name_a_deadlock)
+{
+    hf_client *client = client_open(command_url());
+    hf_opts one = HF_OPTS_INIT;
+    hf_opts two = HF_OPTS_INIT;
+    hf_request *requests[2];
+    struct command *show;
+    hf_hold *holds[2];
+    hf_error err;
+
+    one.owner_id = hf_owner_new();
+    two.owner_id = hf_owner_new();
+    ASSERT_OK(hf_acquire(client, "alice", &one, &holds[0], &err), &err);
+    ASSERT_OK(hf_acquire(client, "bob", &two, &holds[1], &err), &err);
+    ASSERT_OK(
+        hf_acquire_start(client, "bob", &one, NULL, NULL, &requests[0], &err),
+        &err);
+    ASSERT_OK(
+        hf_acquire_start(client, "alice", &two, NULL, NULL, &requests[1], &err),
+        &err);
+    EVENTUALLY(doctor_warns());
+    show = FINISH(0, "show", "alice");
+    ASSERT_HAS(command_out(show), "deadlock: ");
+    ASSERT_HAS(command_out(show), " waits for alice");
+    hf_request_free(requests[0]);
+    hf_request_free(requests[1]);
+    client_release(holds[0]);
+    client_release(holds[1]);
+    show = FINISH(0, "show", "alice");
+    ASSERT_NULL(strstr(command_out(show), "deadlock"));
 }

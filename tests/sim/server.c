@@ -549,6 +549,32 @@ bool sim_server_holds(int name, uint64_t token, int64_t *ret_granted_ns,
     return false;
 }
 
+static int add_rows(const struct entry *entries, int n, bool holds,
+                    struct sim_row *rows, int max)
+{
+    int added = 0;
+
+    for (int i = 0; i < n && added < max; i++)
+        rows[added++] = (struct sim_row){.client = entries[i].client,
+                                         .mode = entries[i].mode,
+                                         .holds = holds,
+                                         .token = entries[i].token};
+    return added;
+}
+
+int sim_server_rows(int name, struct sim_row *rows, int max)
+{
+    const struct lock *lock = &locks[name];
+    int n = add_rows(lock->holders, lock->n_holders, true, rows, max);
+
+    return n + add_rows(lock->queue, lock->n_queue, false, rows + n, max - n);
+}
+
+int64_t sim_server_travel_ns(void)
+{
+    return travel_ns();
+}
+
 static int count_of(const struct entry *entries, int n, int machine)
 {
     int count = 0;

@@ -107,6 +107,17 @@ int sim_name_number(const char *name);
 /* Who holds @token of lock @name right now; false: nobody. */
 bool sim_server_holds(int name, uint64_t token, int64_t *ret_granted_ns,
                       bool *ret_first);
+/* One holder of, or one waiter for, a lock. */
+struct sim_row {
+    int client;
+    int mode;
+    bool holds;
+    uint64_t token;
+};
+/* Holders, then waiters in order, of lock @name. Returns how many. */
+int sim_server_rows(int name, struct sim_row *rows, int max);
+/* How long a message takes. */
+int64_t sim_server_travel_ns(void);
 /* Holders and waiters of all locks, of the clients of machine @machine. */
 int sim_server_count(int machine);
 void sim_server_print(void);

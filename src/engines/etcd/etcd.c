@@ -154,5 +154,7 @@ const struct hf__engine_ops hf__engine_etcd = {
     .doctor = hf__etcd_doctor,
     .watch = hf__etcd_watch,
     .unwatch = hf__etcd_watch_stop,
+    .board_post = hf__etcd_board_post,
+    .board_read = hf__etcd_board_read,
     .flush = etcd_flush,
 };

@@ -13,6 +13,7 @@
  *   acquire.c  release.c  renew.c (and downgrade)
  *   wait.c        waiting for those before us   watch.c  hints of changes
  *   inspect.c     list, check, break     versions.c     doctor.c
+ *   board.c       notices of who waits for whom
  */
 #ifndef HF_ETCD_ETCD_H
 #define HF_ETCD_ETCD_H
@@ -190,5 +191,10 @@ hf__engine_query_fn hf__etcd_inspect_break;
 hf__engine_query_fn hf__etcd_versions_read;
 hf__engine_query_fn hf__etcd_versions_commit;
 hf__engine_query_fn hf__etcd_doctor;
+
+/* ---- board.c -------------------------------------------------------------- */
+
+hf__engine_query_fn hf__etcd_board_post;
+hf__engine_query_fn hf__etcd_board_read;
 
 #endif

@@ -81,6 +81,10 @@ hf__engine_watch_fn hf__local_watch_stop;
 /* There are feeds: has anything changed? */
 void hf__local_watch_attend(struct hf__local *local);
 
+/* board.c */
+hf__engine_query_fn hf__local_board_post;
+hf__engine_query_fn hf__local_board_read;
+
 /* attend.c */
 hf__engine_wait_fn hf__local_wait;
 hf__engine_attend_fn hf__local_attend;

@@ -26,11 +26,13 @@ static bool know_tables(struct hf__pg_conn *conn,
                         const struct hf__pg_result *result)
 {
     struct hf__pg *postgres = conn->engine;
+    /* Made by an earlier version; a role that cannot make it does without. */
+    bool lacks_board = hf__pg_answer_text(result, 0, 4)[0] == 'w';
 
     if (postgres->own_texts[HF__PG_OWN_LOCK]) /* it needs none of ours */
         return true;
     postgres->fenced = is_set(result, 3);
-    postgres->tables = is_set(result, 4);
+    postgres->tables = is_set(result, 4) || lacks_board;
     if (postgres->mode->tables && hf__pg_answer_text(result, 0, 4)[0] == 'o') {
         hf__pg_connection_refuse(
             conn, HF_ECONFIG,
@@ -38,7 +40,9 @@ static bool know_tables(struct hf__pg_conn *conn,
             "drop it when nobody uses that any more");
         return false;
     }
-    if (!(postgres->fenced && postgres->tables) && conn->making == 0) {
+    if (!(postgres->fenced && postgres->tables &&
+          !(lacks_board && postgres->mode->tables)) &&
+        conn->making == 0) {
         conn->making = 1;
         hf__pg_calls_send_text(conn, hf__pg_statements_make(postgres));
         return false;

@@ -344,5 +344,7 @@ const struct hf__engine_ops hf__engine_postgres = {
     .version_read = hf__pg_version_read,
     .version_commit = hf__pg_version_commit,
     .doctor = hf__pg_doctor,
+    .board_post = hf__pg_board_post,
+    .board_read = hf__pg_board_read,
     .connection = hf__pg_for_update_connection,
 };

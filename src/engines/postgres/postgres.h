@@ -177,10 +177,12 @@ void hf__pg_inspect_rows(struct hf__pg_conn *conn, struct hf__query *query,
 void hf__pg_inspect_answer(struct hf__pg_conn *conn, struct hf__query *query,
                            int rc);
 
-/* for_update.c, versions.c, doctor.c */
+/* for_update.c, versions.c, doctor.c, board.c */
 hf__engine_query_fn hf__pg_for_update_connection;
 hf__engine_query_fn hf__pg_version_read;
 hf__engine_query_fn hf__pg_version_commit;
 hf__engine_query_fn hf__pg_doctor;
+hf__engine_query_fn hf__pg_board_post;
+hf__engine_query_fn hf__pg_board_read;
 
 #endif

@@ -55,6 +55,10 @@ struct hf__sql_dialect;
     X(TABLE_DOWNGRADE, table_downgrade, "?n")                                  \
     X(TABLE_LIST, table_list, "*tnnNtnnn")                                     \
     X(TABLE_BREAK, table_break, "*v")                                          \
+    X(BOARD_NUMBER, board_number, "-")                                         \
+    X(BOARD_POST, board_post, "-")                                             \
+    X(BOARD_DROP, board_drop, "-")                                             \
+    X(BOARD_READ, board_read, "*tt")                                           \
     X(DOCTOR, doctor, "1ttnnntntt")                                            \
     /* Of the application's own tables, where it has any. */                   \
     X(OWN_ROW_LOCK, own_row_lock, "1n")                                        \

@@ -19,6 +19,7 @@
  * like any other that had no answer.
  */
 #include "engines/redis/cluster.h"
+#include "engines/redis/board.h"
 #include "engines/redis/inspect.h"
 #include "engines/redis/tickets.h"
 
@@ -311,6 +312,28 @@ static int cluster_version_commit(struct hf__engine *engine,
     return ask_one(engine, query, hf__redis_versions_commit, err);
 }
 
+/* In the slot of the board's name. */
+static int ask_board(struct hf__engine *engine, struct hf__query *query,
+                     hf__engine_query_fn *ask, hf_error *err)
+{
+    if (!query->name)
+        query->name = hf__strdup(hf__redis_board_name);
+    return query->name ? ask_one(engine, query, ask, err)
+                       : hf__fail(err, HF_ENOMEM, "out of memory");
+}
+
+static int cluster_board_post(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err)
+{
+    return ask_board(engine, query, hf__redis_board_post, err);
+}
+
+static int cluster_board_read(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err)
+{
+    return ask_board(engine, query, hf__redis_board_read, err);
+}
+
 static int cluster_doctor(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err)
 {
@@ -497,5 +520,7 @@ const struct hf__engine_ops hf__engine_redis_cluster = {
     .version_read = cluster_version_read,
     .version_commit = cluster_version_commit,
     .doctor = cluster_doctor,
+    .board_post = cluster_board_post,
+    .board_read = cluster_board_read,
     .flush = cluster_flush,
 };

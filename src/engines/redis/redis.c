@@ -12,6 +12,7 @@
  * whatever becomes of it, nothing after it can be known either.
  */
 #include "engines/redis/redis.h"
+#include "engines/redis/board.h"
 #include "engines/redis/connection.h"
 #include "engines/redis/inspect.h"
 #include "engines/redis/tickets.h"
@@ -418,5 +419,7 @@ const struct hf__engine_ops hf__engine_redis = {
     .doctor = hf__redis_doctor,
     .watch = hf__redis_watch_start,
     .unwatch = hf__redis_watch_stop,
+    .board_post = hf__redis_board_post,
+    .board_read = hf__redis_board_read,
     .flush = redis_flush,
 };

@@ -14,6 +14,7 @@
  *   sync.c        report a grant when enough replicas have it
  *   native*.c  plain.c  redisson*.c     the three dialects (dialect.h)
  *   inspect.c     list, check, break     versions.c     doctor.c
+ *   board.c       notices of who waits for whom
  *   lua/          what runs inside the server (scripts.h)
  *   cluster*.c    an engine made of engines for the nodes of a cluster
  *   redlock*.c    an engine made of engines for independent servers

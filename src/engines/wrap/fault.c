@@ -501,6 +501,8 @@ FAULT_QUERY(break_lock)
 FAULT_QUERY(version_read)
 FAULT_QUERY(version_commit)
 FAULT_QUERY(doctor)
+FAULT_QUERY(board_post)
+FAULT_QUERY(board_read)
 FAULT_QUERY(connection)
 
 /* ---- reports up --------------------------------------------------------- */
@@ -678,6 +680,8 @@ const struct hf__engine_ops hf__engine_fault = {
     .version_read = fault_version_read,
     .version_commit = fault_version_commit,
     .doctor = fault_doctor,
+    .board_post = fault_board_post,
+    .board_read = fault_board_read,
     .connection = fault_connection,
     .finish = hf__wrap_finish,
     .watch = hf__wrap_watch,

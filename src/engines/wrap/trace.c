@@ -183,6 +183,8 @@ TRACE_QUERY(break_lock, "break")
 TRACE_QUERY(version_read, "version_read")
 TRACE_QUERY(version_commit, "version_commit")
 TRACE_QUERY(doctor, "doctor")
+TRACE_QUERY(board_post, "board_post")
+TRACE_QUERY(board_read, "board_read")
 TRACE_QUERY(connection, "connection")
 TRACE_QUERY(finish, "finish")
 
@@ -331,6 +333,8 @@ const struct hf__engine_ops hf__engine_trace = {
     .version_read = trace_version_read,
     .version_commit = trace_version_commit,
     .doctor = trace_doctor,
+    .board_post = trace_board_post,
+    .board_read = trace_board_read,
     .connection = trace_connection,
     .finish = trace_finish,
     .watch = hf__wrap_watch,

@@ -26,6 +26,8 @@ static void narrow(struct hf__engine_ops *ops,
     NARROW(version_read);
     NARROW(version_commit);
     NARROW(doctor);
+    NARROW(board_post);
+    NARROW(board_read);
     NARROW(connection);
     NARROW(finish);
     NARROW(watch);

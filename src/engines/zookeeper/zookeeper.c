@@ -318,5 +318,7 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .doctor = hf__zk_doctor,
     .watch = hf__zk_watch,
     .unwatch = hf__zk_watch_stop,
+    .board_post = hf__zk_board_post,
+    .board_read = hf__zk_board_read,
     .flush = zk_flush,
 };

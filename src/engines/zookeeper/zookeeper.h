@@ -189,6 +189,8 @@ hf__engine_query_fn hf__zk_inspect_break;
 hf__engine_query_fn hf__zk_versions_read;
 hf__engine_query_fn hf__zk_versions_commit;
 hf__engine_query_fn hf__zk_doctor;
+hf__engine_query_fn hf__zk_board_post; /* board.c */
+hf__engine_query_fn hf__zk_board_read;
 /* doctor_members.c: add what each server says, and answer @query. */
 void hf__zk_doctor_members_ask(struct hf__zk *zk, struct hf__query *query);
 void hf__zk_doctor_members_stop(struct hf__zk *zk, bool forked);

@@ -77,7 +77,8 @@ static void make_user(struct server *server)
         "+info +select +script|load +evalsha +eval +client|kill "
         "+client|tracking +subscribe +publish +time +get +set +del +incrby "
         "+pttl +pexpire +rpush +lpush "
-        "+lpop +lrem +lindex +lrange +hset +hget +hdel +zadd +zrem +zcard "
+        "+lpop +lrem +lindex +lrange +hset +hget +hdel +hgetall +zadd +zrem "
+        "+zcard "
         "+zscore +zrange +zrangebyscore +scan +ssubscribe +sunsubscribe "
         "+spublish +exists +asking +cluster|slots");
 

@@ -15,7 +15,7 @@ shift 2
 
 rights='-@all +hello +auth +ping +info +select +script|load +evalsha +eval
 +client|kill +client|tracking +subscribe +publish +time +get +set +del +incrby
-+pttl +pexpire +exists +rpush +lpush +lpop +lrem +lindex +lrange +hset +hget +hdel +zadd +zrem
++pttl +pexpire +exists +rpush +lpush +lpop +lrem +lindex +lrange +hset +hget +hdel +hgetall +zadd +zrem
 +zcard +zscore +zrange +zrangebyscore +scan +config|get'
 
 start() {

@@ -68,8 +68,10 @@ coalesce(has_sequence_privilege(to_regclass('holdfast_token'), 'USAGE'), false)
 --fragment has_tables
 CASE WHEN EXISTS (SELECT FROM pg_attribute
 WHERE attrelid = to_regclass('holdfast_place') AND attname = 'client') THEN 'old'
-ELSE coalesce(has_table_privilege(to_regclass('holdfast_place'), 'SELECT, INSERT, UPDATE, DELETE')
-AND has_table_privilege(to_regclass('holdfast_row'), 'SELECT, INSERT, DELETE'), false)::text END
+WHEN coalesce(has_table_privilege(to_regclass('holdfast_place'), 'SELECT, INSERT, UPDATE, DELETE')
+AND has_table_privilege(to_regclass('holdfast_row'), 'SELECT, INSERT, DELETE'), false)
+THEN CASE WHEN to_regclass('holdfast_wait') IS NULL THEN 'without board' ELSE 'true' END
+ELSE 'false' END
 -- One at a time: CREATE … IF NOT EXISTS fails when two do it at once.
 --fragment alone
 SELECT pg_advisory_xact_lock(7524410947216830836);

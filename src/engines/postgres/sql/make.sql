@@ -9,4 +9,6 @@ slots int NOT NULL, ttl_ms bigint NOT NULL, record text NOT NULL,
 token bigint, until timestamptz NOT NULL,
 since timestamptz NOT NULL, PRIMARY KEY (name, place));
 CREATE TABLE IF NOT EXISTS holdfast_version (name text COLLATE "C" PRIMARY KEY, version bigint NOT NULL);
+CREATE UNLOGGED TABLE IF NOT EXISTS holdfast_wait (
+client text COLLATE "C" PRIMARY KEY, until timestamptz NOT NULL, notice text NOT NULL);
 {backend_row}
