@@ -286,6 +286,7 @@ def summary(history, violations):
         "lost": sum(g.lost is not None for g in history.grants),
         "writes": len(history.writes),
         "faults": dict(sorted(faults.items())),
+        "killed": history.killed,
         "violations": dict(sorted(counts.items())),
         "gap_ms": round(longest_gap(history) / MS),
         "leftovers": len(history.left),

@@ -23,6 +23,7 @@ the nemesis
     kill  proc=                before the signal
     fault kind= [proc=]        before the fault
     heal  kind=                after its end
+    killed what=               before a server is killed
     healed                     no fault comes after this
     stop                       the workers were asked to end
     left  what=                found on the store after all had ended
@@ -90,6 +91,7 @@ class History:
         self.ended = {}   # process: its last instant
         self.gaps = {}    # process: [(from, to)]
         self.faults = []  # (at, kind, process or None)
+        self.killed = 0   # server processes
         self.healed = None
         self.stop = None
         self.left = []
@@ -180,6 +182,9 @@ class History:
 
     def _on_heal(self, proc, at, fields):
         pass
+
+    def _on_killed(self, proc, at, fields):
+        self.killed += 1
 
     def _on_healed(self, proc, at, fields):
         self.healed = at

@@ -119,7 +119,7 @@ def attack(name, build, engine, faults, seconds, seed):
         done = subprocess.run(
             [os.path.join(HERE, "chaos.py"), engine, "--seed", str(seed),
              "--minutes", str(seconds / 60), "--faults", faults, "--build",
-             build, "--report", report],
+             build, "--report", report, "--patience", "20"],
             capture_output=True, text=True, timeout=300, check=False,
             env={**os.environ, "HOLDFAST_TEST_PLANT": name})
     lines = done.stdout.splitlines()
