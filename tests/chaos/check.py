@@ -201,7 +201,7 @@ def fifo(history, bounds):
     engine's. A fault in between excuses."""
     if not history.promises("fifo"):
         return
-    faults = sorted(at for at, _, _ in history.faults)
+    faults = sorted([at for at, _, _ in history.faults] + history.heals)
     for name, grants in by_name(history).items():
         line = sorted((g for g in grants if g.kind == "line"),
                       key=lambda g: g.ask)

@@ -91,6 +91,7 @@ class History:
         self.ended = {}   # process: its last instant
         self.gaps = {}    # process: [(from, to)]
         self.faults = []  # (at, kind, process or None)
+        self.heals = []   # their ends
         self.killed = 0   # server processes
         self.healed = None
         self.stop = None
@@ -181,7 +182,7 @@ class History:
         self.faults.append((at, fields["kind"], fields.get("proc")))
 
     def _on_heal(self, proc, at, fields):
-        pass
+        self.heals.append(at)
 
     def _on_killed(self, proc, at, fields):
         self.killed += 1

@@ -173,9 +173,8 @@ class Nemesis:
     def do_suspend(self, fault):
         """Its CLOCK_BOOTTIME jumps, as over a suspend that stopped no server."""
         worker = self.client(fault, self.run.is_holding)
-        if worker and worker.shim():
+        if worker and worker.suspend(self.lease(2 * fault.long)):
             self.note(fault, worker.name)
-            worker.suspend(self.lease(2 * fault.long))
 
     def do_kill(self, fault):
         worker = self.client(fault, self.run.is_holding)
