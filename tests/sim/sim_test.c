@@ -54,6 +54,8 @@ static void draw_faults(void)
     sim_network.latency_ns = 10000 + (int64_t)sim_below(2 * HF_MS);
     sim_network.io_timeout_ns = 2 * HF_SECOND;
     sim_faults.spurious_per_mille = (uint32_t)sim_below(50);
+    sim_faults.wall_jumps_per_mille = (uint32_t)sim_below(100);
+    sim_impatient = sim_chance(50);
     if (sim_chance(250)) {
         check_promptness = sim_bug != SIM_BUG_STALE_PUSH; /* which is slow */
         return;
@@ -62,6 +64,7 @@ static void draw_faults(void)
     sim_network.slow_max_ns = 1 + (int64_t)sim_below(2 * HF_SECOND);
     sim_network.lost_per_mille = (uint32_t)sim_below(30);
     sim_network.break_per_mille = (uint32_t)sim_below(30);
+    sim_network.unsure_per_mille = (uint32_t)sim_below(20);
     sim_network.pause_per_mille = (uint32_t)sim_below(5);
     sim_network.pause_max_ns = 1 + (int64_t)sim_below(2 * HF_SECOND);
     sim_faults.freeze_per_million = (uint32_t)sim_below(3000);
@@ -221,6 +224,8 @@ static int run_mutations(void)
         [SIM_BUG_STALE_PUSH] = "a push of an earlier attempt is believed",
         [SIM_BUG_LOST_WAKE] = "wake-ups get lost",
         [SIM_BUG_CLOCK] = "clocks differ too much",
+        [SIM_BUG_TOKEN_OF_CLOCK] = "tokens go back with the wall clock",
+        [SIM_BUG_BREAK_FREES_ALL] = "a break frees whoever holds",
     };
     int missed = 0;
 
