@@ -201,6 +201,8 @@ class Run:
             self.state = mmap.mmap(state.fileno(), 4096)
         self.setup = servers.ENGINES[engine](self.servers_dir, options.dense,
                                              self.kinds(engine))
+        if options.ttl:
+            self.setup.ttl_ms = options.ttl
         self.ended = selectors.DefaultSelector()
         self.wire = None
         self.workers = []
@@ -354,7 +356,7 @@ def is_good(engine, kinds):
 def verdict(run, good, options):
     found = history.read(run.dir)
     bounds = check.Bounds(serve_ms=int(options.patience * 1000) - 1000,
-                          told_ms=options.told)
+                          told_ms=options.told, exclusive=good)
     violations = check.check(found, bounds)
     failures = [row for row in violations if good or row[0] not in EXCUSED]
     facts = check.summary(found, violations)
@@ -427,6 +429,7 @@ def parse():
     parser.add_argument("--told", type=int, default=1000, metavar="MS",
                         help="LOST may be told so long after the next grant, "
                         "while the process runs")
+    parser.add_argument("--ttl", type=int, metavar="MS", help="of all leases")
     parser.add_argument("--pace", type=float, metavar="SECONDS",
                         help="from fault to fault, on average")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))

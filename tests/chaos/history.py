@@ -4,7 +4,7 @@
 One line is one event: NANOSECONDS EVENT KEY=VALUE…, on CLOCK_BOOTTIME, which all
 processes of a machine share. A file is one process. Workers write
 
-    caps  names=A,B            what the engine promises
+    caps  names=A,B [ttl=]     what the engine promises; its lease in ms
     ask   id= name= mode=x|s|n slots= wait= kind=   before the call
     got   id= token=           after it returned 0
     fail  id= rc=              after it returned something else
@@ -91,7 +91,8 @@ class History:
         self.ended = {}   # process: its last instant
         self.gaps = {}    # process: [(from, to)]
         self.faults = []  # (at, kind, process or None)
-        self.heals = []   # their ends
+        self.heals = []   # their ends: (at, kind)
+        self.ttl = 0      # of the leases, in nanoseconds; 0: unknown
         self.killed = 0   # server processes
         self.healed = None
         self.stop = None
@@ -126,6 +127,7 @@ class History:
 
     def _on_caps(self, proc, at, fields):
         names = set(fields["names"].split(","))
+        self.ttl = int(fields.get("ttl", 0)) * 1_000_000
         self.caps = names if self.caps is None else self.caps & names
 
     def _on_ask(self, proc, at, fields):
@@ -182,7 +184,7 @@ class History:
         self.faults.append((at, fields["kind"], fields.get("proc")))
 
     def _on_heal(self, proc, at, fields):
-        self.heals.append(at)
+        self.heals.append((at, fields["kind"]))
 
     def _on_killed(self, proc, at, fields):
         self.killed += 1

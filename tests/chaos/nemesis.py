@@ -167,6 +167,7 @@ class Nemesis:
                 time.sleep(0.045)
                 worker.send(signal.SIGCONT)
                 time.sleep(0.005)
+            self.run.log(f"heal kind={fault.kind}")
             self.busy.discard(("client", worker.index))
         self.aside(work)
 
@@ -336,9 +337,9 @@ class Nemesis:
                 time.sleep(min(0.8, self.lease(0.8)) * fault.long)
             for node in nodes:
                 node.launch()
-            self.run.log(f"heal kind={fault.kind}")
             for node in nodes:
                 node.await_ready()
+            self.run.log(f"heal kind={fault.kind}")
             self.busy.difference_update(("node", i) for i in indices)
         self.aside(work)
 

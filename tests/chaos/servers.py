@@ -375,10 +375,9 @@ class Cluster(Redis):
     proxied = False
     durable = False
     n = 6
-    good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions",
-                           "handover")
-    bad = ("failover",)
-    often = 3 * Setup.PAUSES + 3 * ("handover",)
+    good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions")
+    bad = ("failover", "handover")
+    often = 3 * Setup.PAUSES
 
     def add(self, name, *more):
         down_ms = 600 if self.dense and "failover" in self.kinds else 1500

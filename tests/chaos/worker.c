@@ -691,7 +691,8 @@ static void journal_capabilities(void)
             (void)snprintf(names + used, sizeof(names) - used, ",%s",
                            hf_capability_name(one));
     }
-    journal_write(journal_now(), "caps names=%s", names);
+    journal_write(journal_now(), "caps names=%s ttl=%lld", names,
+                  (long long)ttl_ms);
 }
 
 static bool open_client(const char *url)
