@@ -434,7 +434,7 @@ class Zookeeper(Setup):
                                                       "restart_all")
     often = 2 * Setup.PAUSES + 4 * ("leader_kill",)
     ttl_ms = 2000
-    dense_pace = 0.3
+    dense_pace = 0.6
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -513,7 +513,7 @@ class Etcd(Setup):
                                                       "handover")
     often = 2 * Setup.PAUSES + 3 * ("leader_kill", "handover")
     ttl_ms = dense_ttl_ms = 2000
-    dense_pace = 0.3
+    dense_pace = 0.6
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
