@@ -155,7 +155,8 @@ class Worker:
 
     def shim(self):
         """The clock of the process, which the nemesis can move."""
-        if not os.path.exists(self.run.options.shim):
+        if "suspend" not in self.run.kinds() or \
+                not os.path.exists(self.run.options.shim):
             return {}
         with open(self.clock, "wb") as clock:
             clock.truncate(4096)
