@@ -210,12 +210,15 @@ def starved(history, bounds):
 
 def idle(history, bounds):
     """Who waits for a lock that nobody has gets it: most of a lease without a
-    fault, in which every process ran, is too long."""
+    fault, in which every process ran, is too long. A multi-lock that waits has
+    some of its names already, and does not say so."""
     allowed = 0.7 * history.ttl
     gaps = sorted(gap for gaps in history.gaps.values() for gap in gaps)
     quiet = quiet_times(history)
     for grants in by_name(history).values() if history.ttl else ():
         had = 0
+        if any(grant.kind == "many" for grant in grants):
+            continue
         for grant in sorted((g for g in grants if g.got is not None),
                             key=lambda g: g.got):
             at = bisect.bisect_right(quiet, (grant.got, 1 << 62)) - 1

@@ -73,7 +73,8 @@ class Nemesis:
             for end in [end for end in self.ends if end[0] <= now]:
                 self.ends.remove(end)
                 end[1]()
-                self.run.log(f"heal kind={end[2]}")
+                if end[2]:
+                    self.run.log(f"heal kind={end[2]}")
             if now >= when:
                 return
             self.run.rest(min([when] + [end[0] for end in self.ends]) - now)
@@ -87,6 +88,10 @@ class Nemesis:
     def note(self, fault, proc=None):
         self.run.log(f"fault kind={fault.kind}"
                      + (f" proc={proc}" if proc else ""))
+
+    def later(self, seconds, act):
+        """A stage of a fault that goes on."""
+        self.ends.append((time.monotonic() + seconds, act, None))
 
     def until(self, seconds, undo, fault, target=None):
         if target is not None:
@@ -147,7 +152,7 @@ class Nemesis:
                             f"delay {50 + int(250 * fault.long)}")
         worker.send(signal.SIGSTOP)
         away = self.lease(1.1 + fault.long)
-        self.until(away, lambda: worker.send(signal.SIGCONT), fault)
+        self.later(away, lambda: worker.send(signal.SIGCONT))
         self.until(away + 1.5,
                    lambda: self.run.wire.order(worker.index, -1, "pass"),
                    fault, ("client", worker.index))
@@ -261,7 +266,7 @@ class Nemesis:
             self.run.wire.order(worker.index, -1, "to_server 1")
             self.run.wire.order(worker.index, -1, "to_client 0")
         late = self.lease(0.35 + 0.25 * fault.long)
-        self.until(late, turn, fault)
+        self.later(late, turn)
         self.until(late + self.lease(1.5),
                    lambda: self.run.wire.order(worker.index, -1, "pass"),
                    fault, ("client", worker.index))

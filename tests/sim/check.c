@@ -7,7 +7,12 @@
 
 #include "server.h"
 
-enum { CLAIMS_MAX = 64, BROKEN_MAX = 256, TURN_MAX = 20000 };
+enum {
+    CLAIMS_MAX = 64,
+    BROKEN_MAX = 256,
+    TURN_MAX = 20000,
+    STEPS_MAX = 5000000 /* of one seed: a hundred times what they take */
+};
 /* The margin of a lease is 2 % and 2 ms; the service may grant after that. */
 #define TOLD_WITHIN_NS (2 * HF_MS)
 #define PROMPT_NS (50 * HF_MS)
@@ -30,6 +35,8 @@ static struct broken {
     int64_t until_ns;
 } broken[BROKEN_MAX];
 static int n_broken;
+static uint32_t steps;
+static uint64_t all_steps;
 static bool good;
 static char why[512];
 
@@ -47,6 +54,7 @@ void check_reset(void)
     memset(teller_busy, 0, sizeof(teller_busy));
     memset(teller_free_ns, 0, sizeof(teller_free_ns));
     n_broken = 0;
+    steps = 0;
     sim_broken = on_broken;
     check_promptness = false;
     good = true;
@@ -310,11 +318,19 @@ static void check_told(const struct claim *claim)
                    (unsigned long long)claim->tokens[0]);
 }
 
+uint64_t check_steps(void)
+{
+    return all_steps;
+}
+
 bool check_step(void)
 {
     struct claim *live[CLAIMS_MAX];
     int n = 0;
 
+    all_steps++;
+    if (++steps > STEPS_MAX)
+        check_fail("no end after %u steps", steps);
     for (int i = 0; i < CLAIMS_MAX && good; i++) {
         if (!claims[i].hold)
             continue;

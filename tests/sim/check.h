@@ -62,6 +62,8 @@ uint64_t check_draw_token(int name);
 bool check_is_broken(const struct claim *claim);
 /* After every step. */
 bool check_step(void);
+/* How often that was, in all seeds of this process. */
+uint64_t check_steps(void);
 /* Without faults grants must be known at once. */
 extern bool check_promptness;
 
