@@ -176,11 +176,16 @@ static int acquire_many(hf_client *client, const struct entry *entries,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
     multi->members_n = (uint32_t)n;
+    multi->forming = true;
     rc = take_all(multi, entries, n, opts, err);
+    multi->forming = false;
     if (rc != 0) {
         hf__hold_free(multi);
         return rc;
     }
+    for (size_t i = 0; i < n; i++)
+        atomic_store_explicit(&multi->members[i]->beat, 1,
+                              memory_order_relaxed);
     *ret_hold = multi;
     return 0;
 }

@@ -695,10 +695,7 @@ int hf_event_fd(hf_client *client)
     fd = hf__monitor_enter(client, /* err= */ NULL);
     if (fd != 0)
         return fd;
-    if (client->settings.drive == HF__DRIVE_APP)
-        fd = client->loop.epoll_fd;
-    else
-        fd = hf__callbacks_dispatch_fd(client, /* err= */ NULL);
+    fd = hf__callbacks_dispatch_fd(client, /* err= */ NULL);
     hf__monitor_leave(client);
     return fd;
 }

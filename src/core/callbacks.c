@@ -18,6 +18,7 @@
 #include "core/callbacks.h"
 
 #include <errno.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ void hf__callbacks_init(struct hf__callbacks *callbacks)
     hf__list_init(&callbacks->pending);
     hf__list_init(&callbacks->cancelling);
     callbacks->announce_fd = -1;
+    callbacks->app_fd = -1;
 }
 
 static void announce(hf_client *client)
@@ -37,11 +39,9 @@ static void announce(hf_client *client)
 
     if (callbacks->dispatcher != 0)
         return; /* it looks again before it ends */
-    if (client->settings.drive == HF__DRIVE_APP) {
-        hf__loop_kick(&client->loop);
-    } else if (callbacks->dispatched) {
+    if (callbacks->announce_fd >= 0) {
         hf__fd_signal(callbacks->announce_fd);
-    } else {
+    } else if (client->settings.drive != HF__DRIVE_APP) {
         atomic_store_explicit(&callbacks->word, 1, memory_order_release);
         hf__monitor_wake_word(client, &callbacks->word);
     }
@@ -175,6 +175,32 @@ int hf__callbacks_need(hf_client *client, hf_error *err)
     return 0;
 }
 
+static int no_descriptor(hf_error *err)
+{
+    return hf__fail_engine(err, HF_ENOMEM, errno,
+                           "no descriptor left: raise the limit (ulimit -n)");
+}
+
+/* A descriptor that is readable when the loop has something to do, or when
+ * callbacks are pending. They have one of their own: a thread that polls the
+ * loop drains what woke it. */
+static int app_fd(hf_client *client, hf_error *err)
+{
+    struct hf__callbacks *callbacks = &client->callbacks;
+    struct epoll_event readable = {.events = EPOLLIN};
+
+    if (callbacks->app_fd >= 0)
+        return callbacks->app_fd;
+    callbacks->app_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (callbacks->app_fd < 0 ||
+        epoll_ctl(callbacks->app_fd, EPOLL_CTL_ADD, callbacks->announce_fd,
+                  &readable) != 0 ||
+        epoll_ctl(callbacks->app_fd, EPOLL_CTL_ADD, client->loop.epoll_fd,
+                  &readable) != 0)
+        return no_descriptor(err);
+    return callbacks->app_fd;
+}
+
 int hf__callbacks_dispatch_fd(hf_client *client, hf_error *err)
 {
     struct hf__callbacks *callbacks = &client->callbacks;
@@ -182,13 +208,12 @@ int hf__callbacks_dispatch_fd(hf_client *client, hf_error *err)
     if (callbacks->announce_fd < 0)
         callbacks->announce_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (callbacks->announce_fd < 0)
-        return hf__fail_engine(err, HF_ENOMEM, errno,
-                               "no descriptor left: raise the limit "
-                               "(ulimit -n)");
+        return no_descriptor(err);
     callbacks->dispatched = true;
     if (!hf__list_empty(&callbacks->pending))
         announce(client);
-    return callbacks->announce_fd;
+    return client->settings.drive == HF__DRIVE_APP ? app_fd(client, err)
+                                                   : callbacks->announce_fd;
 }
 
 void hf__callbacks_stop(hf_client *client)
@@ -210,5 +235,8 @@ void hf__callbacks_release(struct hf__callbacks *callbacks)
 {
     if (callbacks->announce_fd >= 0)
         (void)close(callbacks->announce_fd);
+    if (callbacks->app_fd >= 0)
+        (void)close(callbacks->app_fd);
     callbacks->announce_fd = -1;
+    callbacks->app_fd = -1;
 }

@@ -30,7 +30,8 @@ struct hf__callbacks {
     struct hf__thread *thread;
     _Atomic uint32_t word; /* what the thread is parked on */
     bool stop;
-    int announce_fd;     /* hf_event_fd() with drive=auto; else -1 */
+    int announce_fd;     /* readable while callbacks are pending; or -1 */
+    int app_fd;          /* drive=app: that one and the loop's; or -1 */
     bool dispatched;     /* callbacks run in hf_dispatch() only */
     uint64_t dispatcher; /* serial of the thread in hf_dispatch(); 0: none */
 };

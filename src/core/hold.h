@@ -34,6 +34,7 @@ struct hf_hold {
     _Atomic int64_t deadline_ns; /* HF_NEVER: no lease */
     _Atomic uint64_t token;
     _Atomic uint32_t beat; /* hf_beat() was called */
+    bool forming;          /* a multi-lock: its caller waits for members */
     uint32_t fork_generation;
     int32_t moved; /* the state the core has given it last */
     int32_t told;  /* the state that on_event gets */

@@ -93,6 +93,8 @@ static bool beaten(struct hf__ticket *ticket)
 
         beat |=
             atomic_exchange_explicit(&hold->beat, 0, memory_order_acquire) != 0;
+        /* Who waits for the rest of a multi-lock cannot give one. */
+        beat |= hold->whole && hold->whole->forming;
     }
     return beat;
 }
@@ -283,7 +285,8 @@ void hf__keeper_stop(struct hf__ticket *ticket)
 
 void hf__keeper_hurry(struct hf__ticket *ticket)
 {
-    if (!ticket->unwanted)
+    /* A renewal that is not answered has used up its sign of life. */
+    if (ticket->renewing || wanted(ticket))
         gather(ticket);
 }
 

@@ -351,6 +351,9 @@ void hf__monitor_look(hf_client *client)
 
     (void)hf__loop_poll(&client->loop, &batch, 0);
     look(client, &batch);
+    /* The kick may have been drained here that was for the driver. */
+    if (client->polling && client->driver && client->driver->done)
+        kick_driver(client);
 }
 
 static void judge(struct hf__trial *trial, int64_t now_ns, bool worth)

@@ -4,11 +4,13 @@
 
 Each engine gets its servers, workers (worker.c) and their network (wire.c), a
 schedule of faults that the seed decides (nemesis.py), a time without faults, and
-the checker (check.py). "good" faults are those under which the engine promises
-everything: a violation fails the run. With "bad" ones exclusion is not promised:
-the run shows what was found, and that the token protected the resource. Servers
-whose copies of the data differ (of ZooKeeper, ZOOKEEPER-4712) are named beside
-the result, so that the logs can be read with that in mind.
+the checker (check.py). The time without faults lasts until everybody who waited
+at its beginning has been served, twice over. "good" faults are those under which
+the engine promises everything: a violation fails the run. With "bad" ones
+exclusion is not promised: the run shows what was found, and that the token
+protected the resource. Servers whose copies of the data differ (of ZooKeeper,
+ZOOKEEPER-4712) are named beside the result, so that the logs can be read with
+that in mind.
 """
 
 import argparse
@@ -36,7 +38,9 @@ import nemesis  # noqa: E402
 import servers  # noqa: E402
 
 # Found under faults that void exclusion; not failures there.
-EXCUSED = {"overlap", "slots", "leaders", "late", "release"}
+EXCUSED = {"overlap", "slots", "leaders", "late", "release", "fifo"}
+# journal.h: struct journal_state.
+STATE, THREADS = 128, 15
 
 
 def now_ns():
@@ -123,6 +127,7 @@ class Worker:
 
     def __init__(self, run, index):
         self.run, self.index = run, index
+        self.clock = os.path.join(run.servers_dir, f"clock{index}")
         self.born = -1
         self.process = None
 
@@ -133,7 +138,7 @@ class Worker:
     def start(self):
         run = self.run
         self.born += 1
-        struct.pack_into("ii", run.state, 8 * self.index, 0, 0)
+        run.state[STATE * self.index:STATE * (self.index + 1)] = bytes(STATE)
         ports = run.wire.ports[self.index] if run.wire else run.setup.ports()
         with open(os.path.join(run.dir, "stderr"), "ab") as errors:
             self.process = subprocess.Popen(
@@ -143,7 +148,35 @@ class Worker:
                  str(self.index), str(run.seed * 1000 + self.index * 50 +
                                       self.born),
                  str(run.setup.ttl_ms), run.resource.path],
-                stdin=subprocess.DEVNULL, stderr=errors)
+                stdin=subprocess.DEVNULL, stderr=errors,
+                env={**os.environ, **self.shim()})
+        pidfd = os.pidfd_open(self.process.pid)
+        run.ended.register(pidfd, selectors.EVENT_READ)
+
+    def shim(self):
+        """The clock of the process, which the nemesis can move."""
+        if "suspend" not in self.run.kinds() or \
+                not os.path.exists(self.run.options.shim):
+            return {}
+        with open(self.clock, "wb") as clock:
+            clock.truncate(4096)
+        return {"LD_PRELOAD": self.run.options.shim, "CLOCK_SHIM": self.clock}
+
+    def suspend(self, seconds):
+        """Its CLOCK_BOOTTIME is ahead by so much more."""
+        if not os.path.exists(self.clock):
+            return False
+        with open(self.clock, "r+b") as clock:
+            clock.seek(8)
+            ahead = int.from_bytes(clock.read(8), "little")
+            clock.seek(8)
+            clock.write((ahead + int(seconds * 1e9)).to_bytes(8, "little"))
+        return True
+
+    def waits_since(self):
+        """The instants since which its threads have waited."""
+        return [at for at in struct.unpack_from(
+            f"{THREADS}q", self.run.state, STATE * self.index + 8) if at]
 
     def alive(self):
         return self.process is not None and self.process.poll() is None
@@ -167,7 +200,11 @@ class Run:
             state.truncate(4096)
         with open(self.state_path, "r+b") as state:
             self.state = mmap.mmap(state.fileno(), 4096)
-        self.setup = servers.ENGINES[engine](self.servers_dir)
+        self.setup = servers.ENGINES[engine](self.servers_dir, options.dense,
+                                             self.kinds(engine))
+        if options.ttl:
+            self.setup.ttl_ms = options.ttl
+        self.ended = selectors.DefaultSelector()
         self.wire = None
         self.workers = []
         self.died = 0
@@ -176,7 +213,7 @@ class Run:
         return os.path.join(self.options.build, "tests/chaos", name)
 
     def state_of(self, worker):
-        return struct.unpack_from("ii", self.state, 8 * worker.index)
+        return struct.unpack_from("ii", self.state, STATE * worker.index)
 
     def is_holding(self, worker):
         return self.state_of(worker)[0] > 0
@@ -184,8 +221,20 @@ class Run:
     def is_waiting(self, worker):
         return self.state_of(worker)[1] > 0 and not self.is_holding(worker)
 
+    def rest(self, seconds):
+        """Let time pass, and start others for the workers that end."""
+        end = time.monotonic() + seconds
+        while True:
+            ended = self.ended.select(max(0.0, end - time.monotonic()))
+            for key, _ in ended:
+                self.ended.unregister(key.fd)
+                os.close(key.fd)
+            if ended:
+                self.tend()
+            if time.monotonic() >= end:
+                return
+
     def tend(self):
-        """Start others for the workers that have ended."""
         for worker in self.workers:
             if worker.alive():
                 continue
@@ -196,13 +245,19 @@ class Run:
             self.log(f"kill proc={worker.name}")
             worker.start()
 
-    def kinds(self):
-        wanted = self.options.faults or "good"
+    def kinds(self, engine=None):
+        setup = servers.ENGINES[engine or self.engine]
+        dense = setup.often * 2 if self.options.dense else ()
         kinds = []
-        for word in wanted.split(","):
-            kinds += {"good": self.setup.good, "bad": self.setup.bad,
+        for word in (self.options.faults or "good").split(","):
+            kinds += {"good": setup.good + dense, "bad": setup.bad,
                       "none": ()}.get(word, (word,))
         return kinds
+
+    def pace(self):
+        setup = self.setup
+        return self.options.pace or (setup.dense_pace if self.options.dense
+                                     else setup.pace)
 
     def begin(self):
         self.setup.start()
@@ -222,17 +277,20 @@ class Run:
         while not any(worker.works() for worker in self.workers):
             if time.monotonic() > end:
                 raise RuntimeError("no worker begins; see stderr")
-            self.tend()
-            time.sleep(0.02)
+            self.rest(0.02)
 
     def calm(self):
-        """Without faults, everybody has to be served."""
-        self.tend()
+        """Without faults, everybody has to be served: those who wait now, and
+        those who wait when they are. Then a while more, for the fair line."""
         self.log("healed")
-        end = time.monotonic() + self.options.calm
-        while time.monotonic() < end:
-            self.tend()
-            time.sleep(0.1)
+        end = time.monotonic() + self.options.patience
+        for _ in range(2):
+            mark = now_ns()
+            while time.monotonic() < end and any(
+                    since <= mark for worker in self.workers
+                    for since in worker.waits_since()):
+                self.rest(0.05)
+        self.rest(self.options.calm)
 
     def stop_workers(self):
         self.log("stop")
@@ -251,7 +309,7 @@ class Run:
         end = time.monotonic() + 3 * self.setup.ttl_ms / 1000 + 10
         left = self.setup.leftovers()
         while left and time.monotonic() < end:
-            time.sleep(0.3)
+            self.rest(0.3)
             left = self.setup.leftovers()
         for what in left[:20]:
             self.log(f"left what={what.replace(' ', '_')}")
@@ -280,10 +338,10 @@ class Run:
             self.await_first_grant()
             if kinds:
                 faults = nemesis.schedule(self.seed, kinds, seconds,
-                                          self.options.pace)
+                                          self.pace())
                 nemesis.Nemesis(self).carry_out(faults)
             else:
-                time.sleep(seconds)
+                self.rest(seconds)
             self.calm()
             self.stop_workers()
             self.look_for_leftovers()
@@ -296,9 +354,10 @@ def is_good(engine, kinds):
     return set(kinds) <= set(servers.ENGINES[engine].good)
 
 
-def verdict(run, good, calm):
+def verdict(run, good, options):
     found = history.read(run.dir)
-    bounds = check.Bounds(serve_ms=max(1000, int(calm * 1000) - 1000))
+    bounds = check.Bounds(serve_ms=int(options.patience * 1000) - 1000,
+                          told_ms=options.told, exclusive=good)
     violations = check.check(found, bounds)
     failures = [row for row in violations if good or row[0] not in EXCUSED]
     facts = check.summary(found, violations)
@@ -318,11 +377,12 @@ def one(engine, options, seed):
     good = is_good(engine, run.kinds())
     started = time.monotonic()
     version = run.carry_out(options.minutes * 60)
-    facts, violations, failures = verdict(run, good, options.calm)
+    facts, violations, failures = verdict(run, good, options)
     row = {"date": datetime.date.today().isoformat(), "engine": engine,
            "seed": seed, "version": version, "commit": commit(),
            "seconds": round(time.monotonic() - started),
-           "kinds": options.faults or "good", "promised": good, **facts}
+           "kinds": options.faults or "good", "promised": good,
+           "ttl_ms": run.setup.ttl_ms, "pace": run.pace(), **facts}
     with open(os.path.join(directory, "summary.json"), "w") as file:
         json.dump(row, file, indent=1)
     print(f"{'not ok' if failures else 'ok'} - {engine} seed {seed}: "
@@ -358,15 +418,29 @@ def parse():
                         default=os.path.join(ROOT, "build/chaos"))
     parser.add_argument("--record", action="store_true",
                         help="add the runs to docs/reliability/ledger.jsonl")
-    parser.add_argument("--workers", type=int, default=6)
-    parser.add_argument("--calm", type=float, default=15, metavar="SECONDS",
-                        help="without faults, at the end")
-    parser.add_argument("--pace", type=float, default=0.35, metavar="SECONDS",
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--dense", action="store_true",
+                        help="short leases, more processes, faults three times "
+                        "as often, and most of them pauses and kills")
+    parser.add_argument("--patience", type=float, default=60,
+                        metavar="SECONDS", help="without faults, until everybody "
+                        "who waits has been served")
+    parser.add_argument("--calm", type=float, default=3, metavar="SECONDS",
+                        help="without faults, after that")
+    parser.add_argument("--told", type=int, default=1000, metavar="MS",
+                        help="LOST may be told so long after the next grant, "
+                        "while the process runs")
+    parser.add_argument("--ttl", type=int, metavar="MS", help="of all leases")
+    parser.add_argument("--pace", type=float, metavar="SECONDS",
                         help="from fault to fault, on average")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--keep", action="store_true",
                         help="keep the logs of runs without a violation")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.workers = options.workers or (10 if options.dense else 6)
+    options.shim = os.path.join(options.build,
+                                "tests/live/redis/libredis_clock_shim.so")
+    return options
 
 
 def main():
@@ -374,8 +448,7 @@ def main():
     unknown = set(options.engines) - set(servers.ENGINES)
     if unknown:
         sys.exit(f"no such engine: {' '.join(unknown)}")
-    shim = os.path.join(options.build, "tests/live/redis/libredis_clock_shim.so")
-    os.environ.setdefault("HOLDFAST_TEST_CLOCK_SHIM", shim)
+    os.environ.setdefault("HOLDFAST_TEST_CLOCK_SHIM", options.shim)
     seed = options.seed
     if seed is None:
         seed = int.from_bytes(os.urandom(3), "big")

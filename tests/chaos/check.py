@@ -26,6 +26,7 @@ KINDS = {
     "token": "a token is not above those of earlier grants",
     "release": "a release answered 0 after the grant of another",
     "starved": "a waiter was not served after the healing",
+    "idle": "a lock that nobody had was not granted",
     "left": "something was left on the store",
     "fifo": "a later request was served first",
     "update": "the guarded counter lost an update",
@@ -33,11 +34,19 @@ KINDS = {
 }
 
 
+# Faults without an end of their own, and those whose end is the beginning of a
+# recovery.
+LEAVES = ("kill", "exit")
+SERVERS = ("server_pause", "server_pause_short", "server_kill", "leader_kill",
+           "restart_all", "failover", "wipe", "restart_all_wiped", "clock")
+
+
 class Bounds:
     """What the rules allow. Times are nanoseconds."""
 
     def __init__(self, serve_ms=20000, told_ms=1000, session_ms=1500,
-                 line_ms=1500):
+                 line_ms=1500, exclusive=True):
+        self.exclusive = exclusive      # claims of two are violations
         self.serve = serve_ms * MS      # a waiter, after the healing
         self.told = told_ms * MS        # LOST after the next grant, while running
         self.session = session_ms * MS  # the same, without told_before_regrant
@@ -125,7 +134,7 @@ def tokens(history, bounds):
         return
     for name, grants in by_name(history).items():
         yield from tokens_after_answers(name, grants)
-        if history.promises("told_before_regrant"):
+        if bounds.exclusive and history.promises("told_before_regrant"):
             yield from tokens_of_claims(history, grants)
 
 
@@ -172,6 +181,9 @@ def releases(history, bounds):
             if (grant.got is None or grant.rel is None or grant.reld is None
                     or grant.rc != 0):
                 continue
+            # Told LOST, an election is a candidacy, and its end is 0.
+            if grant.kind == "elect" and grant.lost is not None:
+                continue
             at = bisect.bisect_right(times, grant.got)
             for got, _, _, other in gots[at:]:
                 if got >= grant.rel:
@@ -196,12 +208,57 @@ def starved(history, bounds):
             yield "starved", answer, f"{grant} waited {waited / MS:.0f} ms"
 
 
+def idle(history, bounds):
+    """Who waits for a lock that nobody has gets it: most of a lease without a
+    fault, in which every process ran, is too long. A multi-lock that waits has
+    some of its names already, and does not say so."""
+    allowed = 0.7 * history.ttl
+    gaps = sorted(gap for gaps in history.gaps.values() for gap in gaps)
+    quiet = quiet_times(history)
+    for grants in by_name(history).values() if history.ttl else ():
+        had = 0
+        if any(grant.kind == "many" for grant in grants):
+            continue
+        for grant in sorted((g for g in grants if g.got is not None),
+                            key=lambda g: g.got):
+            at = bisect.bisect_right(quiet, (grant.got, 1 << 62)) - 1
+            start = max(grant.ask, had, quiet[at][1] if at >= 0 else 0)
+            if grant.wait < 0 and grant.got - start > allowed and not any(
+                    end > start and since < grant.got for since, end in gaps):
+                yield "idle", grant.got, (
+                    f"{grant} after {(grant.got - start) / MS:.0f} ms")
+            had = max(had, grant.reld or grant.lost or grant.until or grant.got)
+
+
+def quiet_times(history):
+    """(beginning of a fault, since when all that began until then is over): what
+    a dead client had ends with its lease, and servers find together again."""
+    open_ones, windows = collections.defaultdict(list), []
+    events = [(at, 0, kind) for at, kind, _ in history.faults]
+    events += [(at, 1, kind) for at, kind in history.heals]
+    for at, ends, kind in sorted(events):
+        if not ends:
+            open_ones[kind].append(at)
+            continue
+        start = open_ones[kind].pop(0) if open_ones[kind] else at
+        windows.append((start, at + (10**10 if kind in SERVERS else 0)))
+    for kind, starts in open_ones.items():
+        windows += [(at, at + (3 * history.ttl if kind in LEAVES else 10**10))
+                    for at in starts]
+    latest, quiet = 0, []
+    for start, end in sorted(windows):
+        latest = max(latest, end)
+        quiet.append((start, latest))
+    return quiet
+
+
 def fifo(history, bounds):
     """One thread of each process stands in this line, so that its order is the
     engine's. A fault in between excuses."""
     if not history.promises("fifo"):
         return
-    faults = sorted(at for at, _, _ in history.faults)
+    faults = sorted([at for at, _, _ in history.faults] +
+                    [at for at, _ in history.heals])
     for name, grants in by_name(history).items():
         line = sorted((g for g in grants if g.kind == "line"),
                       key=lambda g: g.ask)
@@ -252,7 +309,7 @@ def answers(history, bounds):
         yield "answer", at, f"{proc}: {what}"
 
 
-RULES = (overlaps, slots, late, tokens, releases, starved, fifo, updates,
+RULES = (overlaps, slots, late, tokens, releases, starved, idle, fifo, updates,
          leftovers, answers)
 
 
@@ -286,6 +343,7 @@ def summary(history, violations):
         "lost": sum(g.lost is not None for g in history.grants),
         "writes": len(history.writes),
         "faults": dict(sorted(faults.items())),
+        "killed": history.killed,
         "violations": dict(sorted(counts.items())),
         "gap_ms": round(longest_gap(history) / MS),
         "leftovers": len(history.left),

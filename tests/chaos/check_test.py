@@ -13,6 +13,7 @@ import history  # noqa: E402
 import servers  # noqa: E402
 
 LEASED = "caps names=fenced,fifo,leased,told_before_regrant"
+TIMED = LEASED + " ttl=1000"
 SESSION = "caps names=fenced,session_bound"
 
 
@@ -70,6 +71,24 @@ class Clean(unittest.TestCase):
             "a 1 ask id=1 name=l", "a 2 got id=1 token=5",
             "a 3 seen id=1 until=100", "a 2000 gap from=4",
             "a 2001 lost id=1", *held("b", 1, 50, 101, 120, 6, 130)), [])
+
+    def test_the_end_of_a_candidacy_after_LOST(self):
+        self.assertEqual(kinds(
+            "a 1 ask id=1 name=l kind=elect", "a 2 got id=1 token=5",
+            "a 3 seen id=1 until=10", "a 60 rel id=1", "a 61 lost id=1",
+            "a 70 reld id=1 rc=0", *held("b", 1, 3, 20, 30, 6, 31)), [])
+
+    def test_a_lease_that_runs_out(self):
+        self.assertEqual(kinds(
+            "n 40 fault kind=kill proc=a", "n 40 kill proc=a",
+            *held("a", 1, 1, 2, 39, 5), *held("b", 1, 3, 1030, 1040, 6, 1050),
+            caps=TIMED), [])
+
+    def test_a_wait_in_which_a_process_did_not_run(self):
+        self.assertEqual(kinds(*held("a", 1, 1, 2, 9, 5, 10),
+                               "c 500 gap from=100",
+                               *held("b", 1, 3, 812, 819, 6, 820),
+                               caps=TIMED), [])
 
     def test_a_killed_holder_claims_nothing(self):
         self.assertEqual(kinds(
@@ -198,6 +217,18 @@ class Violations(unittest.TestCase):
     def test_a_release_of_what_was_lost(self):
         self.assertEqual(kinds(*held("a", 1, 1, 2, 9, 5, 70),
                                *held("b", 1, 3, 20, 30, 6, 31)), ["release"])
+
+    def test_a_lock_that_nobody_had(self):
+        self.assertEqual(kinds(*held("a", 1, 1, 2, 9, 5, 10),
+                               *held("b", 1, 3, 812, 819, 6, 820),
+                               caps=TIMED), ["idle"])
+
+    def test_a_lock_that_nobody_had_after_a_pause(self):
+        self.assertEqual(kinds(*held("a", 1, 1, 2, 9, 5, 10),
+                               "n 11 fault kind=pause_slow proc=b",
+                               "n 300 heal kind=pause_slow",
+                               *held("b", 1, 3, 1101, 1110, 6, 1120),
+                               caps=TIMED), ["idle"])
 
     def test_a_waiter_that_is_never_served(self):
         self.assertEqual(kinds("a 1 ask id=1 name=l wait=-1", "n 1000 healed",

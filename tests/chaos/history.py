@@ -4,7 +4,7 @@
 One line is one event: NANOSECONDS EVENT KEY=VALUE…, on CLOCK_BOOTTIME, which all
 processes of a machine share. A file is one process. Workers write
 
-    caps  names=A,B            what the engine promises
+    caps  names=A,B [ttl=]     what the engine promises; its lease in ms
     ask   id= name= mode=x|s|n slots= wait= kind=   before the call
     got   id= token=           after it returned 0
     fail  id= rc=              after it returned something else
@@ -23,6 +23,7 @@ the nemesis
     kill  proc=                before the signal
     fault kind= [proc=]        before the fault
     heal  kind=                after its end
+    killed what=               before a server is killed
     healed                     no fault comes after this
     stop                       the workers were asked to end
     left  what=                found on the store after all had ended
@@ -90,6 +91,9 @@ class History:
         self.ended = {}   # process: its last instant
         self.gaps = {}    # process: [(from, to)]
         self.faults = []  # (at, kind, process or None)
+        self.heals = []   # their ends: (at, kind)
+        self.ttl = 0      # of the leases, in nanoseconds; 0: unknown
+        self.killed = 0   # server processes
         self.healed = None
         self.stop = None
         self.left = []
@@ -123,6 +127,7 @@ class History:
 
     def _on_caps(self, proc, at, fields):
         names = set(fields["names"].split(","))
+        self.ttl = int(fields.get("ttl", 0)) * 1_000_000
         self.caps = names if self.caps is None else self.caps & names
 
     def _on_ask(self, proc, at, fields):
@@ -179,7 +184,10 @@ class History:
         self.faults.append((at, fields["kind"], fields.get("proc")))
 
     def _on_heal(self, proc, at, fields):
-        pass
+        self.heals.append((at, fields["kind"]))
+
+    def _on_killed(self, proc, at, fields):
+        self.killed += 1
 
     def _on_healed(self, proc, at, fields):
         self.healed = at

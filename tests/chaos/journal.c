@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@ enum { LINE_MAX_BYTES = 320 };
 static int journal_fd = -1;
 static struct journal_state *state;
 static atomic_uint_fast64_t last_id;
+static _Thread_local int own_number;
 
 int journal_open(const char *path, const char *state_path, int index)
 {
@@ -29,7 +32,7 @@ int journal_open(const char *path, const char *state_path, int index)
     if (all == MAP_FAILED)
         return -1;
     state = &all[index];
-    state->holding = state->waiting = 0;
+    memset(state, 0, sizeof(*state));
     return 0;
 }
 
@@ -37,7 +40,7 @@ int64_t journal_now(void)
 {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    (void)syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -67,8 +70,20 @@ void journal_holding(int by)
     __atomic_fetch_add(&state->holding, by, __ATOMIC_RELAXED);
 }
 
+void journal_thread(int i)
+{
+    own_number = i;
+}
+
+void journal_asks(int on)
+{
+    __atomic_store_n(&state->since[own_number], on ? journal_now() : 0,
+                     __ATOMIC_RELAXED);
+}
+
 void journal_waiting(int by)
 {
+    journal_asks(by > 0);
     __atomic_fetch_add(&state->waiting, by, __ATOMIC_RELAXED);
 }
 

@@ -6,10 +6,18 @@ numbers that choose their targets among those that are there. A seed so replays
 its schedule; what the processes do in between is theirs.
 """
 
+import os
 import random
 import signal
 import threading
 import time
+
+
+def await_true(condition, seconds):
+    """Servers cannot be waited for: they are asked again and again."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 class Fault:
@@ -39,37 +47,37 @@ class Nemesis:
         self.ends = []  # (at, undo, kind)
         self.busy = set()
         self.asides = []
+        self.broken = None  # what went wrong beside the schedule
 
     def carry_out(self, faults):
         start = time.monotonic()
         for fault in faults:
             self.wait_until(start + fault.at)
-            self.run.tend()
             self.begin(fault)
         for at, _, _ in sorted(self.ends, key=lambda end: end[0]):
             self.wait_until(at)
         self.wait_until(time.monotonic())
         for aside in self.asides:
-            aside.join()
+            while aside.is_alive():
+                self.run.rest(0.05)
+        if self.broken:
+            raise self.broken
         for node in self.run.setup.nodes:
             node.await_ready()
-        end = time.monotonic() + 120
-        while not self.run.setup.settled() and time.monotonic() < end:
-            time.sleep(0.2)
+        await_true(self.run.setup.settled, 120)
 
     def wait_until(self, when):
-        """Sleep until @when, and end what has to end before."""
+        """Let time pass until @when, and end what has to end before."""
         while True:
             now = time.monotonic()
-            due = [end for end in self.ends if end[0] <= now]
-            for end in due:
+            for end in [end for end in self.ends if end[0] <= now]:
                 self.ends.remove(end)
                 end[1]()
-                self.run.log(f"heal kind={end[2]}")
-            left = min([when] + [end[0] for end in self.ends]) - now
+                if end[2]:
+                    self.run.log(f"heal kind={end[2]}")
             if now >= when:
                 return
-            time.sleep(max(0.0, min(left, 0.05)))
+            self.run.rest(min([when] + [end[0] for end in self.ends]) - now)
 
     def begin(self, fault):
         act = getattr(self, "do_" + fault.kind, None)
@@ -80,6 +88,10 @@ class Nemesis:
     def note(self, fault, proc=None):
         self.run.log(f"fault kind={fault.kind}"
                      + (f" proc={proc}" if proc else ""))
+
+    def later(self, seconds, act):
+        """A stage of a fault that goes on."""
+        self.ends.append((time.monotonic() + seconds, act, None))
 
     def until(self, seconds, undo, fault, target=None):
         if target is not None:
@@ -92,8 +104,13 @@ class Nemesis:
 
     def aside(self, work):
         """What takes long does not delay the schedule."""
+        def guarded():
+            try:
+                work()
+            except Exception as error:  # told in the main thread
+                self.broken = error
         self.asides = [old for old in self.asides if old.is_alive()]
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=guarded)
         thread.start()
         self.asides.append(thread)
 
@@ -135,10 +152,35 @@ class Nemesis:
                             f"delay {50 + int(250 * fault.long)}")
         worker.send(signal.SIGSTOP)
         away = self.lease(1.1 + fault.long)
-        self.until(away, lambda: worker.send(signal.SIGCONT), fault)
+        self.later(away, lambda: worker.send(signal.SIGCONT))
         self.until(away + 1.5,
                    lambda: self.run.wire.order(worker.index, -1, "pass"),
                    fault, ("client", worker.index))
+
+    def do_starve(self, fault):
+        """It runs for five milliseconds of each fifty."""
+        worker = self.client(fault)
+        if not worker:
+            return
+        self.note(fault, worker.name)
+        self.busy.add(("client", worker.index))
+
+        def work():
+            end = time.monotonic() + self.lease(1 + fault.long)
+            while time.monotonic() < end:
+                worker.send(signal.SIGSTOP)
+                time.sleep(0.045)
+                worker.send(signal.SIGCONT)
+                time.sleep(0.005)
+            self.run.log(f"heal kind={fault.kind}")
+            self.busy.discard(("client", worker.index))
+        self.aside(work)
+
+    def do_suspend(self, fault):
+        """Its CLOCK_BOOTTIME jumps, as over a suspend that stopped no server."""
+        worker = self.client(fault, self.run.is_holding)
+        if worker and worker.suspend(self.lease(2 * fault.long)):
+            self.note(fault, worker.name)
 
     def do_kill(self, fault):
         worker = self.client(fault, self.run.is_holding)
@@ -211,6 +253,24 @@ class Nemesis:
     def do_reset(self, fault):
         self.net(fault, 0, "reset")
 
+    def do_late_answer(self, fault):
+        """Answers are late; when they arrive, nothing reaches the server any
+        more. Who counts its lease from them claims what another client has."""
+        worker = self.client(fault, self.run.is_holding)
+        if not worker or not self.run.wire:
+            return
+        self.note(fault, worker.name)
+        self.run.wire.order(worker.index, -1, "to_client 1")
+
+        def turn():
+            self.run.wire.order(worker.index, -1, "to_server 1")
+            self.run.wire.order(worker.index, -1, "to_client 0")
+        late = self.lease(0.35 + 0.25 * fault.long)
+        self.later(late, turn)
+        self.until(late + self.lease(1.5),
+                   lambda: self.run.wire.order(worker.index, -1, "pass"),
+                   fault, ("client", worker.index))
+
     def do_lost_reply(self, fault):
         """What was sent is carried out, and its answer never arrives."""
         worker = self.client(fault)
@@ -261,22 +321,32 @@ class Nemesis:
     def do_server_pause_short(self, fault):
         self.do_server_pause(fault, longest=0.6)
 
-    def restart(self, fault, indices, between=lambda node: None):
+    def restart(self, fault, indices, between=lambda node: None,
+                until=None):
+        """Kill, and start again after a while, or when @until is true. What was
+        killed is left alone until it serves again."""
         nodes = [self.run.setup.nodes[i] for i in indices]
         if any(("node", i) in self.busy for i in indices):
             return
         self.note(fault)
-        for node in nodes:
-            node.kill()
-            between(node)
+        self.busy.update(("node", i) for i in indices)
 
-        # In this thread: a server ends with the thread that started it.
-        def launch():
+        def work():
+            for node in nodes:
+                self.run.log(f"killed what={os.path.basename(node.dir)}")
+                node.kill()
+                between(node)
+            if until:
+                await_true(until, 20)
+            else:
+                time.sleep(min(0.8, self.lease(0.8)) * fault.long)
             for node in nodes:
                 node.launch()
+            for node in nodes:
+                node.await_ready()
+            self.run.log(f"heal kind={fault.kind}")
             self.busy.difference_update(("node", i) for i in indices)
-        self.busy.update(("node", i) for i in indices)
-        self.until(fault.long * 0.8, launch, fault)
+        self.aside(work)
 
     def do_server_kill(self, fault):
         self.restart(fault, [int(fault.who * len(self.run.setup.nodes))])
@@ -296,10 +366,19 @@ class Nemesis:
                      self.run.setup.wipe)
 
     def do_failover(self, fault):
-        """The master dies, for longer than its replicas wait for it."""
-        slow = Fault(fault.at, fault.kind, fault.who, 8)
+        """The master dies, until another server has taken its place."""
+        if any(target[0] == "node" for target in self.busy):
+            return
+        old = self.run.setup.leader()
+        if self.run.setup.settled():
+            self.restart(fault, [old],
+                         until=lambda: self.run.setup.taken_over(old))
+
+    def do_handover(self, fault):
+        """A leader gives its place away, in order."""
         if not any(target[0] == "node" for target in self.busy):
-            self.restart(slow, [self.run.setup.leader()])
+            self.note(fault)
+            self.aside(self.run.setup.hand_over)
 
     def at_node(self, fault, act):
         found = self.node(fault)

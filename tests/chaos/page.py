@@ -19,15 +19,17 @@ import servers  # noqa: E402
 
 GROUPS = (
     ("client", ("pause_short", "pause_holder", "pause_waiter", "pause_slow",
-                "kill", "exit", "fork")),
+                "kill", "exit", "fork", "starve", "suspend")),
     ("network", ("cut", "one_way", "deaf", "black_hole", "half_open", "delay",
-                 "slice", "reset", "lost_reply", "hidden_end")),
+                 "slice", "reset", "lost_reply", "late_answer", "hidden_end")),
     ("server", ("server_pause", "server_pause_short", "server_kill",
-                "leader_kill", "restart_all", "sessions", "script_flush",
-                "compact")),
+                "leader_kill", "handover", "restart_all", "sessions",
+                "script_flush", "compact")),
     ("not promised", ("failover", "flush", "wipe", "clock",
                       "restart_all_wiped")),
 )
+KILLS = ("server_kill", "leader_kill", "restart_all", "failover", "wipe",
+         "restart_all_wiped")
 KINDS = [kind for _, kinds in GROUPS for kind in kinds]
 
 WORDS = {
@@ -37,6 +39,8 @@ WORDS = {
     "pause_slow": "the same, and it goes on over a slow line",
     "kill": "kill -9", "exit": "the process ends and releases nothing",
     "fork": "a holder forks, and the child uses the hold",
+    "starve": "it runs for 5 ms of each 50",
+    "suspend": "its CLOCK_BOOTTIME jumps ahead, as over a suspend",
     "cut": "connections are reset and refused",
     "one_way": "nothing reaches the server",
     "deaf": "nothing comes back from the server",
@@ -44,12 +48,15 @@ WORDS = {
     "half_open": "nothing passes, and the server does not see the end",
     "slice": "bytes come in small pieces", "reset": "connections are reset",
     "lost_reply": "the server executes, and the answer is lost in a reset",
+    "late_answer": "answers are late, and nothing reaches the server once they "
+                   "arrive",
     "hidden_end": "the server ends all sessions, and one client does not "
                   "hear of it",
     "server_pause": "a server is stopped", "server_pause_short":
         "a server is stopped for less than a failover takes",
     "server_kill": "a server is killed and starts again on its disk",
     "leader_kill": "the same for the leader",
+    "handover": "a leader gives its place away, in order",
     "restart_all": "the same for all servers at once",
     "sessions": "the server ends sessions",
     "script_flush": "SCRIPT FLUSH", "compact": "compaction",
@@ -74,7 +81,7 @@ class Cell:
 
     def __init__(self):
         self.runs = self.grants = self.seconds = self.gap = self.left = 0
-        self.writes = self.refused = 0
+        self.writes = self.refused = self.killed = 0
         self.faults = collections.Counter()
         self.violations = collections.Counter()
 
@@ -86,6 +93,9 @@ class Cell:
         self.left += row["leftovers"]
         self.writes += row["writes"]
         self.refused += row.get("refused", 0)
+        # Runs before the nemesis counted them killed one server each time.
+        self.killed += row.get("killed", sum(
+            n for kind, n in row["faults"].items() if kind in KILLS))
         self.faults.update(row["faults"])
         self.violations.update(row["violations"])
 
@@ -116,6 +126,7 @@ def totals(cells):
         whole.grants += cell.grants
         whole.runs += cell.runs
         whole.seconds += cell.seconds
+        whole.killed += cell.killed
     f = whole.faults
     return [
         ("runs", whole.runs), ("grants", whole.grants),
@@ -124,10 +135,9 @@ def totals(cells):
          f["pause_holder"] + f["pause_waiter"] + f["pause_slow"]),
         ("clients killed, or gone without a release", f["kill"] + f["exit"]),
         ("faults of the network", sum(f[k] for k in GROUPS[1][1])),
-        ("server kills", sum(f[k] for k in (
-            "server_kill", "leader_kill", "restart_all", "failover", "wipe",
-            "restart_all_wiped"))),
-        ("failovers and kills of a leader", f["leader_kill"] + f["failover"]),
+        ("servers killed", whole.killed),
+        ("failovers, kills of a leader and changes of it",
+         f["leader_kill"] + f["failover"] + f["handover"]),
         ("minutes", round(whole.seconds / 60)),
     ]
 

@@ -37,7 +37,7 @@ class Chaos:
 
     def run(self, build):
         return [os.path.join(HERE, "chaos.py"), self.engine, "--faults",
-                self.faults, "--minutes", "0.25", "--calm", "12", "--seed",
+                self.faults, "--minutes", "0.25", "--seed",
                 "5", "--workers", "4", "--build", build, "--report",
                 os.path.join(build, "repro")]
 

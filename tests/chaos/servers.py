@@ -6,6 +6,7 @@ node i leads over port i, and what is left on the store. Every process ends with
 the one that started it.
 """
 
+import concurrent.futures
 import glob
 import os
 import shutil
@@ -16,6 +17,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUICK = "retry.base=10ms&retry.max_interval=300ms"
+# A server ends with the thread that started it: this one stays.
+STARTER = concurrent.futures.ThreadPoolExecutor(1)
 
 
 def free_port():
@@ -70,9 +73,10 @@ class Node:
                       "--init-groups"]
         words += ["--pdeathsig", self.end_with, *self.argv]
         with open(os.path.join(self.dir, "log"), "ab") as log:
-            self.process = subprocess.Popen(
-                words, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                cwd=self.dir, env={**os.environ, **(self.env or {})})
+            self.process = STARTER.submit(
+                subprocess.Popen, words, stdout=log, stderr=log,
+                stdin=subprocess.DEVNULL, cwd=self.dir,
+                env={**os.environ, **(self.env or {})}).result()
 
     def await_ready(self, seconds=90):
         end = time.monotonic() + seconds
@@ -120,21 +124,29 @@ class Node:
 
 class Setup:
     """An engine. @good: faults under which everything is promised; @bad: those
-    under which exclusion is not."""
+    under which exclusion is not; @often: of the good ones, those that a dense run
+    has more of."""
 
-    CLIENT = ("pause_short", "pause_holder", "pause_waiter", "kill", "exit",
-              "fork")
+    PAUSES = ("pause_holder", "pause_waiter")
+    CLIENT = ("pause_short", *PAUSES, "kill", "exit", "fork", "starve",
+              "suspend")
     NET = ("cut", "one_way", "deaf", "black_hole", "delay", "reset",
-           "lost_reply", "half_open", "slice")
+           "lost_reply", "late_answer", "half_open", "slice")
     SERVER = ("server_pause", "server_kill")
     good = CLIENT + NET + SERVER
     bad = ()
+    often = 3 * PAUSES + 3 * ("server_kill",)
     ttl_ms = 1000
+    dense_ttl_ms = 1000
+    pace, dense_pace = 0.35, 0.06  # seconds from fault to fault
     proxied = True
 
-    def __init__(self, directory):
+    def __init__(self, directory, dense=False, kinds=()):
         self.dir = directory
+        self.dense, self.kinds = dense, kinds
         self.nodes = []
+        if dense:
+            self.ttl_ms = self.dense_ttl_ms
 
     def new_dir(self, name, user=None):
         path = os.path.join(self.dir, name)
@@ -184,8 +196,11 @@ class Setup:
 
 
 class Local(Setup):
-    good = Setup.CLIENT
+    # All clients share one clock, that of the machine.
+    good = tuple(kind for kind in Setup.CLIENT if kind != "suspend")
+    often = 3 * Setup.PAUSES
     ttl_ms = 600
+    dense_ttl_ms = 200
 
     def url(self, ports):
         store = os.path.join(self.dir, "store")
@@ -207,11 +222,12 @@ class Redis(Setup):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("script_flush",
                                                       "sessions")
     bad = ("flush", "wipe", "clock")
+    dense_ttl_ms = 300
     n = 1
     durable = True
 
-    def __init__(self, directory):
-        super().__init__(directory)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         for i in range(self.n):
             self.add(f"redis{i}")
 
@@ -274,7 +290,8 @@ class Redlock(Redis):
 
     def url(self, ports):
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
-        return f"redlock://{hosts}?{self.query()}&node_timeout=300ms"
+        return (f"redlock://{hosts}?{self.query()}"
+                f"&node_timeout={min(300, self.ttl_ms // 3)}ms")
 
 
 class RedlockForgetful(Redlock):
@@ -289,21 +306,23 @@ class Sentinel(Redis):
     durable = False
     good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions")
     bad = ("failover",)
+    often = 3 * Setup.PAUSES
 
-    def __init__(self, directory):
-        Setup.__init__(self, directory)
+    def __init__(self, *arguments):
+        Setup.__init__(self, *arguments)
         self.add("redis0")
         master = self.nodes[0].port
         for i in (1, 2):
             self.add(f"redis{i}", "--replicaof", f"127.0.0.1 {master}")
         self.sentinels = []
+        down_ms = 500 if self.dense and "failover" in self.kinds else 1500
         for i in range(3):
             port, home = free_port(), self.new_dir(f"sentinel{i}")
             with open(os.path.join(home, "s.conf"), "w") as conf:
                 conf.write(f"port {port}\nbind 127.0.0.1\ndir {home}\n"
                            f"sentinel monitor m1 127.0.0.1 {master} 2\n"
-                           "sentinel down-after-milliseconds m1 1500\n"
-                           "sentinel failover-timeout m1 4000\n")
+                           f"sentinel down-after-milliseconds m1 {down_ms}\n"
+                           f"sentinel failover-timeout m1 {2 * down_ms}\n")
             self.sentinels.append(Node(
                 ["redis-server", os.path.join(home, "s.conf"), "--sentinel"],
                 port, home, redis_ready))
@@ -333,6 +352,9 @@ class Sentinel(Redis):
                 return i
         return 0
 
+    def taken_over(self, old):
+        return self.leader() != old and self.settled()
+
     def settled(self):
         master = self.nodes[self.leader()]
         return "master" in said_by(master.port, "ROLE\r\n")[:20] and all(
@@ -354,11 +376,13 @@ class Cluster(Redis):
     durable = False
     n = 6
     good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions")
-    bad = ("failover",)
+    bad = ("failover", "handover")
+    often = 3 * Setup.PAUSES
 
     def add(self, name, *more):
+        down_ms = 600 if self.dense and "failover" in self.kinds else 1500
         super().add(name, "--cluster-enabled", "yes", "--cluster-config-file",
-                    "nodes.conf", "--cluster-node-timeout", "1500",
+                    "nodes.conf", "--cluster-node-timeout", str(down_ms),
                     "--cluster-port", str(free_port()), *more)
 
     def start(self):
@@ -385,6 +409,20 @@ class Cluster(Redis):
         return all("cluster_state:ok" in said_by(node.port, "CLUSTER INFO\r\n")
                    for node in self.nodes)
 
+    def taken_over(self, old):
+        """Do the others serve every slot?"""
+        return all("cluster_state:ok" in said_by(node.port, "CLUSTER INFO\r\n")
+                   for i, node in enumerate(self.nodes) if i != old) and sum(
+            "master" in said_by(node.port, "ROLE\r\n")[:20]
+            for i, node in enumerate(self.nodes) if i != old) == 3
+
+    def hand_over(self):
+        replicas = [node for node in self.nodes
+                    if "slave" in said_by(node.port, "ROLE\r\n")[:20]]
+        if replicas:
+            node = replicas[int.from_bytes(os.urandom(1), "big") % len(replicas)]
+            said_by(node.port, "CLUSTER FAILOVER\r\n")
+
     def keys(self, node):
         if "master" not in said_by(node.port, "ROLE\r\n")[:20]:
             return []
@@ -394,10 +432,12 @@ class Cluster(Redis):
 class Zookeeper(Setup):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("leader_kill",
                                                       "restart_all")
+    often = 2 * Setup.PAUSES + 4 * ("leader_kill",)
     ttl_ms = 2000
+    dense_pace = 0.6
 
-    def __init__(self, directory):
-        super().__init__(directory)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         java = "/usr/share/java"
         classes = os.environ.get(
             "HOLDFAST_TEST_ZOOKEEPER_CLASSPATH",
@@ -469,11 +509,14 @@ class ZookeeperOne(Zookeeper):
 
 class Etcd(Setup):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("leader_kill",
-                                                      "restart_all", "compact")
-    ttl_ms = 2000
+                                                      "restart_all", "compact",
+                                                      "handover")
+    often = 2 * Setup.PAUSES + 3 * ("leader_kill", "handover")
+    ttl_ms = dense_ttl_ms = 2000
+    dense_pace = 0.6
 
-    def __init__(self, directory):
-        super().__init__(directory)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         ports = [(free_port(), free_port()) for _ in range(3)]
         cluster = ",".join(f"m{i}=http://127.0.0.1:{peer}"
                            for i, (_, peer) in enumerate(ports))
@@ -497,7 +540,10 @@ class Etcd(Setup):
         return f"etcd://{hosts}?{self.query()}"
 
     def control(self, *words):
-        hosts = ",".join(f"http://127.0.0.1:{n.port}" for n in self.nodes)
+        return self.control_at(self.nodes, *words)
+
+    def control_at(self, nodes, *words):
+        hosts = ",".join(f"http://127.0.0.1:{node.port}" for node in nodes)
         return run(os.environ.get("HOLDFAST_TEST_ETCDCTL", "etcdctl"),
                    "--endpoints", hosts, "--dial-timeout=300ms",
                    "--command-timeout=1s", *words,
@@ -511,6 +557,17 @@ class Etcd(Setup):
                     if words[0].endswith(f":{node.port}"):
                         return i
         return 0
+
+    def hand_over(self):
+        """etcd's name for another member is the number that it shows."""
+        rows = [line.split(", ") for line in
+                self.control("endpoint", "status").splitlines()]
+        leader = self.leader()
+        others = [row[1] for row in rows if len(row) > 4 and
+                  not row[0].endswith(f":{self.nodes[leader].port}")]
+        if others:
+            self.control_at([self.nodes[leader]], "move-leader", others[
+                int.from_bytes(os.urandom(1), "big") % len(others)])
 
     def compact(self, node):
         said = self.control("get", "x", "-w", "json")
@@ -532,13 +589,16 @@ class Postgres(Setup):
     good = Setup.CLIENT + ("delay", "reset", "lost_reply", "slice",
                            "server_pause", "sessions", "hidden_end")
     bad = ("server_kill",)
+    often = 3 * Setup.PAUSES + 2 * ("sessions",)
     mode = ""
     options = ()
     ttl_ms = 3000
+    dense_ttl_ms = 1500
+    dense_pace = 0.2
 
-    def __init__(self, directory):
-        super().__init__(directory)
-        os.chmod(directory, 0o755)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        os.chmod(self.dir, 0o755)
         bins = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         self.bin = os.environ.get("HOLDFAST_TEST_PG_BINDIR", bins[-1])
         home = self.new_dir("postgres", "postgres")
@@ -597,16 +657,20 @@ class PostgresTable(Postgres):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("sessions",
                                                       "pause_slow")
     bad = ()
+    often = Setup.often
+    dense_ttl_ms = 1000
 
 
 class Mysql(Setup):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("sessions",)
     mode = ""
     ttl_ms = 3000
+    dense_ttl_ms = 1500
+    dense_pace = 0.2
 
-    def __init__(self, directory):
-        super().__init__(directory)
-        os.chmod(directory, 0o755)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        os.chmod(self.dir, 0o755)
         home = self.new_dir("mysql", "mysql")
         port = free_port()
         script = os.path.join(os.path.dirname(HERE), "live/mysql/server.sh")
@@ -645,6 +709,7 @@ class Mysql(Setup):
 
 class MysqlGetLock(Mysql):
     mode = "&mode=get_lock"
+    often = 3 * Setup.PAUSES + 2 * ("sessions",)
     good = Setup.CLIENT + ("delay", "reset", "lost_reply", "slice", "cut",
                            "server_pause", "sessions", "hidden_end")
     bad = ("server_kill",)
@@ -653,9 +718,10 @@ class MysqlGetLock(Mysql):
 class Memcached(Setup):
     good = Setup.CLIENT + Setup.NET + ("server_pause",)
     bad = ("server_kill", "flush")
+    often = 3 * Setup.PAUSES
 
-    def __init__(self, directory):
-        super().__init__(directory)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         port, home = free_port(), self.new_dir("memcached")
         self.nodes.append(Node(
             ["memcached", "-u", "root", "-l", "127.0.0.1", "-p", str(port),

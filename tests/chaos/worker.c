@@ -28,6 +28,7 @@ enum {
     COLD_NAMES = 40,
     POOL_SLOTS = 3,
     MANY = 3,
+    THREADS = 11,
     TICK_MS = 10,
     GAP_MS = 60,
     DRAIN_MS = 4000,
@@ -36,6 +37,7 @@ enum {
 
 struct thread {
     pthread_t id;
+    int number;
     uint64_t dice;
     int resource; /* a socket, or -1 */
 };
@@ -284,9 +286,9 @@ static int64_t pick_wait(struct thread *thread)
     }
 }
 
-/* Use what was acquired, or write down why it was not: false. */
-static bool use_granted(struct thread *thread, hf_hold *hold, uint64_t id,
-                        int rc, const hf_error *err)
+/* Write down what came of asking. */
+static bool is_granted(const hf_hold *hold, uint64_t id, int rc,
+                       const hf_error *err)
 {
     if (rc != 0) {
         failed(id, 1, rc, err);
@@ -294,14 +296,13 @@ static bool use_granted(struct thread *thread, hf_hold *hold, uint64_t id,
     }
     journal_holding(1);
     journal_got(id, hf_token(hold));
-    use(thread, hold, id, 1);
     return true;
 }
 
-static void lock_once(struct thread *thread, const char *name, hf_opts *opts,
-                      const char *kind)
+/* Wait for @name; NULL: refused, and told to the journal. */
+static hf_hold *obtain(const char *name, hf_opts *opts, const char *kind,
+                       uint64_t id)
 {
-    uint64_t id = journal_ids(1);
     hf_hold *hold;
     hf_error err;
     int rc;
@@ -312,8 +313,18 @@ static void lock_once(struct thread *thread, const char *name, hf_opts *opts,
     journal_waiting(1);
     rc = hf_acquire(client, name, opts, &hold, &err);
     journal_waiting(-1);
-    if (!use_granted(thread, hold, id, rc, &err))
+    return is_granted(hold, id, rc, &err) ? hold : NULL;
+}
+
+static void lock_once(struct thread *thread, const char *name, hf_opts *opts,
+                      const char *kind)
+{
+    uint64_t id = journal_ids(1);
+    hf_hold *hold = obtain(name, opts, kind, id);
+
+    if (!hold)
         return;
+    use(thread, hold, id, 1);
     if (opts->mode == HF_EXCLUSIVE && draw(thread, 16) == 0 &&
         hf_capabilities(client) & HF_CAP_DOWNGRADE) {
         journal_write(journal_now(), "down id=%llu", (unsigned long long)id);
@@ -361,6 +372,21 @@ static void stand_in_line(struct thread *thread)
     opts.wait_ms = HF_FOREVER;
     lock_once(thread, "line", &opts, "line");
     nap(20);
+}
+
+/* Threads of one process that let nobody else in, if they are let. */
+static void be_greedy(struct thread *thread)
+{
+    uint64_t id = journal_ids(1);
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold = obtain("busy", &opts, "sync", id);
+
+    (void)thread;
+    if (!hold)
+        return;
+    nap(1);
+    (void)look(hold, id, 1);
+    release(hold, id, 1);
 }
 
 static void lock_many(struct thread *thread)
@@ -444,8 +470,9 @@ static void take_outcome(struct thread *thread, hf_request *request,
     hf_error err;
     int rc = hf_request_wait(request, HF_FOREVER, &hold, &err);
 
-    if (!use_granted(thread, hold, id, rc, &err))
+    if (!is_granted(hold, id, rc, &err))
         return;
+    use(thread, hold, id, 1);
     release(hold, id, 1);
 }
 
@@ -630,9 +657,10 @@ static work_fn *work_of(int i)
 {
     static work_fn *const works[] = {
         lock_exclusively, lock_exclusively, lock_shared, lock_slot,
-        stand_in_line,    lock_many,        ask_once,    elect_once};
+        stand_in_line,    lock_many,        ask_once,    elect_once,
+        be_greedy,        be_greedy,        be_greedy};
     uint64_t caps = hf_capabilities(client);
-    work_fn *work = works[i % 8];
+    work_fn *work = works[i];
 
     if (work == lock_shared && !(caps & HF_CAP_SHARED))
         return lock_exclusively;
@@ -644,9 +672,9 @@ static work_fn *work_of(int i)
 static void *run(void *arg)
 {
     struct thread *thread = arg;
-    static atomic_int started;
-    work_fn *work = work_of(started++);
+    work_fn *work = work_of(thread->number);
 
+    journal_thread(thread->number);
     while (!stopping)
         work(thread);
     threads_left--;
@@ -666,18 +694,22 @@ static void journal_capabilities(void)
             (void)snprintf(names + used, sizeof(names) - used, ",%s",
                            hf_capability_name(one));
     }
-    journal_write(journal_now(), "caps names=%s", names);
+    journal_write(journal_now(), "caps names=%s ttl=%lld", names,
+                  (long long)ttl_ms);
 }
 
 static bool open_client(const char *url)
 {
     hf_error err = {0, 0, ""};
 
+    journal_asks(1);
     while (!stopping) {
         int rc = hf_open(url, NULL, &client, &err);
 
-        if (rc == 0)
+        if (rc == 0) {
+            journal_asks(0);
             return true;
+        }
         if (rc != HF_EUNAVAILABLE && rc != HF_EAUTH && rc != HF_EUNKNOWN) {
             (void)fprintf(stderr, "%s: %s\n", hf_errname(rc), err.text);
             journal_write(journal_now(), "wrong what=open_answers_%d", rc);
@@ -704,7 +736,6 @@ static void drain(void)
 
 int main(int argc, char **argv)
 {
-    enum { THREADS = 8 };
     static struct thread threads[THREADS];
     pthread_t watcher;
 
@@ -719,6 +750,7 @@ int main(int argc, char **argv)
         return stopping ? 0 : 1;
     journal_capabilities();
     for (int i = 0; i < THREADS; i++) {
+        threads[i].number = i;
         threads[i].resource = -1;
         threads[i].dice = strtoull(argv[5], NULL, 10) * 64 + (unsigned)i;
         threads_left++;

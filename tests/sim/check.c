@@ -7,10 +7,18 @@
 
 #include "server.h"
 
-enum { CLAIMS_MAX = 64 };
+enum {
+    CLAIMS_MAX = 64,
+    BROKEN_MAX = 256,
+    TURN_MAX = 20000,
+    STEPS_MAX = 5000000 /* of one seed: a hundred times what they take */
+};
 /* The margin of a lease is 2 % and 2 ms; the service may grant after that. */
 #define TOLD_WITHIN_NS (2 * HF_MS)
 #define PROMPT_NS (50 * HF_MS)
+/* Threads of one process pass a lock on for ten milliseconds, and what it takes
+ * until they know. */
+#define PASSED_NS (2 * PROMPT_NS)
 
 bool check_promptness;
 
@@ -19,8 +27,24 @@ static uint64_t seen_tokens[SIM_NAMES];
 static uint64_t seen_exclusive[SIM_NAMES];
 static int teller_busy[SIM_MACHINES];
 static int64_t teller_free_ns[SIM_MACHINES];
+/* What was broken: tokens from first up to end. */
+static struct broken {
+    int name;
+    uint64_t first;
+    uint64_t end;
+    int64_t until_ns;
+} broken[BROKEN_MAX];
+static int n_broken;
+static uint32_t steps;
+static uint64_t all_steps;
 static bool good;
 static char why[512];
+
+static void on_broken(int name, uint64_t first, uint64_t end, int64_t until_ns)
+{
+    broken[n_broken++ % BROKEN_MAX] =
+        (struct broken){name, first, end, until_ns};
+}
 
 void check_reset(void)
 {
@@ -29,6 +53,9 @@ void check_reset(void)
     memset(seen_exclusive, 0, sizeof(seen_exclusive));
     memset(teller_busy, 0, sizeof(teller_busy));
     memset(teller_free_ns, 0, sizeof(teller_free_ns));
+    n_broken = 0;
+    steps = 0;
+    sim_broken = on_broken;
     check_promptness = false;
     good = true;
     why[0] = '\0';
@@ -113,6 +140,10 @@ static void check_prompt(const struct claim *claim, int64_t asked_ns)
                    "ms",
                    machine_number(claim), claim->names[0],
                    (long long)(late_ns / HF_MS));
+    if (!first && sim_now() - granted_ns > PASSED_NS)
+        check_fail("machine %d passes lock %d on since %lld ms",
+                   machine_number(claim), claim->names[0],
+                   (long long)((sim_now() - granted_ns) / HF_MS));
 }
 
 struct claim *check_claim(hf_hold *hold, const struct claim *what,
@@ -169,6 +200,46 @@ static bool is_live(struct claim *claim)
             claim->wants_told = false; /* by closing the client */
     }
     return false;
+}
+
+/* A grant of the claim that somebody broke, or NULL. */
+static const struct broken *broken_of(const struct claim *claim)
+{
+    for (int i = 0; i < n_broken && i < BROKEN_MAX; i++)
+        for (int j = 0; j < claim->n; j++)
+            if (broken[i].name == claim->names[j] &&
+                claim->tokens[j] >= broken[i].first &&
+                claim->tokens[j] < broken[i].end)
+                return &broken[i];
+    return NULL;
+}
+
+static void check_broken(const struct claim *claim, const struct broken *grant)
+{
+    if (sim_now() > grant->until_ns)
+        check_fail("machine %d believes in token %llu of lock %d, which was "
+                   "broken, beyond its lease",
+                   machine_number(claim), (unsigned long long)grant->first,
+                   grant->name);
+}
+
+bool check_is_broken(const struct claim *claim)
+{
+    return broken_of(claim) != NULL;
+}
+
+uint64_t check_draw_token(int name)
+{
+    uint64_t skip = sim_below(CLAIMS_MAX);
+
+    for (uint64_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &claims[(i + skip) % CLAIMS_MAX];
+
+        for (int j = 0; claim->hold && j < claim->n; j++)
+            if (claim->names[j] == name)
+                return claim->tokens[j];
+    }
+    return 0;
 }
 
 static bool same_lock(const struct claim *a, const struct claim *b,
@@ -247,19 +318,32 @@ static void check_told(const struct claim *claim)
                    (unsigned long long)claim->tokens[0]);
 }
 
+uint64_t check_steps(void)
+{
+    return all_steps;
+}
+
 bool check_step(void)
 {
     struct claim *live[CLAIMS_MAX];
     int n = 0;
 
+    all_steps++;
+    if (++steps > STEPS_MAX)
+        check_fail("no end after %u steps", steps);
     for (int i = 0; i < CLAIMS_MAX && good; i++) {
         if (!claims[i].hold)
             continue;
-        if (is_live(&claims[i]))
-            live[n++] = &claims[i];
-        else
+        if (!is_live(&claims[i]))
             check_told(&claims[i]);
+        else if (broken_of(&claims[i]))
+            check_broken(&claims[i], broken_of(&claims[i]));
+        else
+            live[n++] = &claims[i];
     }
+    if (sim_longest_turn() > TURN_MAX)
+        check_fail("a thread has asked for the time %u times in one turn",
+                   sim_longest_turn());
     for (int i = 0; i < n && good; i++) {
         check_truth(live[i]);
         check_slots(live[i], live, n);

@@ -12,7 +12,10 @@
  *      of a shared one, or a slot: than all exclusive ones.
  *   5. LOST is told, within a moment, to whoever asked to be told.
  *   6. Calls return in time; without faults a grant is known at once.
- *   7. In the end nothing is left at the service, nobody waits, all memory is
+ *   7. A grant that somebody broke may be claimed until its lease would have
+ *      ended, and is no grant from then on; rules 1 and 2 leave it out.
+ *   8. No turn of a thread keeps the others waiting for long.
+ *   9. In the end nothing is left at the service, nobody waits, all memory is
  *      given back, and every request had exactly one outcome.
  */
 #ifndef HF_SIM_CHECK_H
@@ -53,8 +56,14 @@ struct claim *check_claim(hf_hold *hold, const struct claim *what,
 void check_unclaim(struct claim *claim);
 /* A callback runs on @machine, or has ended: others are told later. */
 void check_teller_busy(struct sim_machine *machine, bool busy);
+/* A token of @name that is claimed, drawn; 0: there is none. */
+uint64_t check_draw_token(int name);
+/* Has somebody broken it? */
+bool check_is_broken(const struct claim *claim);
 /* After every step. */
 bool check_step(void);
+/* How often that was, in all seeds of this process. */
+uint64_t check_steps(void);
 /* Without faults grants must be known at once. */
 extern bool check_promptness;
 

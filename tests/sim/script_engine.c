@@ -24,9 +24,21 @@ struct inbox_item {
     struct inbox_item *next;
 };
 
+enum { QUERIES_MAX = 16 };
+#define PATIENCE_NS (50 * HF_MS)
+#define IMPATIENT_NS (30 * HF_MS)
+
+/* A question under way. */
+struct query {
+    struct hf__query *query; /* NULL: not in use */
+    uint32_t seq;
+};
+
 struct sim_engine {
     struct hf__engine base;
     struct hf__list tickets; /* those the service may know */
+    struct query queries[QUERIES_MAX];
+    struct hf__timer nudge; /* of an engine that is impatient */
     struct hf__io io;
     int client;
     uint32_t epoch;
@@ -34,6 +46,7 @@ struct sim_engine {
     bool kicked;
     bool sentry;
     bool waited_in; /* somebody sits in wait() */
+    uint32_t next_query;
     struct inbox_item *first;
     struct inbox_item **last;
 };
@@ -116,6 +129,42 @@ static void post(struct sim_engine *self, struct sim_ticket *mine,
     };
 
     sim_send(&message);
+    if (sim_impatient && self->nudge.place == 0)
+        self->base.host->timer(self->base.host, &self->nudge,
+                               hf__now() + PATIENCE_NS);
+}
+
+/* When the oldest request without an answer was sent; HF_NEVER: there is none. */
+static int64_t oldest_ns(struct sim_engine *self)
+{
+    int64_t oldest = HF_NEVER;
+
+    HF_LIST_EACH(&self->tickets, link) {
+        struct sim_ticket *mine =
+            HF_CONTAINER_OF(link, struct sim_ticket, link);
+
+        if (mine->seq != 0 && mine->sent_ns < oldest)
+            oldest = mine->sent_ns;
+        if (mine->renew_seq != 0 && mine->renew_sent_ns < oldest)
+            oldest = mine->renew_sent_ns;
+    }
+    return oldest;
+}
+
+/* An engine that looks after an overdue answer sets its timer to an instant that
+ * has passed, for a while: whatever it does, other timers go off. */
+static void on_nudge(struct hf__timer *timer)
+{
+    struct sim_engine *self = HF_CONTAINER_OF(timer, struct sim_engine, nudge);
+    int64_t due_ns = oldest_ns(self);
+    int64_t now_ns = hf__now();
+
+    if (due_ns == HF_NEVER)
+        return;
+    due_ns += PATIENCE_NS;
+    if (now_ns > due_ns + IMPATIENT_NS)
+        due_ns = now_ns + PATIENCE_NS;
+    self->base.host->timer(self->base.host, timer, due_ns);
 }
 
 static int request(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -178,6 +227,63 @@ static int script_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     return 0;
 }
 
+/* ---- questions ---------------------------------------------------------- */
+
+static int script_break(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err)
+{
+    struct sim_engine *self = self_of(engine);
+    struct query *free_one = self->queries;
+    struct sim_message message = {
+        .op = SIM_BREAK,
+        .client = self->client,
+        .epoch = self->epoch,
+        .name = sim_name_number(query->name),
+        .token = query->token,
+    };
+
+    while (free_one < self->queries + QUERIES_MAX && free_one->query)
+        free_one++;
+    if (!self->connected || free_one == self->queries + QUERIES_MAX)
+        return hf__fail(err, HF_EUNAVAILABLE, "sim: not connected");
+    free_one->query = query;
+    free_one->seq = message.seq = ++self->next_query;
+    sim_send(&message);
+    return 0;
+}
+
+static void on_answer(struct sim_engine *self, const struct sim_message *m)
+{
+    for (int i = 0; i < QUERIES_MAX; i++) {
+        struct hf__query *query = self->queries[i].query;
+        hf_error err;
+
+        if (!query || self->queries[i].seq != m->seq)
+            continue;
+        self->queries[i].query = NULL;
+        if (m->status == SIM_LEFT)
+            hf__up_answer(&self->base, query, 0, NULL);
+        else if (m->status == SIM_LOST)
+            hf__up_answer(&self->base, query,
+                          hf__fail(&err, HF_ENOTFOUND, "sim: not held"), &err);
+        else
+            hf__up_answer(&self->base, query,
+                          hf__fail(&err, HF_ECONFLICT, "sim: another token"),
+                          &err);
+    }
+}
+
+static void fail_queries(struct sim_engine *self, const hf_error *err)
+{
+    for (int i = 0; i < QUERIES_MAX; i++) {
+        struct hf__query *query = self->queries[i].query;
+
+        self->queries[i].query = NULL;
+        if (query)
+            hf__up_answer(&self->base, query, err->code, err);
+    }
+}
+
 /* ---- answers ------------------------------------------------------------ */
 
 static void report_granted(struct sim_engine *self, struct sim_ticket *mine,
@@ -214,7 +320,7 @@ static void on_left(struct sim_engine *self, struct sim_ticket *mine, int rc)
 
 static void on_lost(struct sim_engine *self, struct sim_ticket *mine)
 {
-    if (mine->overtaken && mine->op == SIM_CONFIRM) {
+    if (mine->overtaken && mine->op == SIM_CONFIRM && !mine->granted) {
         /* The acquire is under way still, for the core: ask again. */
         (void)request(&self->base, mine->ticket, SIM_ACQUIRE, NULL);
         return;
@@ -231,6 +337,8 @@ static void on_renewal(struct sim_engine *self, struct sim_ticket *mine,
         mine->seq != 0 && (mine->op == SIM_WITHDRAW || mine->op == SIM_RELEASE);
 
     mine->renew_seq = 0;
+    if (m->status == SIM_UNSURE)
+        return; /* silence is no loss */
     mine->answered_ns = sent_ns;
     if (leaving)
         return;
@@ -260,7 +368,14 @@ static void on_denied(struct sim_engine *self, struct sim_ticket *mine,
 static void on_reply(struct sim_engine *self, struct sim_ticket *mine,
                      const struct sim_message *m)
 {
+    hf_error err;
+
     mine->seq = 0;
+    if (m->status == SIM_UNSURE) {
+        (void)hf__fail(&err, HF_EUNKNOWN, "sim: the service is not sure");
+        hf__up_unknown(&self->base, mine->ticket, &err);
+        return;
+    }
     mine->answered_ns = mine->sent_ns;
     switch (m->status) {
     case SIM_GRANTED:
@@ -349,6 +464,7 @@ static void on_broken(struct sim_engine *self)
         if (!in_line) /* else the core asks for it again by itself */
             hf__up_unknown(&self->base, mine->ticket, &err);
     }
+    fail_queries(self, &err);
     (void)hf__fail(&err, HF_EUNAVAILABLE, "sim: the connection broke");
     hf__up_down(&self->base, &err);
 }
@@ -366,6 +482,10 @@ static void handle(struct sim_engine *self, const struct sim_message *m)
     if (m->op == SIM_CONNECT) {
         self->connected = true;
         hf__up_connected(&self->base);
+        return;
+    }
+    if (m->op == SIM_BREAK) {
+        on_answer(self, m);
         return;
     }
     mine = find_ticket(self, m->ticket);
@@ -468,6 +588,7 @@ static int script_open(struct hf__engine *engine, hf_error *err)
     hf__list_init(&self->tickets);
     self->last = &self->first;
     self->io.ready = on_ready;
+    self->nudge.fire = on_nudge;
     self->io.fd = eventfd(0, EFD_CLOEXEC);
     self->client = -1;
     if (self->io.fd < 0)
@@ -484,6 +605,7 @@ static void script_close(struct hf__engine *engine, bool forked)
 
     (void)forked;
     sim_loop_drained(engine->host->loop);
+    hf__timer_stop(engine->host->loop, &self->nudge);
     if (self->client >= 0)
         sim_client_gone(self->client);
     while (self->first) {
@@ -499,7 +621,8 @@ static void script_close(struct hf__engine *engine, bool forked)
 
 #define SIM_CAPS                                                               \
     (HF_CAP_FENCED | HF_CAP_SHARED | HF_CAP_SLOTS | HF_CAP_LEASED |            \
-     HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_TOLD_BEFORE_REGRANT)
+     HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_BREAK |                    \
+     HF_CAP_TOLD_BEFORE_REGRANT)
 #define SIM_OPS(caps_, flags_)                                                 \
     .name = "sim", .schemes = "sim", .dialects = "", .caps = (caps_),          \
     .flags = (flags_), .size = sizeof(struct sim_engine),                      \
@@ -507,7 +630,7 @@ static void script_close(struct hf__engine *engine, bool forked)
     .connect = script_connect, .close = script_close,                          \
     .acquire = script_acquire, .withdraw = script_withdraw,                    \
     .release = script_release, .renew = script_renew,                          \
-    .downgrade = script_downgrade
+    .downgrade = script_downgrade, .break_lock = script_break
 
 static const struct hf__engine_ops kinds[SIM_KINDS] = {
     [SIM_BEATS] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH,

@@ -62,11 +62,14 @@ struct sim_network sim_network;
 enum sim_kind sim_kind;
 enum sim_bug sim_bug;
 bool sim_verbose;
+bool sim_impatient;
+sim_broken_fn *sim_broken;
 
 static struct lock locks[SIM_NAMES];
 static struct client clients[SIM_CLIENTS];
 static int n_clients;
 static int64_t paused_until_ns;
+static bool muted;               /* the answer is SIM_UNSURE instead */
 static struct sim_message *pool; /* chained through the token */
 
 static struct sim_machine *server_machine(void)
@@ -84,12 +87,12 @@ static int64_t true_span(int64_t ms)
 
 static void tell(const char *what, const struct sim_message *m)
 {
-    static const char *const ops[] = {"connect",   "acquire", "confirm",
-                                      "withdraw",  "release", "renew",
-                                      "downgrade", "push",    "broken"};
-    static const char *const states[] = {"granted",    "queued", "busy",
-                                         "renewed",    "lost",   "left",
-                                         "left: lost", "invalid"};
+    static const char *const ops[] = {
+        "connect", "acquire",   "confirm", "withdraw", "release",
+        "renew",   "downgrade", "break",   "push",     "broken"};
+    static const char *const states[] = {"granted",    "queued",  "busy",
+                                         "renewed",    "lost",    "left",
+                                         "left: lost", "invalid", "unsure"};
 
     if (sim_verbose)
         printf("# %.6f s machine %d %s %s lock %d ticket %llu.%u: %s token "
@@ -196,7 +199,7 @@ static void reply(const struct sim_message *request, enum sim_status status,
     struct client *client = &clients[request->client];
     struct sim_message message = *request;
 
-    message.status = (uint8_t)status;
+    message.status = (uint8_t)(muted ? SIM_UNSURE : status);
     message.token = entry ? entry->token : 0;
     message.tokens = entry ? entry->tokens : 0;
     if (!survives(request->client))
@@ -265,6 +268,16 @@ static void expire_at(struct lock *lock, struct entry *entry, int64_t at_ns)
     sim_at(at_ns, tick, lock);
 }
 
+/* The wall clock of the service, which is set forward and back, or one more. */
+static uint64_t next_token(const struct lock *lock)
+{
+    uint64_t wall_us = (uint64_t)sim_wall_us(server_machine());
+
+    if (sim_bug == SIM_BUG_TOKEN_OF_CLOCK || wall_us > lock->last_token)
+        return wall_us;
+    return lock->last_token + 1;
+}
+
 static struct entry *make_holder(struct lock *lock, const struct entry *from)
 {
     struct entry *entry = &lock->holders[lock->n_holders++];
@@ -273,9 +286,9 @@ static struct entry *make_holder(struct lock *lock, const struct entry *from)
     if (sim_bug == SIM_BUG_TOKEN_RESTARTS && lock->n_holders == 1 &&
         lock->n_queue == 0 && sim_chance(100))
         lock->last_token = 0;
-    entry->token = lock->last_token + 1;
+    entry->token = next_token(lock);
     entry->tokens = entry->reserve;
-    lock->last_token += entry->tokens;
+    lock->last_token = entry->token + entry->tokens - 1;
     entry->granted_ns = sim_now();
     return entry;
 }
@@ -431,6 +444,35 @@ static void serve_downgrade(struct lock *lock, const struct sim_message *m)
     settle(lock);
 }
 
+/* Free what has this token, and nothing else. */
+static void serve_break(struct lock *lock, const struct sim_message *m)
+{
+    for (int i = 0; i < lock->n_holders; i++) {
+        struct entry *holder = &lock->holders[i];
+
+        if ((m->token < holder->token ||
+             m->token >= holder->token + holder->tokens) &&
+            sim_bug != SIM_BUG_BREAK_FREES_ALL)
+            continue;
+        if (sim_bug != SIM_BUG_BREAK_FREES_ALL)
+            sim_broken(m->name, holder->token, holder->token + holder->tokens,
+                       holder->expiry_ns);
+        take_out(lock->holders, &lock->n_holders, holder);
+        settle(lock);
+        reply(m, SIM_LEFT, NULL);
+        return;
+    }
+    reply(m, lock->n_holders > 0 ? SIM_BUSY_NOW : SIM_LOST, NULL);
+}
+
+/* Is the answer that the service does not know what became of it? Half of
+ * them were carried out. */
+static bool is_unsure(const struct sim_message *m)
+{
+    return m->op != SIM_CONNECT && m->op != SIM_CONFIRM && m->op != SIM_BREAK &&
+           sim_chance(sim_network.unsure_per_mille);
+}
+
 static void serve(const struct sim_message *m)
 {
     struct lock *lock = &locks[m->name];
@@ -447,6 +489,9 @@ static void serve(const struct sim_message *m)
         break;
     case SIM_DOWNGRADE:
         serve_downgrade(lock, m);
+        break;
+    case SIM_BREAK:
+        serve_break(lock, m);
         break;
     default:
         serve_leave(lock, m);
@@ -474,7 +519,12 @@ static void receive(void *arg)
         client->served_epoch = m->epoch;
         reply(m, SIM_LEFT, NULL);
     } else if (m->op != SIM_CONNECT && m->epoch == client->served_epoch) {
-        serve(m);
+        muted = is_unsure(m);
+        if (muted && sim_chance(500))
+            reply(m, SIM_UNSURE, NULL);
+        else
+            serve(m);
+        muted = false;
     }
     message_free(m);
 }

@@ -32,6 +32,8 @@ enum sim_bug {
     SIM_BUG_STALE_PUSH,        /* a push of an earlier attempt is believed */
     SIM_BUG_LOST_WAKE,         /* the world loses wake-ups */
     SIM_BUG_CLOCK,             /* clocks differ by more than was agreed */
+    SIM_BUG_TOKEN_OF_CLOCK,    /* tokens are what the wall clock says */
+    SIM_BUG_BREAK_FREES_ALL,   /* a break does not compare tokens */
     SIM_BUGS
 };
 
@@ -43,6 +45,7 @@ enum sim_op {
     SIM_RELEASE,
     SIM_RENEW,
     SIM_DOWNGRADE,
+    SIM_BREAK,
     SIM_PUSH,  /* to the client only: a grant */
     SIM_BROKEN /* to the client only: the connection is gone */
 };
@@ -55,7 +58,8 @@ enum sim_status {
     SIM_LOST,
     SIM_LEFT,
     SIM_LEFT_LOST,
-    SIM_INVALID
+    SIM_INVALID,
+    SIM_UNSURE /* done, or not: the service does not know */
 };
 
 struct sim_message {
@@ -79,9 +83,10 @@ struct sim_network {
     int64_t latency_ns;      /* at least a tenth, at most twice */
     uint32_t slow_per_mille; /* messages that take up to slow_max_ns */
     int64_t slow_max_ns;
-    uint32_t lost_per_mille;  /* noticed after io_timeout_ns */
-    uint32_t break_per_mille; /* the connection breaks instead */
-    uint32_t pause_per_mille; /* the service stops for up to pause_max_ns */
+    uint32_t lost_per_mille;   /* noticed after io_timeout_ns */
+    uint32_t break_per_mille;  /* the connection breaks instead */
+    uint32_t unsure_per_mille; /* the service answers SIM_UNSURE */
+    uint32_t pause_per_mille;  /* the service stops for up to pause_max_ns */
     int64_t pause_max_ns;
     int64_t io_timeout_ns;
 };
@@ -90,6 +95,8 @@ extern struct sim_network sim_network;
 extern enum sim_kind sim_kind;
 extern enum sim_bug sim_bug;
 extern bool sim_verbose; /* print every message */
+/* The engine sets its timer to the past while an answer is overdue. */
+extern bool sim_impatient;
 
 void sim_server_reset(void);
 void sim_server_release(void);
@@ -101,6 +108,12 @@ void sim_client_gone(int client);
 /* Open a new connection; answered by SIM_CONNECT. */
 void sim_connect(int client, uint32_t epoch);
 void sim_send(const struct sim_message *message);
+
+/* Somebody broke the grant of tokens from @first up to @end: whoever had it may
+ * claim it until @until_ns, when its lease would have ended. */
+typedef void sim_broken_fn(int name, uint64_t first, uint64_t end,
+                           int64_t until_ns);
+extern sim_broken_fn *sim_broken;
 
 /* The truth, for the checks. */
 int sim_name_number(const char *name);

@@ -10,8 +10,13 @@
  * do, who runs next. A seed that fails is printed, and fails again alone.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +40,7 @@ enum { JOBS_MAX = 8, MUTATION_SEEDS = 5000 };
 enum { EXIT_FOUND = 3 };
 
 static bool verbose;
+static _Atomic uint64_t *steps; /* of all processes */
 
 /* ---- one seed ----------------------------------------------------------- */
 
@@ -54,6 +60,8 @@ static void draw_faults(void)
     sim_network.latency_ns = 10000 + (int64_t)sim_below(2 * HF_MS);
     sim_network.io_timeout_ns = 2 * HF_SECOND;
     sim_faults.spurious_per_mille = (uint32_t)sim_below(50);
+    sim_faults.wall_jumps_per_mille = (uint32_t)sim_below(100);
+    sim_impatient = sim_chance(50);
     if (sim_chance(250)) {
         check_promptness = sim_bug != SIM_BUG_STALE_PUSH; /* which is slow */
         return;
@@ -62,6 +70,7 @@ static void draw_faults(void)
     sim_network.slow_max_ns = 1 + (int64_t)sim_below(2 * HF_SECOND);
     sim_network.lost_per_mille = (uint32_t)sim_below(30);
     sim_network.break_per_mille = (uint32_t)sim_below(30);
+    sim_network.unsure_per_mille = (uint32_t)sim_below(20);
     sim_network.pause_per_mille = (uint32_t)sim_below(5);
     sim_network.pause_max_ns = 1 + (int64_t)sim_below(2 * HF_SECOND);
     sim_faults.freeze_per_million = (uint32_t)sim_below(3000);
@@ -142,10 +151,14 @@ static void explain(uint64_t seed)
 
 /* ---- many --------------------------------------------------------------- */
 
-/* In a process of its own: a failed seed leaves everything as it was. */
+/* In a process of its own: a failed seed leaves everything as it was. One that
+ * does not come to a step any more is ended by the processor time it takes. */
 static int run_share(uint64_t first, uint64_t end, uint64_t stride, bool quiet)
 {
+    static const struct itimerval a_minute = {.it_value = {60, 0}};
+
     for (uint64_t seed = first; seed < end; seed += stride) {
+        (void)setitimer(ITIMER_VIRTUAL, &a_minute, NULL);
         if (run_seed(seed))
             continue;
         if (!quiet)
@@ -177,7 +190,9 @@ static pid_t start_share(uint64_t first, uint64_t end, uint64_t stride,
     pid = fork();
     if (pid != 0)
         return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     status = run_share(first, end, stride, quiet);
+    atomic_fetch_add(steps, check_steps());
     (void)fflush(stdout);
     if (status != 0)
         _exit(status); /* nobody cleans up after a failure */
@@ -203,8 +218,9 @@ static int run_many(uint64_t first, uint64_t n)
                    status - 128);
         worst = status > worst ? status : worst;
     }
-    printf("%s - %llu seeds from %llu\n", worst ? "not ok" : "ok",
-           (unsigned long long)n, (unsigned long long)first);
+    printf("%s - %llu seeds from %llu, %llu steps\n", worst ? "not ok" : "ok",
+           (unsigned long long)n, (unsigned long long)first,
+           (unsigned long long)*steps);
     return worst ? 1 : 0;
 }
 
@@ -221,6 +237,8 @@ static int run_mutations(void)
         [SIM_BUG_STALE_PUSH] = "a push of an earlier attempt is believed",
         [SIM_BUG_LOST_WAKE] = "wake-ups get lost",
         [SIM_BUG_CLOCK] = "clocks differ too much",
+        [SIM_BUG_TOKEN_OF_CLOCK] = "tokens go back with the wall clock",
+        [SIM_BUG_BREAK_FREES_ALL] = "a break frees whoever holds",
     };
     int missed = 0;
 
@@ -265,6 +283,10 @@ int main(int argc, char **argv)
 {
     hf__world = &sim_world;
     heap_install();
+    steps = mmap(NULL, sizeof(*steps), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (steps == MAP_FAILED)
+        return 1;
     verbose = has(argc, argv, "-v");
     if (has(argc, argv, "--mutations"))
         return run_mutations();

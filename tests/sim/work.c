@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "core/client.h"
 #include "server.h"
 #include "world.h"
 
@@ -27,6 +28,8 @@ struct program {
     struct sim_machine *machine;
     hf_client *client;
     int workers;
+    bool beats;       /* renew=beat: holders give signs of life, or not */
+    bool dispatches;  /* drive=app: a thread calls hf_dispatch() */
     bool closing;     /* nobody may begin a call any more */
     bool unconfirmed; /* shutdown left something behind */
     bool done;
@@ -256,6 +259,32 @@ static void reenter(struct wish *wish)
     }
 }
 
+/* Without a sign of life nothing is renewed; with one often enough, nothing is
+ * lost while the network is well. */
+static void give_signs(struct wish *wish)
+{
+    int64_t ttl_ns = wish->opts.ttl_ms * HF_MS;
+    bool neglect = sim_chance(500);
+    bool kept = check_promptness && wish->opts.max_hold_ms == 0 &&
+                !(wish->opts.flags & HF_NO_RENEW) && !neglect;
+
+    if (wish->opts.ttl_ms > 1000)
+        return;
+    for (int i = 0; i < 10 && !wish->program->closing; i++) {
+        sim_sleep(ttl_ns / 4);
+        if (!neglect)
+            (void)hf_beat(wish->hold);
+    }
+    if (wish->program->closing || check_is_broken(wish->claim))
+        return;
+    if (neglect && hf_check(wish->hold) <= HF_JEOPARDY)
+        check_fail("machine %d holds lock %d without a sign of life",
+                   wish->program->number, wish->what.names[0]);
+    if (kept && hf_check(wish->hold) > HF_JEOPARDY)
+        check_fail("machine %d lost lock %d in spite of signs of life",
+                   wish->program->number, wish->what.names[0]);
+}
+
 static void hold_for_a_while(struct wish *wish)
 {
     int64_t most_ns = wish->opts.ttl_ms * HF_MS * 3 / 2;
@@ -264,6 +293,8 @@ static void hold_for_a_while(struct wish *wish)
 
     if (most_ns > HF_SECOND)
         most_ns = HF_SECOND;
+    if (wish->program->beats && sim_chance(500))
+        give_signs(wish);
     for (int i = 0; i < turns && !wish->program->closing; i++) {
         uint64_t dice = sim_below(10);
 
@@ -473,11 +504,35 @@ static void do_elect(struct program *program)
         check_fail("elect_stop says %s: %s", hf_errname(rc), err.text);
 }
 
+/* ---- breaking ----------------------------------------------------------- */
+
+/* Take a lock away from whoever holds it. */
+static void do_break(struct program *program)
+{
+    int name = (int)sim_below(LOCKS);
+    uint64_t token = check_draw_token(name);
+    int64_t granted_ns;
+    bool first;
+    hf_error err;
+    int rc;
+
+    if (token == 0)
+        return;
+    rc = hf_break(program->client, lock_names[name], token, NULL, &err);
+    if (rc == 0 && sim_server_holds(name, token, &granted_ns, &first))
+        check_fail("token %llu of lock %d was broken, and is held",
+                   (unsigned long long)token, name);
+    if (rc != 0 && rc != HF_ENOTFOUND && rc != HF_ECONFLICT &&
+        rc != HF_EUNKNOWN && rc != HF_EUNAVAILABLE && rc != HF_ETIMEOUT &&
+        !program->closing)
+        check_fail("break says %s: %s", hf_errname(rc), err.text);
+}
+
 /* ---- programs ----------------------------------------------------------- */
 
 static void do_something(struct program *program)
 {
-    uint64_t dice = sim_below(20);
+    uint64_t dice = sim_below(21);
 
     if (dice < 10)
         do_block(program);
@@ -487,8 +542,10 @@ static void do_something(struct program *program)
         do_request(program);
     else if (dice < 18)
         do_many(program);
-    else
+    else if (dice < 20)
         do_elect(program);
+    else
+        do_break(program);
 }
 
 static void worker(void *arg)
@@ -523,23 +580,60 @@ static void closer(void *arg)
     sim_wake(program);
 }
 
+/* The application's own loop, where there is no background thread. */
+static void dispatcher(void *arg)
+{
+    struct program *program = arg;
+
+    while (program->dispatches) {
+        sim_wait_app(&program->client->loop,
+                     program->client->callbacks.announce_fd);
+        (void)hf_dispatch(program->client);
+    }
+    program->workers--;
+    sim_wake(program);
+}
+
+static void stop_dispatcher(struct program *program)
+{
+    program->workers = 1;
+    program->dispatches = false;
+    sim_wake(&program->client->loop);
+    while (program->workers > 0)
+        sim_wait_for(program, HF_NEVER);
+}
+
+static void draw_url(struct program *program, char *url, size_t size)
+{
+    static const char *const handovers[] = {"", "&release=post",
+                                            "&local_handover=0",
+                                            "&local_handover=2&release=post"};
+
+    program->beats = sim_chance(150);
+    program->dispatches = sim_chance(200);
+    (void)snprintf(url, size, "sim:?io_timeout=2s%s%s%s",
+                   handovers[sim_below(HF_COUNT_OF(handovers))],
+                   program->beats ? "&renew=beat" : "",
+                   program->dispatches ? "&drive=app" : "");
+}
+
 static void open_client(struct program *program)
 {
-    static const char *const urls[] = {
-        "sim:?io_timeout=2s",
-        "sim:?io_timeout=2s&release=post",
-        "sim:?io_timeout=2s&local_handover=0",
-        "sim:?io_timeout=2s&local_handover=2&release=post",
-    };
-    const char *url = urls[sim_below(HF_COUNT_OF(urls))];
+    char url[128];
     hf_error err;
     int rc;
 
+    draw_url(program, url, sizeof(url));
     do {
         rc = hf_open(url, NULL, &program->client, &err);
         if (rc != 0 && rc != HF_EUNAVAILABLE)
             check_fail("open says %s: %s", hf_errname(rc), err.text);
     } while (rc != 0 && check_is_good());
+    if (rc != 0 || !program->dispatches)
+        return;
+    if (hf_event_fd(program->client) < 0)
+        check_fail("no descriptor for the application");
+    sim_spawn(program->machine, dispatcher, program);
 }
 
 static void program_main(void *arg)
@@ -560,6 +654,8 @@ static void program_main(void *arg)
     while (!finishing)
         sim_wait_for(&finishing, HF_NEVER);
     program->closing = true;
+    if (program->dispatches)
+        stop_dispatcher(program);
     hf_close(program->client);
 }
 

@@ -12,6 +12,7 @@
  */
 #include "world.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -49,6 +50,8 @@ struct sim_thread {
     const void *thing;     /* parked word, alarm or thread waited for */
     uint32_t who;          /* on a parked word: whom its bits mean */
     struct hf__loop *loop; /* also woken by this one */
+    struct hf__loop *app;  /* polls this one as an application does, */
+    int app_fd;            /* and this descriptor */
     bool detached;         /* nobody joins it */
 };
 
@@ -86,6 +89,8 @@ static uint64_t random_state;
 static int64_t now_ns;
 static struct sim_thread *current; /* NULL: the scheduler */
 static struct sim_machine *viewpoint;
+static uint32_t turn_calls; /* of the clock, since a thread was chosen */
+static uint32_t longest_turn;
 static ucontext_t scheduler;
 static void *scheduler_fake_stack;
 static void *scheduler_fiber;
@@ -324,9 +329,20 @@ static int64_t world_now(void)
     return machine ? sim_local(machine, now_ns) : now_ns;
 }
 
+int64_t sim_wall_us(struct sim_machine *machine)
+{
+    static const int64_t hour_us = INT64_C(3600000000);
+
+    if (sim_chance(sim_faults.wall_jumps_per_mille))
+        machine->wall_ahead_us =
+            (int64_t)sim_below(2 * (uint64_t)hour_us) - hour_us;
+    return INT64_C(1700000000000000) + machine->wall_ahead_us +
+           sim_local(machine, now_ns) / 1000;
+}
+
 static int64_t world_wall(void)
 {
-    return INT64_C(1700000000000000) + world_now() / 1000;
+    return sim_wall_us(sim_here() ? sim_here() : &sim_machines[0]);
 }
 
 /* ---- stops -------------------------------------------------------------- */
@@ -354,6 +370,7 @@ static int64_t stopping_now(void)
     if (!current)
         return world_now();
     now_ns += STEP_NS;
+    turn_calls++;
     now = world_now();
     maybe_stop();
     return now;
@@ -408,6 +425,11 @@ static void maybe_yield(void)
 void sim_sleep(int64_t ns)
 {
     sleep_on(NULL, NULL, now_ns + ns);
+}
+
+uint32_t sim_longest_turn(void)
+{
+    return longest_turn;
 }
 
 void sim_wait_for(const void *thing, int64_t until_ns)
@@ -502,6 +524,33 @@ static bool loop_is_ready(const struct hf__loop *loop)
     const struct flag *flag = flag_of(loop);
 
     return flag->kicked || flag->io;
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+
+    return poll(&one, 1, 0) == 1;
+}
+
+/* What an application polls changes while it sleeps. */
+static int64_t due_of(const struct sim_thread *thread)
+{
+    if (!thread->app)
+        return thread->until_ns;
+    if (is_readable(thread->app_fd))
+        return now_ns;
+    return true_of(thread->machine, thread->app->timer_fd_due_ns);
+}
+
+void sim_wait_app(struct hf__loop *loop, int fd)
+{
+    maybe_yield();
+    current->app = loop;
+    current->app_fd = fd;
+    if (!loop_is_ready(loop) && due_of(current) > now_ns)
+        sleep_on(loop, loop, HF_NEVER);
+    current->app = NULL;
 }
 
 static int world_poll(struct hf__loop *loop, struct hf__loop_batch *batch,
@@ -653,7 +702,7 @@ static void wake_due(void)
     }
     for (int i = 0; i < n_threads; i++)
         if (threads[i].thread.state == THREAD_ASLEEP &&
-            threads[i].thread.until_ns <= now_ns)
+            due_of(&threads[i].thread) <= now_ns)
             make_ready(&threads[i].thread);
 }
 
@@ -678,8 +727,8 @@ static int64_t next_instant(void)
             next = sim_machines[i].frozen_until_ns;
     for (int i = 0; i < n_threads; i++)
         if (threads[i].thread.state == THREAD_ASLEEP &&
-            threads[i].thread.until_ns < next)
-            next = threads[i].thread.until_ns;
+            due_of(&threads[i].thread) < next)
+            next = due_of(&threads[i].thread);
     return next;
 }
 
@@ -688,7 +737,10 @@ static void step(struct sim_thread *thread)
     if (thread->machine->stopped == thread)
         thread->machine->stopped = NULL;
     now_ns += (int64_t)sim_below(SLICE_NS);
+    turn_calls = 0;
     run_thread(thread);
+    if (turn_calls > longest_turn)
+        longest_turn = turn_calls;
     if (thread->state == THREAD_DONE && thread->detached)
         thread->state = THREAD_FREE;
 }
@@ -734,6 +786,7 @@ void sim_reset(uint64_t seed)
     random_state = seed * UINT64_C(0xd1342543de82ef95) + 1;
     current = NULL;
     viewpoint = NULL;
+    longest_turn = 0;
     memset(&sim_faults, 0, sizeof(sim_faults));
     memset(sim_machines, 0, sizeof(sim_machines));
 #ifdef SIM_TSAN

@@ -41,6 +41,7 @@ struct sim_thread;
 struct sim_machine {
     int64_t offset_ns;          /* of its clock */
     int64_t drift_ppm;          /* its clock's speed, against the truth */
+    int64_t wall_ahead_us;      /* of its wall clock, which is set at times */
     int64_t frozen_until_ns;    /* true time; 0: it runs */
     int64_t thawed_ns;          /* when it ran again, last */
     struct sim_thread *stopped; /* the one that runs first then */
@@ -54,6 +55,7 @@ struct sim_faults {
     uint32_t
         freeze_per_million; /* a machine stops, at each call of the world */
     int64_t freeze_max_ns;
+    uint32_t wall_jumps_per_mille; /* at each reading of a wall clock */
     uint32_t spurious_per_mille;   /* a park ends for no reason */
     uint32_t lost_wakes_per_mille; /* a planted bug: unpark does nothing */
 };
@@ -73,6 +75,8 @@ bool sim_chance(uint32_t per_mille);
 /* True time, and its relation to a machine's clock. */
 int64_t sim_now(void);
 int64_t sim_local(const struct sim_machine *machine, int64_t true_ns);
+/* Its wall clock, which may have been set by an hour since. */
+int64_t sim_wall_us(struct sim_machine *machine);
 
 /* Call @fn(@arg) at @true_ns, outside all threads. */
 void sim_at(int64_t true_ns, sim_fn *fn, void *arg);
@@ -85,6 +89,12 @@ void sim_sleep(int64_t ns);
 /* In a thread: sleep until sim_wake(@thing), or @until_ns of its own clock. */
 void sim_wait_for(const void *thing, int64_t until_ns);
 void sim_wake(const void *thing);
+/* In a thread: poll as an application does (drive=app): sleep until @loop has
+ * something to do, by its timer too, or @fd is readable, or sim_wake(@loop). */
+void sim_wait_app(struct hf__loop *loop, int fd);
+/* How often the longest turn of a thread has asked for the time: one that does
+ * not end starves the others. */
+uint32_t sim_longest_turn(void);
 /* Outside all threads: look at things with the clock of @machine. */
 void sim_look_as(struct sim_machine *machine);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock_shim.c - a clock that a test can set: preloaded into a server.
+ * clock_shim.c - clocks that a test can set: preloaded into a server or client.
  *
- * The file named by CLOCK_SHIM holds by how many nanoseconds CLOCK_REALTIME is
- * ahead; it is made here, with zero. System calls only: the first call comes
- * before malloc works.
+ * The file named by CLOCK_SHIM holds two numbers, by how many nanoseconds
+ * CLOCK_REALTIME and CLOCK_BOOTTIME are ahead; it is made here, with zeros.
+ * CLOCK_BOOTTIME may only be moved forward, as a suspended machine does; timers
+ * that are set afterwards go off when the moved clock says so. System calls only:
+ * the first call comes before malloc works.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,12 +14,15 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+enum { REALTIME, BOOTTIME };
+
 static volatile int64_t *ahead_ns;
 
-static int64_t read_ahead(void)
+static int64_t read_ahead(int which)
 {
     static int tried;
     const char *path;
@@ -25,7 +30,7 @@ static int64_t read_ahead(void)
     void *memory;
 
     if (ahead_ns)
-        return *ahead_ns;
+        return ahead_ns[which];
     if (tried)
         return 0;
     tried = 1;
@@ -42,20 +47,43 @@ static int64_t read_ahead(void)
     if (memory == MAP_FAILED)
         return 0;
     ahead_ns = memory;
-    return *ahead_ns;
+    return ahead_ns[which];
+}
+
+static void move(struct timespec *time, int64_t by_ns)
+{
+    int64_t ns = (int64_t)time->tv_sec * 1000000000 + time->tv_nsec + by_ns;
+
+    time->tv_sec = ns / 1000000000;
+    time->tv_nsec = ns % 1000000000;
 }
 
 int clock_gettime(clockid_t which, struct timespec *now)
 {
     long rc = syscall(SYS_clock_gettime, which, now);
-    int64_t ns;
 
-    if (rc != 0 || (which != CLOCK_REALTIME && which != CLOCK_REALTIME_COARSE))
+    if (rc != 0)
         return (int)rc;
-    ns = now->tv_nsec + read_ahead() % 1000000000;
-    now->tv_sec += read_ahead() / 1000000000 + ns / 1000000000;
-    now->tv_nsec = ns % 1000000000;
+    if (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE)
+        move(now, read_ahead(REALTIME));
+    else if (which == CLOCK_BOOTTIME)
+        move(now, read_ahead(BOOTTIME));
     return 0;
+}
+
+/* Timers on an absolute time are those of CLOCK_BOOTTIME. */
+int timerfd_settime(int fd, int flags, const struct itimerspec *at,
+                    struct itimerspec *old)
+{
+    struct itimerspec moved = *at;
+
+    if (flags & TFD_TIMER_ABSTIME &&
+        (at->it_value.tv_sec != 0 || at->it_value.tv_nsec != 0)) {
+        move(&moved.it_value, -read_ahead(BOOTTIME));
+        if (moved.it_value.tv_sec < 0 || moved.it_value.tv_nsec < 0)
+            moved.it_value = (struct timespec){0, 1}; /* long ago */
+    }
+    return (int)syscall(SYS_timerfd_settime, fd, flags, &moved, old);
 }
 
 int gettimeofday(struct timeval *restrict now, void *restrict zone)
