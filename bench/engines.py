@@ -290,8 +290,10 @@ POSTGRES = plain_engine(
 
 MEMCACHED = plain_engine(
     "memcached", ["memcached/with_memcached.sh", "tcp", ""],
-    [Row("pair", "pair", "raw pair", "p50", 1.25)],
-    [limit("memcached", "pair"), PAIR, HANDOVER], counted=True)
+    [Row("pair", "pair", "raw pair", "p50", 1.25),
+     Row("handover, by polling", "handover 2", 100, "rate", 1, checked=False)],
+    [limit("memcached", "pair"), PAIR,
+     ours("handover 2", "--scenario", "handover", seconds=2)], counted=True)
 
 REDLOCK = plain_engine(
     "redlock", ["redlock/with_redlock.sh", "5", ""],
