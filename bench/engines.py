@@ -202,7 +202,7 @@ REDIS = Engine(
         **long_enough(n, 10000)), two)] +
     held(HELD, 12, redis_counters),
     [Row("pair", "pair", "raw pair", "p50", 1.25, 1.1),
-     Row("try, refused", "try", "raw try"),
+     Row("try, refused", "try", "raw try", "p50", 1.2),
      Row("handover, 2 processes", "handover 2", "raw handover 2", "p50", 2.2,
          1.5),
      Row("handover, 10 processes", "handover 10", "raw handover 10"),
