@@ -164,7 +164,6 @@ def held(numbers, seconds, counters=None):
 
 
 PAIR = ours("pair", "--scenario", "pair")
-HANDOVER = ours("handover 2", "--scenario", "handover")
 TRY = ours("try", "--scenario", "try")
 SHARED = "shared-name, 8 threads"
 
