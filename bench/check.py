@@ -57,7 +57,7 @@ def verdict(figure, before, ratios):
     if not ratios:
         return MISSING
     low, high = confidence(ratios)
-    if figure == "p50":
+    if figure != "rate":
         bound = max(LOSS * before["ratio"], before["to"])
         return KEPT if high <= bound else LOST if low > bound else UNCLEAR
     bound = min(before["ratio"] / LOSS, before["from"])

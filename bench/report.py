@@ -10,10 +10,22 @@ def median(figures, key):
     return statistics.median(one[key] for one in figures)
 
 
+def beside_figure(row):
+    return "p50" if row.figure == "p99" else row.figure
+
+
+def is_number(row):
+    return not isinstance(row.beside, str)
+
+
 def rounds(row, results):
     """[(ours, beside)] of the rounds in which both were measured."""
-    beside = {one["turn"]: one for one in results.get(row.beside, ())}
-    return [(one[row.figure], beside[one["turn"]][row.figure])
+    if is_number(row):
+        return [(one[row.figure], row.beside)
+                for one in results.get(row.ours, ())]
+    beside = {one["turn"]: one[beside_figure(row)]
+              for one in results.get(row.beside, ())}
+    return [(one[row.figure], beside[one["turn"]])
             for one in results.get(row.ours, ()) if one["turn"] in beside]
 
 
@@ -32,7 +44,7 @@ def judge(row, ratio):
 
 
 def wanted(row):
-    sign = "≤" if row.figure == "p50" else "≥"
+    sign = "≥" if row.figure == "rate" else "≤"
     words = []
     if row.floor:
         words.append(f"{sign} {row.floor:g}")
@@ -42,7 +54,7 @@ def wanted(row):
 
 
 def show(value, figure):
-    return f"{value:.1f} µs" if figure == "p50" else f"{value:,.0f} /s"
+    return f"{value:,.0f} /s" if figure == "rate" else f"{value:.1f} µs"
 
 
 def tabulate(head, lines):
@@ -61,10 +73,13 @@ def print_ratios(engine, rows, place, results):
         found = ratios(row, results)
         if found:
             ratio = statistics.median(found)
+            beside = (row.beside if is_number(row) else
+                      median(results[row.beside], beside_figure(row)))
             lines.append([
                 row.name, show(median(results[row.ours], row.figure), row.figure),
-                show(median(results[row.beside], row.figure), row.figure),
-                row.beside, f"{ratio:.2f}", f"{found[0]:.2f}–{found[-1]:.2f}",
+                show(beside, row.figure),
+                "wanted" if is_number(row) else row.beside,
+                f"{ratio:.2f}", f"{found[0]:.2f}–{found[-1]:.2f}",
                 wanted(row), judge(row, ratio)])
     print(f"{engine.name}, {place}\n")
     tabulate(["", "ours", "beside", "which is", "ratio", "spread", "wanted",

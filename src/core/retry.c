@@ -11,9 +11,10 @@
 
 #include "base/world.h"
 
-/* A waiter asks at least every 4 * retry.base: as often as other clients of
- * such locks do. */
-enum { POLL_DOUBLINGS = 2 };
+/* A waiter asks at least every 4 * retry.base, as often as other clients of such
+ * locks do, and at most POLL_SHARE times in one retry.base. It also asks
+ * POLL_SHARE times while the age of a grant doubles. */
+enum { POLL_DOUBLINGS = 2, POLL_SHARE = 10 };
 
 static int64_t doubled(int64_t base_ms, int64_t most_ms, uint32_t attempt)
 {
@@ -24,27 +25,41 @@ static int64_t doubled(int64_t base_ms, int64_t most_ms, uint32_t attempt)
     return pause_ms < most_ms ? pause_ms : most_ms;
 }
 
-int64_t hf__retry_pause_ns(const struct hf__settings *settings,
-                           uint32_t attempt)
+static int64_t pause_of(const struct hf__settings *settings, uint32_t attempt)
 {
-    int64_t pause_ns;
-    uint64_t spread;
-
     if (settings->retry_policy == HF__RETRY_EXPONENTIAL)
-        pause_ns = HF_MS * doubled(settings->retry_base_ms,
-                                   settings->retry_max_interval_ms, attempt);
-    else
-        pause_ns = HF_MS * settings->retry_interval_ms;
+        return HF_MS * doubled(settings->retry_base_ms,
+                               settings->retry_max_interval_ms, attempt);
+    return HF_MS * settings->retry_interval_ms;
+}
 
-    spread = (uint64_t)((double)pause_ns * settings->retry_jitter);
+static int64_t jittered(const struct hf__settings *settings, int64_t pause_ns)
+{
+    uint64_t spread = (uint64_t)((double)pause_ns * settings->retry_jitter);
+
     return pause_ns - (int64_t)(spread / 2) +
            (int64_t)hf__random_below(spread + 1);
 }
 
-int64_t hf__retry_poll_ns(const struct hf__settings *settings, uint32_t attempt)
+int64_t hf__retry_pause_ns(const struct hf__settings *settings,
+                           uint32_t attempt)
 {
-    return hf__retry_pause_ns(
-        settings, attempt < POLL_DOUBLINGS ? attempt : POLL_DOUBLINGS);
+    return jittered(settings, pause_of(settings, attempt));
+}
+
+int64_t hf__retry_poll_ns(const struct hf__settings *settings, uint32_t attempt,
+                          int64_t taken_ns)
+{
+    bool known =
+        taken_ns >= 0 && settings->retry_policy == HF__RETRY_EXPONENTIAL;
+    int64_t least_ns = HF_MS * settings->retry_base_ms / POLL_SHARE;
+    int64_t share_ns = taken_ns / POLL_SHARE;
+    int64_t most_ns = pause_of(
+        settings, known || attempt > POLL_DOUBLINGS ? POLL_DOUBLINGS : attempt);
+
+    if (!known || share_ns > most_ns)
+        return jittered(settings, most_ns);
+    return jittered(settings, share_ns < least_ns ? least_ns : share_ns);
 }
 
 bool hf__retry_over(const struct hf__settings *settings, uint32_t attempts,

@@ -363,6 +363,21 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
     hf__keeper_beat(ticket);
 }
 
+/* When to poll again: soon, if it has just gone from one holder to another. */
+static int64_t poll_ns(struct hf__ticket *ticket)
+{
+    hf_client *client = ticket->gate->client;
+
+    if (ticket->rival != ticket->rival_seen) {
+        ticket->rival_seen = ticket->rival;
+        ticket->rival_ns = client->now_ns;
+    }
+    return client->now_ns +
+           hf__retry_poll_ns(
+               &client->settings, ticket->attempts++,
+               ticket->rival == 0 ? -1 : client->now_ns - ticket->rival_ns);
+}
+
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
                     const char *holder)
 {
@@ -376,11 +391,7 @@ static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
     if (!ticket->nowait) {
         if (holder)
             hf__ticket_reason(ticket, holder, /* names= */ true);
-        if (again_ns == 0)
-            again_ns =
-                gate->client->now_ns +
-                hf__retry_poll_ns(&gate->client->settings, ticket->attempts++);
-        rest(ticket, again_ns);
+        rest(ticket, again_ns == 0 ? poll_ns(ticket) : again_ns);
         return;
     }
     hf__gate_pin(gate);

@@ -73,6 +73,9 @@ struct hf__ticket {
     bool nowait;       /* answer busy instead of queueing */
     uint64_t token;    /* HELD */
     int64_t sent_ns;   /* when the last acquire or renew was sent */
+    uint64_t rival;    /* written by the engine before it reports busy: a number
+                          of the grant that is in the way, which the next one
+                          has not; 0: not known */
 
     /* The core's own. */
     uint8_t state;        /* enum hf__ticket_state */
@@ -97,6 +100,8 @@ struct hf__ticket {
     int64_t confirmed_ns;   /* when the last answered one was sent */
     int64_t deadline_ns;    /* our claim ends here */
     int64_t until_ns;       /* renew no longer than this (max_hold) */
+    uint64_t rival_seen;    /* RESTING: the rival of the last answer */
+    int64_t rival_ns;       /* since when it has been the same */
     int64_t granted_ns;
     int64_t closed_until_ns; /* LEAVING, lost: lock_delay ends here */
     struct hf__list waiters; /* of a blocking release, verify or downgrade */

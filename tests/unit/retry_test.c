@@ -30,13 +30,25 @@ TEST(retry, a_lock_that_is_taken_is_asked_for_four_times_base_apart_at_most)
 {
     struct hf__settings with = settings(HF__RETRY_EXPONENTIAL);
 
-    ASSERT_EQ(hf__retry_poll_ns(&with, 0), 50 * HF_MS);
-    ASSERT_EQ(hf__retry_poll_ns(&with, 2), 200 * HF_MS);
-    ASSERT_EQ(hf__retry_poll_ns(&with, 9), 200 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 0, -1), 50 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 2, -1), 200 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 9, -1), 200 * HF_MS);
     with.retry_max_interval_ms = 120;
-    ASSERT_EQ(hf__retry_poll_ns(&with, 9), 120 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 9, -1), 120 * HF_MS);
     with = settings(HF__RETRY_FOREVER);
-    ASSERT_EQ(hf__retry_poll_ns(&with, 9), 100 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 9, -1), 100 * HF_MS);
+}
+
+TEST(retry, a_grant_is_polled_for_more_often_the_younger_it_is)
+{
+    struct hf__settings with = settings(HF__RETRY_EXPONENTIAL);
+
+    ASSERT_EQ(hf__retry_poll_ns(&with, 9, 0), 5 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 0, 50 * HF_MS), 5 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 0, 800 * HF_MS), 80 * HF_MS);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 0, 3600 * HF_SECOND), 200 * HF_MS);
+    with = settings(HF__RETRY_FOREVER);
+    ASSERT_EQ(hf__retry_poll_ns(&with, 0, 0), 100 * HF_MS);
 }
 
 TEST(retry, the_others_pause_for_the_interval)

@@ -19,6 +19,44 @@ TEST(ticket, a_busy_engine_without_push_is_asked_again)
     core_end(&ask);
 }
 
+/* Polls of one second, in which a grant is as long as @grant_ms. */
+static int polls_of_a_second(int64_t grant_ms)
+{
+    struct core_ask ask;
+    int64_t start_ns;
+    int polls;
+
+    core_open("retry.jitter=0");
+    start_ns = core_now_ns();
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    for (int ms = 0; ms < 1000; ms++) {
+        struct hf__ticket *ticket = core_last(CORE_ACQUIRE);
+
+        if (ticket->state == HF__TICKET_ASKING) {
+            ticket->rival =
+                1 + (uint64_t)((core_now_ns() - start_ns) / HF_MS / grant_ms);
+            core_busy(ticket, 0, NULL);
+        }
+        core_advance_ms(1);
+    }
+    polls = core_count(CORE_ACQUIRE) - 1; /* the first one asked */
+    core_end(&ask);
+    core_close();
+    return polls;
+}
+
+TEST(ticket,
+     a_lock_that_changes_hands_is_polled_for_often_and_a_kept_one_is_not)
+{
+    int often = polls_of_a_second(1);
+    int now_and_then = polls_of_a_second(100);
+    int rarely = polls_of_a_second(1000000);
+
+    ASSERT_TRUE(often >= 100 && often <= 200);
+    ASSERT_TRUE(now_and_then >= 100 && now_and_then <= often);
+    ASSERT_TRUE(rarely >= 20 && rarely <= 40);
+}
+
 TEST(ticket, an_unknown_outcome_is_asked_about_again_under_the_same_identity)
 {
     uint64_t id;

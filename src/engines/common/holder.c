@@ -11,6 +11,10 @@
 #include <stdlib.h>
 
 #include "base/world.h"
+#include "config/name.h"
+
+/* Nobody's random part is behind that. */
+enum { MOST_HASHED = 64 };
 
 char *hf__holder_line(char **at)
 {
@@ -47,4 +51,11 @@ int64_t hf__holder_age_ms(int64_t wall_ms)
     if (wall_ms < 0)
         return -1;
     return wall_ms < now_ms ? now_ms - wall_ms : 0;
+}
+
+uint64_t hf__holder_rival(const void *value, size_t len)
+{
+    static const uint64_t key[2] = {0};
+
+    return hf__name_hash(value, len < MOST_HASHED ? len : MOST_HASHED, key) | 1;
 }

@@ -40,6 +40,17 @@ static bool refused(struct hf__query *query, const char *check,
     return true;
 }
 
+static void look_at_watches(struct hf__query *query, const char *peer,
+                            const char *version)
+{
+    if (hf__etcd_wait_is_late(version))
+        (void)hf__query_add_finding(
+            query, WARN, "watches", "upgrade to 3.4.38, 3.5.22, 3.6.2 or later",
+            "%s, version %s, serves a watch late, after up to 100 ms, if "
+            "others write while it is made: waiters ask again",
+            peer, version);
+}
+
 static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
                       const struct hf__etcd_reply *reply)
 {
@@ -54,6 +65,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
         (void)hf__query_add_finding(query, OK, "server", "", "%s, version %s",
                                     hf__etcd_connection_peer(etcd),
                                     etcd->version);
+        look_at_watches(query, hf__etcd_connection_peer(etcd), etcd->version);
         (void)hf__query_add_finding(
             query, leader != 0 ? OK : BAD, "leader",
             leader != 0 ? "" : "start the missing members",
@@ -81,17 +93,19 @@ static void on_other(struct hf__etcd *etcd, struct hf__etcd_call *call,
 
     hf__pb_text(hf__pb_inside(reply->root, HF__STATUS_VERSION), version,
                 sizeof(version));
-    if (fit)
+    if (fit) {
         (void)hf__query_add_finding(call->query, OK, "member", "",
                                     "%s, version %s, %lld µs", peer, version,
                                     (long long)trip_us);
-    else
+        look_at_watches(call->query, peer, version);
+    } else {
         (void)hf__query_add_finding(
             call->query, WARN, "member",
             "it cannot take over when the one in use fails", "%s: %s", peer,
             reply->code == HF__ETCD_OK ? "has no leader"
             : call->rpc.text[0]        ? call->rpc.text
                                        : "does not answer");
+    }
     conclude(etcd, call->query, &answered);
 }
 

@@ -175,6 +175,9 @@ bool hf__etcd_wait_is_odd(const struct hf__ticket *ticket, struct hf__pb range);
  * acquire fails. */
 void hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket);
 void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* Does a server of @version serve a watch late if others write while it is
+ * made? Fixed in 3.4.38, 3.5.22 and 3.6.2. */
+bool hf__etcd_wait_is_late(const char *version);
 /* The timer: look for those who have no stream; when is the next? */
 int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns);
 

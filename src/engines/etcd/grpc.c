@@ -485,6 +485,22 @@ struct hf__grpc_call *hf__grpc_call_new(struct hf__grpc *grpc)
     return call;
 }
 
+static void write_head(struct hf__grpc_call *call)
+{
+    size_t len = call->body.len - call->head_at - HF__FRAME_HEAD;
+
+    hf__frame_head(call->body.text + call->head_at, len);
+}
+
+void hf__grpc_call_next(struct hf__grpc_call *call)
+{
+    if (hf__buf_failed(&call->body))
+        return; /* hf__grpc_start() says so */
+    write_head(call);
+    call->head_at = call->body.len;
+    hf__buf_append(&call->body, no_head, sizeof(no_head));
+}
+
 static void call_free(struct hf__grpc_call *call)
 {
     hf__buf_release(&call->body);
@@ -546,7 +562,7 @@ int hf__grpc_start(struct hf__grpc_call *call, const char *path,
     rc = connect_now(grpc, err);
     if (rc != 0)
         return rc;
-    hf__frame_head(call->body.text, call->body.len - HF__FRAME_HEAD);
+    write_head(call);
     call->body_at = 0;
     forget_reply(call);
     call->status = 0;

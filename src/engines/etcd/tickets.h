@@ -64,6 +64,8 @@ struct hf__etcd_ticket {
     uint8_t state; /* enum hf__etcd_state */
     uint8_t key;   /* enum hf__etcd_key */
     uint8_t look;  /* enum hf__etcd_look */
+    uint8_t late;  /* watches in a row that were refused, or may be late */
+    bool watch_made;
     bool renewing; /* renew() waits for the lease */
 };
 

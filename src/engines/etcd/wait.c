@@ -11,8 +11,13 @@
  * revision): if the store has moved on since we looked, we look again, so
  * nothing is missed between. Were it to begin at the revision that we looked
  * at, a store that has moved on would serve it ten times a second only
- * (syncWatchersLoop). Each is a stream of its own, all on one connection. After
- * any event or an end of the stream we look again; the look decides, never the
+ * (syncWatchersLoop). Older servers do the same to a watch during whose creation
+ * another client writes. To notice that, the stream asks for a second watch of
+ * nothing in the same flight: the server only answers with its revision. If that
+ * is the revision of the first answer, no write came between, and the watch
+ * is served at once. Otherwise we look and watch again, at most MOST_LATE times.
+ *
+ * Each watch is a stream of its own, all on one connection. After any event or an end of the stream we look again; the look decides, never the
  * event. There are at most HF__ETCD_STREAMS; a waiter without
  * one looks twice a second. Every renewal looks too, so a stream that has died silently costs a
  * third of a lease, not a lock.
@@ -23,6 +28,8 @@
 #include "engines/etcd/etcd.h"
 
 #define LOOK_AGAIN_NS (500 * HF_MS)
+
+enum { MOST_LATE = 8 }; /* watches in a row that are given up */
 
 void hf__etcd_wait_stop(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
@@ -163,21 +170,85 @@ static void look_again(struct hf__etcd *etcd, struct hf__ticket *ticket)
     hf__etcd_wait_look(etcd, ticket);
 }
 
+bool hf__etcd_wait_is_late(const char *version)
+{
+    static const unsigned fixed[] = {[4] = 38, [5] = 22, [6] = 2};
+    unsigned part[3] = {0};
+
+    for (size_t i = 0; i < HF_COUNT_OF(part); i++) {
+        while (*version >= '0' && *version <= '9' && part[i] < 10000)
+            part[i] = 10 * part[i] + (unsigned)(*version++ - '0');
+        version += *version == '.';
+    }
+    if (part[0] != 3 || part[1] >= HF_COUNT_OF(fixed))
+        return part[0] < 3;
+    return fixed[part[1]] == 0 || part[2] < fixed[part[1]];
+}
+
+/* The server does not watch for us: it may no longer believe who we are, which
+ * the look will tell. */
+static void refused(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    if (mine->late < MOST_LATE) {
+        mine->late++;
+        look_again(etcd, ticket);
+        return;
+    }
+    hf__etcd_wait_stop(etcd, ticket);
+    look_later(etcd, ticket);
+}
+
+/* The watch is there, and was not before @revision. */
+static void made(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                 struct hf__etcd_call *call, uint64_t revision)
+{
+    hf__etcd_ticket(etcd, ticket)->watch_made = true;
+    if (revision > call->n)
+        hf__etcd_wait_look(etcd, ticket);
+    call->n = revision;
+}
+
+/* It was there before @revision. A look that is under way will watch again. */
+static void proven(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                   const struct hf__etcd_call *call, uint64_t revision)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    if (revision <= call->n) {
+        mine->late = 0;
+        return;
+    }
+    if (mine->late >= MOST_LATE)
+        return;
+    mine->late++;
+    hf__etcd_wait_stop(etcd, ticket);
+    if (mine->look == HF__ETCD_NO_LOOK)
+        hf__etcd_wait_look(etcd, ticket);
+}
+
 static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
 {
     struct hf__etcd_call *call =
         HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     struct hf__etcd *etcd = call->etcd;
     struct hf__ticket *ticket = hf__etcd_tickets_of(call);
+    uint64_t revision = hf__etcd_queue_revision_of(message);
+    bool created = hf__pb_number(message, HF__WATCH_CREATED) != 0;
 
     if (!ticket)
         return;
-    if (hf__pb_there(hf__pb_inside(message, HF__WATCH_EVENTS)) ||
-        hf__pb_number(message, HF__WATCH_CANCELED) != 0)
+    if (hf__pb_there(hf__pb_inside(message, HF__WATCH_EVENTS))) {
+        hf__etcd_ticket(etcd, ticket)->late = 0;
         look_again(etcd, ticket);
-    else if (hf__pb_number(message, HF__WATCH_CREATED) != 0 &&
-             hf__etcd_queue_revision_of(message) > call->n)
-        hf__etcd_wait_look(etcd, ticket);
+    } else if (created && hf__etcd_ticket(etcd, ticket)->watch_made) {
+        proven(etcd, ticket, call, revision);
+    } else if (hf__pb_number(message, HF__WATCH_CANCELED) != 0) {
+        refused(etcd, ticket);
+    } else if (created) {
+        made(etcd, ticket, call, revision);
+    }
 }
 
 /* The stream has ended; the member may be on its way down. */
@@ -224,13 +295,39 @@ static bool watches(const struct hf__etcd_call *call,
            memcmp(watched->key, entry->key.bytes, watched->len) == 0;
 }
 
+/* The watch of @entry, or of the whole queue, and that of nothing. */
+static void add_watch(struct hf__etcd *etcd, const struct hf__ticket *ticket,
+                      const struct hf__etcd_entry *entry,
+                      struct hf__etcd_call *call)
+{
+    struct hf__buf *to = &call->rpc.body;
+    size_t create = hf__pb_begin(to, HF__WATCH_CREATE);
+    struct hf__pb key;
+
+    if (entry) {
+        key = entry->key;
+        hf__pb_add_bytes(to, HF__OF_KEY, key.bytes, key.len);
+    } else {
+        hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
+        hf__etcd_queue_add_key(etcd, to, /* range= */ true);
+        key = (struct hf__pb){hf__buf_text(&etcd->key), etcd->key.len};
+    }
+    hf__pb_end(to, create);
+    if (!hf__etcd_wait_is_late(etcd->version))
+        return;
+    hf__grpc_call_next(&call->rpc);
+    create = hf__pb_begin(to, HF__WATCH_CREATE);
+    hf__pb_add_bytes(to, HF__OF_KEY, key.bytes, key.len);
+    hf__pb_add_bytes(to, HF__OF_RANGE_END, key.bytes, key.len);
+    hf__pb_end(to, create);
+}
+
 /* @entry NULL: the whole queue. What it is was seen at @revision. */
 static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
                   const struct hf__etcd_entry *entry, uint64_t revision)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__etcd_call *call = NULL;
-    size_t create;
 
     if (entry && entry->key.len == 0)
         entry = NULL; /* an odd answer */
@@ -247,16 +344,10 @@ static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
     hf__etcd_tickets_about(call, ticket);
     call->n = revision;
     call->rpc.message = on_message;
-    create = hf__pb_begin(&call->rpc.body, HF__WATCH_CREATE);
-    if (entry) {
+    if (entry)
         call->data = watched_new(entry->key);
-        hf__pb_add_bytes(&call->rpc.body, HF__OF_KEY, entry->key.bytes,
-                         entry->key.len);
-    } else {
-        hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
-        hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ true);
-    }
-    hf__pb_end(&call->rpc.body, create);
+    add_watch(etcd, ticket, entry, call);
+    mine->watch_made = false;
     if (hf__etcd_connection_send(call, /* err= */ NULL) != 0) {
         look_later(etcd, ticket);
         return;

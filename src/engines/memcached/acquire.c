@@ -20,6 +20,7 @@
  * LEASES. The server counts whole seconds: T30 ends between 29 and 30 seconds
  * later. We ask for a second more, rounded up, and claim what was asked for.
  */
+#include "engines/common/holder.h"
 #include "engines/memcached/memcached.h"
 
 enum { SECONDS_MAX = 30 * 24 * 3600 }; /* longer is an instant to the server */
@@ -102,6 +103,7 @@ static void busy(struct hf__memcached *memcached, struct hf__ticket *ticket,
         meta && hf__memcached_items_holder(meta, holder, sizeof(holder));
 
     hf__memcached_tickets_forget(memcached, ticket);
+    ticket->rival = meta ? hf__holder_rival(meta->value, meta->value_len) : 0;
     /* Gone meanwhile: at once again. */
     hf__up_busy(&memcached->base, ticket, meta ? 0 : hf__now(),
                 named ? holder : NULL);

@@ -9,6 +9,9 @@
  * losing data breaks connections. Whatever goes wrong there (the lock is taken,
  * the counter has gone) is sorted out by the script, which may be asked again
  * and again for one ticket.
+ *
+ * A try of a name that was taken the last time reads the lock first: GET shows
+ * that it still is, and who has it, in one command.
  */
 #include "engines/redis/connection.h"
 #include "engines/redis/native.h"
@@ -30,18 +33,22 @@ enum { QUIET = 8 };
 
 /* ---- reports ----------------------------------------------------------- */
 
-static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
-                 struct hf__resp *reply)
+static bool is_record(const struct hf__resp_value *value)
 {
-    struct hf__resp_value record;
+    return value->type == HF__RESP_TEXT && value->len > HF__RECORD_TEXTS;
+}
+
+/* The holder's @record is in the way. */
+static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
+                 const struct hf__resp_value *record)
+{
     char holder[160];
 
-    (void)hf__resp_next(reply); /* how long its lease lasts */
-    record = hf__resp_next(reply);
     holder[0] = '\0';
-    if (record.type == HF__RESP_TEXT && record.len > HF__RECORD_TEXTS)
-        hf__redis_tickets_record_holder(record.text, record.len, holder,
+    if (is_record(record))
+        hf__redis_tickets_record_holder(record->text, record->len, holder,
                                         sizeof(holder));
+    hf__redis_ticket_name(redis, ticket)->taken = true;
     hf__redis_tickets_forget(redis, ticket);
     hf__up_busy(&redis->base, ticket, /* again_ns= */ 0,
                 holder[0] ? holder : NULL);
@@ -112,7 +119,8 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_name *name = hf__redis_ticket_name(redis, ticket);
     struct hf__resp_value letter = hf__resp_next(reply);
-    struct hf__resp_value number;
+    struct hf__resp_value number = hf__resp_next(reply);
+    struct hf__resp_value record;
 
     if (hf__resp_is(&letter, "b") && !ticket->nowait && !name->contended) {
         name->contended = QUIET;
@@ -120,10 +128,10 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
         return;
     }
     if (hf__resp_is(&letter, "b")) {
-        busy(redis, ticket, reply);
+        record = hf__resp_next(reply); /* behind the rest of its lease */
+        busy(redis, ticket, &record);
         return;
     }
-    number = hf__resp_next(reply);
     if (hf__resp_is(&letter, "q")) {
         name->contended = QUIET;
         queued(redis, ticket, hf__resp_number(&number, -1), call->sent_ns);
@@ -131,6 +139,7 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
     }
     if (name->contended > 0)
         name->contended--;
+    name->taken = false;
     name->based_ns = call->sent_ns;
     name->based = (uint64_t)hf__resp_number(&number, 0);
     hf__native_granted(redis, ticket, name->based, call->sent_ns,
@@ -155,6 +164,40 @@ static void on_acquired(struct hf__redis *redis,
     } else {
         acquired(redis, ticket, call, reply);
     }
+}
+
+/* ---- a try of what was taken the last time ------------------------------- */
+
+/* In the fast form the gate is the record of the one that holds it, and of
+ * nobody else; it goes with the lease. */
+static void on_glanced(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
+    struct hf__resp_value gate;
+
+    if (!ticket)
+        return;
+    gate = hf__resp_next(reply);
+    if (is_record(&gate) && gate.text[HF__GATE_FORM] != '~') {
+        busy(redis, ticket, &gate);
+        return;
+    }
+    hf__redis_ticket_name(redis, ticket)->taken = false;
+    ask_on(redis, ticket);
+}
+
+static int send_glance(struct hf__redis *redis, struct hf__ticket *ticket,
+                       hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    struct hf__redis_call call = {.done = on_glanced, .ticket = ticket->id};
+    size_t mark = hf__redis_connection_begin(redis, 2);
+
+    hf__resp_literal(&redis->stream.out, "$3\r\nGET\r\n");
+    hf__resp_arg(&redis->stream.out, hf__redis_ticket_key(mine), mine->key_len);
+    return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 /* ---- the way without a script ------------------------------------------ */
@@ -239,6 +282,7 @@ int hf__native_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_name *name = hf__redis_ticket_name(redis, ticket);
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     bool known = mine->record != NULL;
+    bool glance = name->taken && ticket->nowait && !known && !redis->in_cluster;
     bool quick;
     int rc;
 
@@ -252,7 +296,8 @@ int hf__native_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
                 (redis->in_cluster ? BASED_IN_CLUSTER_NS : BASED_NS);
     hf__redis_ticket_to(mine, HF__REDIS_ASKING);
     mine->again = known;
-    rc = quick ? send_fast(redis, ticket, err)
-               : send_acquire(redis, ticket, err);
+    rc = quick    ? send_fast(redis, ticket, err)
+         : glance ? send_glance(redis, ticket, err)
+                  : send_acquire(redis, ticket, err);
     return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
 }

@@ -18,6 +18,7 @@
  * names the shape: then it is 80 random bits and the number of the ticket.
  */
 #include "engines/common/caps.h"
+#include "engines/common/holder.h"
 #include "engines/redis/connection.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/tickets.h"
@@ -183,6 +184,7 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
                                         holder, sizeof(holder));
     }
     hf__redis_tickets_forget(redis, ticket);
+    ticket->rival = hf__holder_rival(value->text, value->len);
     hf__up_busy(&redis->base, ticket, /* again_ns= */ 0, ours ? holder : NULL);
 }
 

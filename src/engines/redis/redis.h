@@ -112,6 +112,7 @@ struct hf__redis_name {
     uint64_t based;     /* … on this */
     uint64_t token;     /* the last one we saw */
     uint32_t contended; /* grants at once until it counts as quiet again */
+    bool taken;         /* when it was last tried */
 };
 
 struct hf__redis {

@@ -30,7 +30,8 @@ enum end {
     ENDS_RESET,   /* in the middle of the bytes */
     ENDS_REFUSED, /* the server has not looked at it */
     ENDS_GONE,    /* nor will it look at any other */
-    ENDS_NEVER    /* nothing is said */
+    ENDS_NEVER,   /* nothing is said */
+    ENDS_OPEN     /* a stream: the bytes, and it goes on */
 };
 
 struct page {
@@ -39,7 +40,7 @@ struct page {
     enum end end;
 };
 
-enum { PAGES = 3 };
+enum { PAGES = 4 };
 
 struct fake {
     int fd;
@@ -48,6 +49,7 @@ struct fake {
     struct hf__pb bytes; /* said instead of HTTP/2 */
     pthread_t thread;
     _Atomic int requests;
+    _Atomic int streams;
     _Atomic int resets; /* of streams by the client, and its ends */
     _Atomic bool stop;
 };
@@ -130,7 +132,9 @@ static ssize_t say(nghttp2_session *session, int32_t stream, uint8_t *to,
         len = size;
     memcpy(to, page->says.bytes + answer->at, len);
     answer->at += len;
-    if (answer->at < page->says.len)
+    if (page->end == ENDS_OPEN && len == 0)
+        return NGHTTP2_ERR_DEFERRED;
+    if (answer->at < page->says.len || page->end == ENDS_OPEN)
         return (ssize_t)len;
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     if (page->end == ENDS_WELL || page->end == ENDS_BROKEN) {
@@ -176,9 +180,14 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
 
     if (frame->hd.type == NGHTTP2_RST_STREAM)
         atomic_fetch_add(&talk->fake->resets, 1);
-    if (!answer || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+    if (!answer)
         return 0;
-    atomic_fetch_add(&talk->fake->requests, 1);
+    if (answer->page->end == ENDS_OPEN && frame->hd.type == NGHTTP2_HEADERS)
+        atomic_fetch_add(&talk->fake->streams, 1);
+    else if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+        atomic_fetch_add(&talk->fake->requests, 1);
+    else
+        return 0;
     reply(session, frame->hd.stream_id, answer);
     return 0;
 }
@@ -451,10 +460,11 @@ TEST(greeting, without_a_leader_is_refused)
 /* Nobody may believe to hold a lock after @lease and @txn. */
 static void grants_nothing(struct hf__pb lease, struct hf__pb txn, enum end end)
 {
-    const struct page pages[PAGES] = {{HF__CALL_STATUS, good_status, ENDS_WELL},
-                                      {HF__CALL_GRANT, lease, ENDS_WELL},
-                                      {NULL, txn, end}};
-    struct fake *fake = start_fake(pages, PAGES, (struct hf__pb){0});
+    const struct page pages[] = {{HF__CALL_STATUS, good_status, ENDS_WELL},
+                                 {HF__CALL_GRANT, lease, ENDS_WELL},
+                                 {NULL, txn, end}};
+    struct fake *fake =
+        start_fake(pages, HF_COUNT_OF(pages), (struct hf__pb){0});
     hf_client *client;
     hf_hold *hold;
     hf_error err;
@@ -562,11 +572,11 @@ static struct hf__pb long_queue(bool put, const char *value)
 /* What a ticket of @mode is told behind so many with @value. */
 static int behind_many(int mode, const char *value, bool put, int64_t wait_ms)
 {
-    const struct page pages[PAGES] = {
-        {HF__CALL_STATUS, good_status, ENDS_WELL},
-        {HF__CALL_GRANT, good_lease, ENDS_WELL},
-        {NULL, long_queue(put, value), ENDS_WELL}};
-    struct fake *fake = start_fake(pages, PAGES, (struct hf__pb){0});
+    const struct page pages[] = {{HF__CALL_STATUS, good_status, ENDS_WELL},
+                                 {HF__CALL_GRANT, good_lease, ENDS_WELL},
+                                 {NULL, long_queue(put, value), ENDS_WELL}};
+    struct fake *fake =
+        start_fake(pages, HF_COUNT_OF(pages), (struct hf__pb){0});
     hf_hold *hold;
     hf_client *client =
         client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"));
@@ -586,6 +596,99 @@ TEST(queue, of_more_than_a_list_shows_still_grants)
         ASSERT_EQ(behind_many(HF_SHARED, "hf1 x 0 1 1", put != 0, 300),
                   HF_ETIMEOUT);
     }
+}
+
+/* ---- watches --------------------------------------------------------------- */
+
+/* Created, and a watch of nothing, at 9 and at 10. */
+#define MADE_AT_9 "\0\0\0\0\x06\x0a\x02\x18\x09\x18\x01"
+#define NONE_AT_9 "\0\0\0\0\x08\x0a\x02\x18\x09\x18\x01\x20\x01"
+#define NONE_AT_10 "\0\0\0\0\x08\x0a\x02\x18\x0a\x18\x01\x20\x01"
+
+static int ignore_row(const hf_lock_info *info, void *ctx)
+{
+    (void)info;
+    (void)ctx;
+    return 0;
+}
+
+/* Somebody waits, and every watch is answered with @says: how many there are
+ * when there are @at_least and what came then has been answered, and how many
+ * requests of transactions. */
+static void wait_behind(struct hf__pb says, int at_least, int *ret_watches,
+                        int *ret_transactions)
+{
+    /* Succeeded at 9: our key; "a", created at 5, and our key. */
+    static const struct hf__pb queued =
+        FRAME("\x1d", "\x0a\x02\x18\x09\x10\x01"
+                      "\x1a\x06\x0a\x04\x12\x02\x10\x09"
+                      "\x1a\x0d\x0a\x0b\x12\x05\x0a\x01"
+                      "a\x10\x05\x12\x02\x10\x09");
+    const struct page pages[PAGES] = {{HF__CALL_STATUS, good_status, ENDS_WELL},
+                                      {HF__CALL_GRANT, good_lease, ENDS_WELL},
+                                      {HF__CALL_WATCH, says, ENDS_OPEN},
+                                      {NULL, queued, ENDS_WELL}};
+    struct fake *fake = start_fake(pages, PAGES, (struct hf__pb){0});
+    hf_client *client =
+        client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"));
+    hf_request *request = client_start(client, "jobs");
+
+    EVENTUALLY(atomic_load(&fake->streams) >= at_least);
+    for (int i = 0; i < 4; i++)
+        (void)hf_show(client, "jobs", ignore_row, NULL, NULL);
+    *ret_watches = atomic_load(&fake->streams);
+    *ret_transactions = atomic_load(&fake->requests) - 6; /* and the others */
+    ASSERT_EQ(hf_request_pending(request), 1);
+    hf_cancel(request);
+}
+
+TEST(watch, that_no_write_preceded_is_made_once)
+{
+    int watches;
+    int transactions;
+
+    wait_behind(BYTES(MADE_AT_9 NONE_AT_9), 1, &watches, &transactions);
+    ASSERT_EQ(watches, 1);
+    ASSERT_EQ(transactions, 1);
+    /* Nor is one that nobody says anything more about. */
+    wait_behind(BYTES(MADE_AT_9), 1, &watches, &transactions);
+    ASSERT_EQ(watches, 1);
+    ASSERT_EQ(transactions, 1);
+}
+
+TEST(watch, that_a_write_came_before_is_made_again_but_not_for_ever)
+{
+    int watches;
+    int transactions;
+
+    wait_behind(BYTES(MADE_AT_9 NONE_AT_10), 9, &watches, &transactions);
+    ASSERT_EQ(watches, 9);
+    ASSERT_EQ(transactions, 9);
+}
+
+/* As after a permission was taken away; it may be there again. */
+TEST(watch, that_is_refused_ends_in_a_look)
+{
+    int watches;
+    int transactions;
+
+    wait_behind(BYTES(NONE_AT_9), 9, &watches, &transactions);
+    ASSERT_TRUE(transactions >= 9);
+    ASSERT_TRUE(watches <= transactions);
+}
+
+TEST(watch, is_late_on_servers_that_were_not_repaired)
+{
+    static const char *const late[] = {"",       "odd",       "3.3.25",
+                                       "3.4.23", "3.4.37",    "3.5.21",
+                                       "3.6.1",  "3.6.0-rc.5"};
+    static const char *const fixed[] = {"3.4.38", "3.4.99999999999", "3.5.22",
+                                        "3.6.2",  "3.7.0",           "4.0.0"};
+
+    for (size_t i = 0; i < HF_COUNT_OF(late); i++)
+        ASSERT_TRUE(hf__etcd_wait_is_late(late[i]));
+    for (size_t i = 0; i < HF_COUNT_OF(fixed); i++)
+        ASSERT_FALSE(hf__etcd_wait_is_late(fixed[i]));
 }
 
 /* ---- rows ------------------------------------------------------------------ */

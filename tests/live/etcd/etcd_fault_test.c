@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engines/etcd/etcd.h"
 #include "etcd.h"
 #include "event.h"
 #include "heap.h"
@@ -22,6 +23,8 @@
 #define TO_TXN "\x60\xa9\x24\x88\x2d\x9d\xcb\x65\x71\xaf\x9b\x8b\x1b\xfc\xd5"
 /* What a watch answers first: its field "created" is true. */
 #define CREATED "\x18\x01"
+/* … and what one of nothing answers: "canceled", too. */
+#define CREATED_NOTHING CREATED "\x20\x01"
 
 /* The request is served; its lock is released again. */
 static void finish_waiting(hf_request *request)
@@ -593,6 +596,8 @@ TEST(session, expired_by_a_pause_is_lost)
 struct seen {
     int fit; /* members that are not in use */
     int unfit;
+    int late; /* members whose watches may be */
+    bool is_late_here;
     bool lease; /* what was asked for is given */
     bool alarms;
 };
@@ -604,6 +609,10 @@ static int see(const hf_finding *finding, void *ctx)
 
     if (strcmp(finding->check, "member") == 0)
         *(good ? &seen->fit : &seen->unfit) += 1;
+    if (strcmp(finding->check, "server") == 0)
+        seen->is_late_here = hf__etcd_wait_is_late(
+            strstr(finding->detail, "version ") + strlen("version "));
+    seen->late += strcmp(finding->check, "watches") == 0;
     seen->lease |= strcmp(finding->check, "lease") == 0 && good &&
                    strcmp(finding->detail, "asked for 30 s, given 30 s") == 0;
     seen->alarms |= strcmp(finding->check, "alarms") == 0 && good;
@@ -653,6 +662,7 @@ TEST(doctor, asks_every_member_and_for_alarms_and_a_lease)
     ASSERT_OK(hf_doctor(client, see, &seen, &err), &err);
     ASSERT_EQ(seen.fit, 2);
     ASSERT_EQ(seen.unfit, 0);
+    ASSERT_EQ(seen.late, seen.is_late_here ? 3 : 0);
     ASSERT_TRUE(seen.lease);
     ASSERT_TRUE(seen.alarms);
     server_kill(etcd->members[0]); /* the one in use, or another */
@@ -727,4 +737,35 @@ TEST(user, whose_token_has_ended_gets_another)
     client_release(hold);
     ASSERT_EQ(event_count(&events), 0);
     hf_close(client);
+}
+
+/* The server tells a user, too, whether others wrote meanwhile. */
+TEST(user, whose_watch_is_made_hears_at_which_revision)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    struct seen seen = {0};
+    hf_request *request;
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+    char url[128];
+
+    enable_users(etcd);
+    (void)snprintf(url, sizeof(url),
+                   "etcd://locker:s3cret@127.0.0.1:%d/locks?ttl=10m",
+                   server_port(etcd->members[0]));
+    hold = client_acquire(client_open(url), "jobs");
+    (void)snprintf(url, sizeof(url),
+                   "etcd://locker:s3cret@127.0.0.1:%d/locks?ttl=10m",
+                   proxy_port(proxy));
+    client = client_open(url);
+    ASSERT_OK(hf_doctor(client, see, &seen, &err), &err);
+    proxy_hold_at(proxy, PROXY_TO_CLIENT,
+                  seen.is_late_here ? CREATED_NOTHING : CREATED);
+    request = client_start(client, "jobs");
+    EVENTUALLY(proxy_holds(proxy));
+    proxy_pass(proxy);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    finish_waiting(request);
 }

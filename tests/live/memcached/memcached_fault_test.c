@@ -337,3 +337,32 @@ TEST(tooz, has_the_layout_of_tooz)
     ASSERT_EQ(client_try(client, "jobs", &err), 0);
     ASSERT_EQ(client_try(client, "a b", &err), HF_EINVAL);
 }
+
+/* ---- waiting --------------------------------------------------------------- */
+
+static long count_adds(struct server *server)
+{
+    const char *at = strstr(memcached_do(server, "END", "stats"), "cmd_set ");
+
+    return at ? strtol(at + strlen("cmd_set "), NULL, 10) : 0;
+}
+
+/* The grant in the way is young: it may be gone soon. Without a look at whose it
+ * is, six polls would take 30 seconds. */
+TEST(waiter, polls_more_often_while_a_grant_is_young)
+{
+    struct server *server = memcached_start("64", NULL);
+    hf_client *client = memcached_open(server_port(server), "retry.base=2s");
+    hf_hold *hold =
+        client_acquire(memcached_open(server_port(server), "ttl=10m"), "jobs");
+    hf_request *request;
+    hf_error err;
+    int64_t began_ms = clock_ms();
+    long before = count_adds(server);
+
+    request = client_start(client, "jobs");
+    EVENTUALLY(count_adds(server) >= before + 6);
+    ASSERT_TRUE(clock_ms() - began_ms < 20000);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_release(client_finish(request), &err), &err);
+}

@@ -207,3 +207,56 @@ TEST_FORKED(cost, a_script_is_loaded_once_for_all_that_were_refused)
     /* One for each of two scripts; the second may still be on its way. */
     ASSERT_LE(atoi(strchr(loads, '=') + 1), 2);
 }
+
+static long count_scripts(struct server *server)
+{
+    const char *at =
+        strstr(redis_do(server, "INFO commandstats"), "cmdstat_evalsha:calls=");
+
+    return at ? strtol(strchr(at, '=') + 1, NULL, 10) : 0;
+}
+
+/* It is read, and runs no script; and it is seen when the lock is free. */
+TEST_FORKED(cost, a_lock_that_was_taken_is_tried_by_one_command)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), "");
+    hf_hold *hold = client_acquire(redis_open(server_port(server), ""), "jobs");
+    hf_error err;
+    char text[sizeof(err.text)];
+    long scripts;
+    long reads;
+
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
+    (void)snprintf(text, sizeof(text), "%s", err.text);
+    scripts = count_scripts(server);
+    reads = reads_of(server);
+    for (int i = 0; i < 100; i++) {
+        ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
+        ASSERT_STREQ(err.text, text); /* who holds it */
+    }
+    ASSERT_EQ(count_scripts(server), scripts);
+    ASSERT_LE(reads_of(server) - reads, 110);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_EQ(client_try(client, "jobs", &err), 0);
+}
+
+TEST_FORKED(cost, a_lock_that_somebody_waits_for_is_tried_by_the_script)
+{
+    struct server *server = redis_start();
+    hf_client *client = redis_open(server_port(server), "");
+    hf_client *waiter = redis_open(server_port(server), "");
+    hf_hold *hold = client_acquire(redis_open(server_port(server), ""), "jobs");
+    hf_request *request;
+    hf_error err;
+    long scripts;
+
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
+    scripts = count_scripts(server);
+    request = client_start(waiter, "jobs");
+    EVENTUALLY(count_scripts(server) > scripts);
+    ASSERT_EQ(client_try(client, "jobs", &err), HF_EBUSY);
+    ASSERT_GE(count_scripts(server), scripts + 2);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    ASSERT_OK(hf_release(client_finish(request), &err), &err);
+}

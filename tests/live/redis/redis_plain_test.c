@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* redis_plain_test.c - dialect=plain: the lock that other clients see. */
 #include <regex.h>
+#include <stdlib.h>
 
+#include "event.h"
 #include "redis.h"
 
 TEST(plain, is_the_lock_that_others_see)
@@ -86,4 +88,34 @@ TEST(plain, writes_values_in_the_shape_of_others)
         }
     }
     ASSERT_EQ(redis_leftovers(server), 0);
+}
+
+static long count_sets(struct server *server)
+{
+    const char *at =
+        strstr(redis_do(server, "INFO commandstats"), "cmdstat_set:calls=");
+
+    return at ? strtol(strchr(at, '=') + 1, NULL, 10) : 0;
+}
+
+/* The grant in the way is young: it may be gone soon. Without a look at whose it
+ * is, six polls would take 30 seconds. */
+TEST(plain, is_polled_for_more_often_while_a_grant_is_young)
+{
+    struct server *server = redis_start();
+    hf_client *client =
+        redis_open(server_port(server), "dialect=plain&retry.base=2s");
+    hf_request *request;
+    hf_error err;
+    int64_t began_ms;
+    long before;
+
+    (void)redis_do(server, "SET jobs other PX 600000");
+    before = count_sets(server);
+    began_ms = clock_ms();
+    request = client_start(client, "jobs");
+    EVENTUALLY(count_sets(server) >= before + 6);
+    ASSERT_TRUE(clock_ms() - began_ms < 20000);
+    (void)redis_do(server, "DEL jobs");
+    ASSERT_OK(hf_release(client_finish(request), &err), &err);
 }
