@@ -42,6 +42,22 @@ static bool is_long(const hf_client *client, const struct hf_request *request)
            client->now_ns - request->asked_ns >= HF__WAITS_LONG_NS;
 }
 
+/* What @request waits for, in effect. Behind a request of another mode, of the
+ * same gate, it waits until all who hold the lock now have gone: as an exclusive
+ * one would. The store does not know of it. */
+static int effective_mode(const struct hf__gate *gate,
+                          const struct hf_request *request)
+{
+    EACH_REQUEST(gate, before)
+    {
+        if (before == request)
+            return request->mode;
+        if (before->mode != request->mode)
+            return HF_EXCLUSIVE;
+    }
+    return request->mode;
+}
+
 static void add_wait(const hf_client *client, const struct hf__gate *gate,
                      const struct hf_request *request, struct hf__waits *waits)
 {
@@ -54,7 +70,7 @@ static void add_wait(const hf_client *client, const struct hf__gate *gate,
     wait->serial = (uint64_t)request->asked_ns;
     wait->since = (uint64_t)(request->asked_ns / 1000 + offset_us);
     wait->store = client->store;
-    wait->mode = request->mode;
+    wait->mode = effective_mode(gate, request);
     wait->breaks = client->settings.deadlock == HF__DEADLOCK_BREAK;
     wait->holds_n = 0;
     wait->pid = client->host.pid;

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "test.h"
+#include "test_client.h"
 #include "tmux.h"
 
 static void end(struct command *run)
@@ -580,4 +581,36 @@ TEST(top, rows_of_a_hostile_server_reach_the_terminal_escaped)
     ASSERT_NULL(strstr(command_out(top), "\xe2\x80\xa8"));
     command_type(top, "nq");
     ASSERT_EQ(command_wait(top), 0);
+}
+
+TEST(top, names_a_deadlock)
+{
+    hf_opts one = HF_OPTS_INIT;
+    hf_opts two = HF_OPTS_INIT;
+    hf_client *client;
+    hf_hold *holds[2];
+    hf_request *first;
+    hf_request *second;
+    hf_error err;
+
+    NEEDS_TMUX();
+    command_dir();
+    client = client_open(command_url());
+    one.owner_id = hf_owner_new();
+    two.owner_id = hf_owner_new();
+    ASSERT_OK(hf_acquire(client, "alice", &one, &holds[0], &err), &err);
+    ASSERT_OK(hf_acquire(client, "bob", &two, &holds[1], &err), &err);
+    ASSERT_OK(hf_acquire_start(client, "bob", &one, NULL, NULL, &first, &err),
+              &err);
+    ASSERT_OK(
+        hf_acquire_start(client, "alice", &two, NULL, NULL, &second, &err),
+        &err);
+    start_top(120, 24);
+    (void)tmux_expect("deadlock: ");
+    hf_request_free(first);
+    (void)tmux_expect("waiters 1");
+    hf_request_free(second);
+    tmux_keys("q");
+    client_release(holds[0]);
+    client_release(holds[1]);
 }

@@ -366,6 +366,13 @@ int hf__query_add_lock(struct hf__query *query, const hf_lock_info *row)
     return 0;
 }
 
+int hf__query_add_notice(struct hf__query *query, const char *text, size_t len)
+{
+    (void)query;
+    CHECK(text || len == 0);
+    return 0;
+}
+
 int hf__query_add_finding(struct hf__query *query, int status,
                           const char *check, const char *fix,
                           const char *detail_format, ...)

@@ -335,6 +335,14 @@ void hf__engine_log(const struct hf__engine *engine, int level,
     (void)format;
 }
 
+int hf__query_add_notice(struct hf__query *query, const char *text, size_t len)
+{
+    (void)query;
+    (void)text;
+    (void)len;
+    return 0;
+}
+
 int hf__query_add_finding(struct hf__query *query, int status,
                           const char *check, const char *fix,
                           const char *detail_format, ...)

@@ -68,6 +68,8 @@ static int write_file(const struct hf__local *local, const char *name,
 static int replace(const struct hf__local *local, const char *name,
                    const char *notice)
 {
+    int64_t expires_ns =
+        hf__table_now(&local->store.table) + HF__BOARD_MS * HF_MS;
     struct hf__buf text = {0};
     char fresh[64];
     int rc;
@@ -75,8 +77,7 @@ static int replace(const struct hf__local *local, const char *name,
     (void)snprintf(fresh, sizeof(fresh), "%s.new", name);
     hf__buf_printf(&text, "%llx %llx %llx\n%s",
                    (unsigned long long)store_number(local),
-                   (unsigned long long)(hf__table_now(&local->store.table) +
-                                        HF__BOARD_MS * HF_MS),
+                   (unsigned long long)expires_ns,
                    (unsigned long long)local->store.client, notice);
     rc = hf__buf_failed(&text) ? ENOMEM : write_file(local, fresh, &text);
     if (rc == 0 && renameat(local->place.fd, fresh, local->place.fd, name) != 0)
