@@ -38,7 +38,8 @@ KINDS = {
 # recovery.
 LEAVES = ("kill", "exit")
 SERVERS = ("server_pause", "server_pause_short", "server_kill", "leader_kill",
-           "restart_all", "failover", "wipe", "restart_all_wiped", "clock")
+           "restart_all", "failover", "wipe", "restart_all_wiped", "clock",
+           "member", "disk_full")
 
 
 class Bounds:
