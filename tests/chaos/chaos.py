@@ -445,6 +445,7 @@ def parse():
 
 def main():
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     unknown = set(options.engines) - set(servers.ENGINES)
     if unknown:
         sys.exit(f"no such engine: {' '.join(unknown)}")

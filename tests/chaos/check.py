@@ -38,7 +38,8 @@ KINDS = {
 # recovery.
 LEAVES = ("kill", "exit")
 SERVERS = ("server_pause", "server_pause_short", "server_kill", "leader_kill",
-           "restart_all", "failover", "wipe", "restart_all_wiped", "clock")
+           "restart_all", "failover", "wipe", "restart_all_wiped", "clock",
+           "member", "disk_full")
 
 
 class Bounds:
@@ -211,11 +212,14 @@ def starved(history, bounds):
 def idle(history, bounds):
     """Who waits for a lock that nobody has gets it: most of a lease without a
     fault, in which every process ran, is too long. A multi-lock that waits has
-    some of its names already, and does not say so."""
+    some of its names already, and does not say so. Shorter leases are no longer
+    than a busy machine may take."""
+    if history.ttl < 3000 * MS:
+        return
     allowed = 0.7 * history.ttl
     gaps = sorted(gap for gaps in history.gaps.values() for gap in gaps)
     quiet = quiet_times(history)
-    for grants in by_name(history).values() if history.ttl else ():
+    for grants in by_name(history).values():
         had = 0
         if any(grant.kind == "many" for grant in grants):
             continue

@@ -13,7 +13,7 @@ import history  # noqa: E402
 import servers  # noqa: E402
 
 LEASED = "caps names=fenced,fifo,leased,told_before_regrant"
-TIMED = LEASED + " ttl=1000"
+TIMED = LEASED + " ttl=3000"
 SESSION = "caps names=fenced,session_bound"
 
 
@@ -81,13 +81,13 @@ class Clean(unittest.TestCase):
     def test_a_lease_that_runs_out(self):
         self.assertEqual(kinds(
             "n 40 fault kind=kill proc=a", "n 40 kill proc=a",
-            *held("a", 1, 1, 2, 39, 5), *held("b", 1, 3, 1030, 1040, 6, 1050),
+            *held("a", 1, 1, 2, 39, 5), *held("b", 1, 3, 3030, 3040, 6, 3050),
             caps=TIMED), [])
 
     def test_a_wait_in_which_a_process_did_not_run(self):
         self.assertEqual(kinds(*held("a", 1, 1, 2, 9, 5, 10),
                                "c 500 gap from=100",
-                               *held("b", 1, 3, 812, 819, 6, 820),
+                               *held("b", 1, 3, 2412, 2419, 6, 2420),
                                caps=TIMED), [])
 
     def test_a_killed_holder_claims_nothing(self):
@@ -220,14 +220,14 @@ class Violations(unittest.TestCase):
 
     def test_a_lock_that_nobody_had(self):
         self.assertEqual(kinds(*held("a", 1, 1, 2, 9, 5, 10),
-                               *held("b", 1, 3, 812, 819, 6, 820),
+                               *held("b", 1, 3, 2412, 2419, 6, 2420),
                                caps=TIMED), ["idle"])
 
     def test_a_lock_that_nobody_had_after_a_pause(self):
         self.assertEqual(kinds(*held("a", 1, 1, 2, 9, 5, 10),
                                "n 11 fault kind=pause_slow proc=b",
                                "n 300 heal kind=pause_slow",
-                               *held("b", 1, 3, 1101, 1110, 6, 1120),
+                               *held("b", 1, 3, 2501, 2510, 6, 2520),
                                caps=TIMED), ["idle"])
 
     def test_a_waiter_that_is_never_served(self):

@@ -20,6 +20,19 @@ def await_true(condition, seconds):
         time.sleep(0.05)
 
 
+def fill(directory):
+    """Write until nothing fits any more; the file that has to go again."""
+    path = os.path.join(directory, "filler")
+    with open(path, "wb", buffering=0) as filler:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while filler.write(bytes(size)) == size:
+                    pass
+            except OSError:
+                pass
+    return path
+
+
 class Fault:
     def __init__(self, at, kind, who, long):
         self.at, self.kind, self.who, self.long = at, kind, who, long
@@ -379,6 +392,40 @@ class Nemesis:
         if not any(target[0] == "node" for target in self.busy):
             self.note(fault)
             self.aside(self.run.setup.hand_over)
+
+    def beside(self, fault, index, work):
+        """Leave the node alone until @work is done, and it serves."""
+        node = self.run.setup.nodes[index]
+        self.note(fault)
+        self.busy.add(("node", index))
+
+        def carry_out():
+            work(node)
+            node.await_ready()
+            self.run.log(f"heal kind={fault.kind}")
+            self.busy.discard(("node", index))
+        self.aside(carry_out)
+
+    def do_disk_full(self, fault):
+        """Its disk is full for a while; a server that ends starts again."""
+        found = self.node(fault)
+        if not found or not os.path.ismount(found[1].dir):
+            return
+
+        def work(node):
+            filler = fill(node.dir)
+            time.sleep(self.lease(0.2 + fault.long))
+            os.unlink(filler)
+            if node.process.poll() is not None:
+                self.run.log(f"killed what={os.path.basename(node.dir)}")
+                node.launch()
+        self.beside(fault, found[0], work)
+
+    def do_member(self, fault):
+        """A member leaves the cluster, and comes back without its disk."""
+        if not any(target[0] == "node" for target in self.busy):
+            self.beside(fault, int(fault.who * len(self.run.setup.nodes)),
+                        self.run.setup.change_member)
 
     def at_node(self, fault, act):
         found = self.node(fault)

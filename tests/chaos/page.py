@@ -24,7 +24,7 @@ GROUPS = (
                  "slice", "reset", "lost_reply", "late_answer", "hidden_end")),
     ("server", ("server_pause", "server_pause_short", "server_kill",
                 "leader_kill", "handover", "restart_all", "sessions",
-                "script_flush", "compact")),
+                "script_flush", "compact", "member", "disk_full")),
     ("not promised", ("failover", "flush", "wipe", "clock",
                       "restart_all_wiped")),
 )
@@ -60,6 +60,8 @@ WORDS = {
     "restart_all": "the same for all servers at once",
     "sessions": "the server ends sessions",
     "script_flush": "SCRIPT FLUSH", "compact": "compaction",
+    "member": "a member leaves the cluster, and comes back without its disk",
+    "disk_full": "the disk is full for a while",
     "failover": "the master is killed, and a replica takes over",
     "flush": "the server forgets all locks (FLUSHALL, flush_all)",
     "wipe": "a server is killed and starts without its disk",

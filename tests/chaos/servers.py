@@ -170,6 +170,8 @@ class Setup:
     def end(self):
         for node in reversed(self.nodes):
             node.end()
+            if os.path.ismount(node.dir):
+                run("umount", node.dir)
 
     def leader(self):
         return 0
@@ -220,7 +222,7 @@ def redis_ready(port):
 
 class Redis(Setup):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("script_flush",
-                                                      "sessions")
+                                                      "sessions", "disk_full")
     bad = ("flush", "wipe", "clock")
     dense_ttl_ms = 300
     n = 1
@@ -234,6 +236,8 @@ class Redis(Setup):
     def add(self, name, *more):
         port, home = free_port(), self.new_dir(name)
         env = None
+        if "disk_full" in self.kinds and os.getuid() == 0:
+            run("mount", "-t", "tmpfs", "-o", "size=256m", "none", home)
         shim = os.environ.get("HOLDFAST_TEST_CLOCK_SHIM", "")
         if os.path.exists(shim):
             env = {"LD_PRELOAD": shim, "CLOCK_SHIM": os.path.join(home, "clock")}
@@ -510,7 +514,7 @@ class ZookeeperOne(Zookeeper):
 class Etcd(Setup):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("leader_kill",
                                                       "restart_all", "compact",
-                                                      "handover")
+                                                      "handover", "member")
     often = 2 * Setup.PAUSES + 3 * ("leader_kill", "handover")
     ttl_ms = dense_ttl_ms = 2000
     dense_pace = 0.6
@@ -518,6 +522,7 @@ class Etcd(Setup):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         ports = [(free_port(), free_port()) for _ in range(3)]
+        self.peers = [f"http://127.0.0.1:{peer}" for _, peer in ports]
         cluster = ",".join(f"m{i}=http://127.0.0.1:{peer}"
                            for i, (_, peer) in enumerate(ports))
         for i, (port, peer) in enumerate(ports):
@@ -568,6 +573,29 @@ class Etcd(Setup):
         if others:
             self.control_at([self.nodes[leader]], "move-leader", others[
                 int.from_bytes(os.urandom(1), "big") % len(others)])
+
+    def change_member(self, node):
+        i = self.nodes.index(node)
+        others = [other for other in self.nodes if other is not node]
+        for line in self.control_at(others, "member", "list").splitlines():
+            words = line.split(", ")
+            if len(words) > 3 and words[2] == f"m{i}" and "removed" in \
+                    self.control_at(others, "member", "remove", words[0]):
+                node.kill()
+                self.wipe(node)
+                self.add_member(node, others, i)
+                return
+
+    def add_member(self, node, others, i):
+        """Until the two that are left agree on it."""
+        end = time.monotonic() + 30
+        while "added" not in self.control_at(
+                others, "member", "add", f"m{i}",
+                f"--peer-urls={self.peers[i]}") and time.monotonic() < end:
+            time.sleep(0.1)
+        node.argv = ["existing" if word == "new" else word
+                     for word in node.argv]
+        node.launch()
 
     def compact(self, node):
         said = self.control("get", "x", "-w", "json")

@@ -157,7 +157,8 @@ struct claim *check_claim(hf_hold *hold, const struct claim *what,
     claim->hold = hold;
     for (int i = 0; i < claim->n; i++)
         claim->tokens[i] = hf_token_at(hold, (size_t)i);
-    if (is_reentry(claim))
+    /* What was broken may be passed on inside its process, in its range. */
+    if (is_reentry(claim) || check_is_broken(claim))
         return claim;
     for (int i = 0; i < claim->n; i++) {
         if (claim->tokens[i] <= seen[i])

@@ -13,7 +13,7 @@
  *   5. LOST is told, within a moment, to whoever asked to be told.
  *   6. Calls return in time; without faults a grant is known at once.
  *   7. A grant that somebody broke may be claimed until its lease would have
- *      ended, and is no grant from then on; rules 1 and 2 leave it out.
+ *      ended, and is no grant from then on; rules 1, 2 and 4 leave it out.
  *   8. No turn of a thread keeps the others waiting for long.
  *   9. In the end nothing is left at the service, nobody waits, all memory is
  *      given back, and every request had exactly one outcome.

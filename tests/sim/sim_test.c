@@ -155,10 +155,10 @@ static void explain(uint64_t seed)
  * does not come to a step any more is ended by the processor time it takes. */
 static int run_share(uint64_t first, uint64_t end, uint64_t stride, bool quiet)
 {
-    static const struct itimerval a_minute = {.it_value = {60, 0}};
+    static const struct itimerval enough = {.it_value = {20, 0}};
 
     for (uint64_t seed = first; seed < end; seed += stride) {
-        (void)setitimer(ITIMER_VIRTUAL, &a_minute, NULL);
+        (void)setitimer(ITIMER_VIRTUAL, &enough, NULL);
         if (run_seed(seed))
             continue;
         if (!quiet)

@@ -349,7 +349,7 @@ static void do_many(struct program *program)
 
     wish_init(&wish, program, 2);
     wish.what.n = 2 + (int)sim_below(2);
-    for (int i = 0; i < wish.what.n; i++)
+    for (int i = 0; i < wish.what.n && i < CLAIM_NAMES; i++)
         wish.what.names[i] = numbers[i];
     ask(&wish);
     rc = hf_acquire_many(program->client, names, (size_t)wish.what.n,
