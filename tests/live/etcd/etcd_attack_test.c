@@ -582,12 +582,16 @@ static int behind_many(int mode, const char *value, bool put, int64_t wait_ms)
     hf_opts opts = HF_OPTS_INIT;
     hf_client *client;
     hf_hold *hold;
+    int rc;
 
     opts.mode = mode;
     opts.slots = mode == HF_SLOT ? 2 * MANY : 0;
     opts.wait_ms = wait_ms;
     client = client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"));
-    return hf_acquire(client, "jobs", &opts, &hold, NULL);
+    rc = hf_acquire(client, "jobs", &opts, &hold, NULL);
+    if (rc == 0)
+        hf_hold_unref(hold);
+    return rc;
 }
 
 /* Such a queue is asked for without a limit: all of it counts. */
@@ -643,6 +647,7 @@ static void wait_behind(struct hf__pb says, int at_least, int *ret_watches,
     *ret_transactions = atomic_load(&fake->requests) - 6; /* and the others */
     ASSERT_EQ(hf_request_pending(request), 1);
     hf_cancel(request);
+    hf_request_free(request);
 }
 
 TEST(watch, that_no_write_preceded_is_made_once)
