@@ -367,15 +367,14 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
 static int64_t poll_ns(struct hf__ticket *ticket)
 {
     hf_client *client = ticket->gate->client;
+    int64_t taken_ns = client->now_ns - ticket->rival_ns;
 
-    if (ticket->rival != ticket->rival_seen) {
-        ticket->rival_seen = ticket->rival;
-        ticket->rival_ns = client->now_ns;
-    }
+    if (ticket->rival == 0)
+        taken_ns = -1;
+    else if (taken_ns < 0)
+        taken_ns = 0; /* now_ns was read before the answer */
     return client->now_ns +
-           hf__retry_poll_ns(
-               &client->settings, ticket->attempts++,
-               ticket->rival == 0 ? -1 : client->now_ns - ticket->rival_ns);
+           hf__retry_poll_ns(&client->settings, ticket->attempts++, taken_ns);
 }
 
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,

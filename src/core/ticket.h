@@ -70,12 +70,11 @@ struct hf__ticket {
     int64_t ttl_ms;    /* the lease asked for */
     const char *owner; /* text for records; never NULL */
     const char *note;  /* "" for none */
-    bool nowait;       /* answer busy instead of queueing */
     uint64_t token;    /* HELD */
     int64_t sent_ns;   /* when the last acquire or renew was sent */
-    uint64_t rival;    /* written by the engine before it reports busy: a number
-                          of the grant that is in the way, which the next one
-                          has not; 0: not known */
+    uint64_t rival;    /* the grant that is in the way: hf__up_rival() */
+    int64_t rival_ns;  /* since when it has been the same */
+    bool nowait;       /* answer busy instead of queueing */
 
     /* The core's own. */
     uint8_t state;        /* enum hf__ticket_state */
@@ -86,6 +85,7 @@ struct hf__ticket {
     bool downgrading;     /* it may be shared at the engine already */
     bool unwanted;        /* renewals ended: max_hold, or no beat came */
     uint8_t lost_reason;  /* what to say if the lease runs out now */
+    bool reason_names;    /* reason is who holds it */
     uint32_t flags;       /* HF_NO_RENEW, HF_NON_REENTRANT, as asked for */
     uint32_t attempts;    /* of the retry policy, since the last answer */
     uint32_t places_lost; /* in a row, each soon after it was asked for */
@@ -100,14 +100,11 @@ struct hf__ticket {
     int64_t confirmed_ns;   /* when the last answered one was sent */
     int64_t deadline_ns;    /* our claim ends here */
     int64_t until_ns;       /* renew no longer than this (max_hold) */
-    uint64_t rival_seen;    /* RESTING: the rival of the last answer */
-    int64_t rival_ns;       /* since when it has been the same */
     int64_t granted_ns;
     int64_t closed_until_ns; /* LEAVING, lost: lock_delay ends here */
     struct hf__list waiters; /* of a blocking release, verify or downgrade */
     char *texts;             /* owner and note, if they do not fit here */
     char *reason;            /* why it is not granted yet; NULL: not known */
-    bool reason_names;       /* that is who holds it */
     char owner_text[24];
     /* The engine's bytes follow. */
 };

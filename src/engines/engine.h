@@ -315,6 +315,15 @@ static inline void hf__up_busy(struct hf__engine *engine,
 {
     engine->up->busy(engine->up_owner, ticket, again_ns, holder);
 }
+/* Before hf__up_busy(), where the core polls: @rival is a number of the grant that
+ * is in the way, which the next grant has not; 0: not known. */
+static inline void hf__up_rival(struct hf__ticket *ticket, uint64_t rival)
+{
+    if (ticket->rival == rival)
+        return;
+    ticket->rival = rival;
+    ticket->rival_ns = hf__now();
+}
 /* Of acquire: certain, and the caller is told, except HF_EUNAVAILABLE, which
  * is tried again while the caller waits. */
 static inline void hf__up_failed(struct hf__engine *engine,

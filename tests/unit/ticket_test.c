@@ -33,8 +33,8 @@ static int polls_of_a_second(int64_t grant_ms)
         struct hf__ticket *ticket = core_last(CORE_ACQUIRE);
 
         if (ticket->state == HF__TICKET_ASKING) {
-            ticket->rival =
-                1 + (uint64_t)((core_now_ns() - start_ns) / HF_MS / grant_ms);
+            hf__up_rival(ticket, 1 + (uint64_t)((core_now_ns() - start_ns) /
+                                                HF_MS / grant_ms));
             core_busy(ticket, 0, NULL);
         }
         core_advance_ms(1);

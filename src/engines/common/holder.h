@@ -17,7 +17,7 @@ void hf__holder_read(char **at, hf_lock_info *info);
 int64_t hf__holder_age_ms(int64_t wall_ms);
 /* "db1:4211 (worker), \"vacuum\"" for error texts. */
 void hf__holder_name(const hf_lock_info *info, char *to, size_t size);
-/* ticket->rival, of a lock's @value, in which each grant is different. */
+/* For hf__up_rival(), of a lock's @value, in which each grant is different. */
 uint64_t hf__holder_rival(const void *value, size_t len);
 
 #endif

@@ -103,7 +103,8 @@ static void busy(struct hf__memcached *memcached, struct hf__ticket *ticket,
         meta && hf__memcached_items_holder(meta, holder, sizeof(holder));
 
     hf__memcached_tickets_forget(memcached, ticket);
-    ticket->rival = meta ? hf__holder_rival(meta->value, meta->value_len) : 0;
+    hf__up_rival(ticket,
+                 meta ? hf__holder_rival(meta->value, meta->value_len) : 0);
     /* Gone meanwhile: at once again. */
     hf__up_busy(&memcached->base, ticket, meta ? 0 : hf__now(),
                 named ? holder : NULL);

@@ -184,7 +184,7 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
                                         holder, sizeof(holder));
     }
     hf__redis_tickets_forget(redis, ticket);
-    ticket->rival = hf__holder_rival(value->text, value->len);
+    hf__up_rival(ticket, hf__holder_rival(value->text, value->len));
     hf__up_busy(&redis->base, ticket, /* again_ns= */ 0, ours ? holder : NULL);
 }
 

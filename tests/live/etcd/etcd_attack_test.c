@@ -580,11 +580,14 @@ static int behind_many(int mode, const char *value, bool put, int64_t wait_ms)
     hf_hold *hold;
     hf_client *client =
         client_open(etcd_url(&fake->port, 1, QUICKLY "&io_timeout=60s"));
-
-    return hf_acquire(
+    int rc = hf_acquire(
         client, "jobs",
         OPTS(wait_ms, .mode = mode, .slots = mode == HF_SLOT ? 2 * MANY : 0),
         &hold, NULL);
+
+    if (rc == 0)
+        hf_hold_unref(hold);
+    return rc;
 }
 
 /* Such a queue is asked for without a limit: all of it counts. */
@@ -640,6 +643,7 @@ static void wait_behind(struct hf__pb says, int at_least, int *ret_watches,
     *ret_transactions = atomic_load(&fake->requests) - 6; /* and the others */
     ASSERT_EQ(hf_request_pending(request), 1);
     hf_cancel(request);
+    hf_request_free(request);
 }
 
 TEST(watch, that_no_write_preceded_is_made_once)
