@@ -360,6 +360,12 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
     hf__keeper_beat(ticket);
 }
 
+static void on_parked(void *owner, struct hf__ticket *ticket)
+{
+    (void)owner;
+    (void)ticket;
+}
+
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
                     const char *holder)
 {

@@ -71,6 +71,9 @@ struct hf__ticket {
     const char *owner; /* text for records; never NULL */
     const char *note;  /* "" for none */
     bool nowait;       /* answer busy instead of queueing */
+    bool parked;       /* the engine has said parked, and nothing else since */
+    const char *cond;  /* the condition for which it parks, is in line, or
+                          holds; it may bear a wake-up. NULL: none */
     uint64_t token;    /* HELD */
     int64_t sent_ns;   /* when the last acquire or renew was sent */
 
