@@ -445,6 +445,7 @@ static void tear_down(hf_client *client)
         hf__list_remove(link);
         hf__free(ticket->texts);
         hf__free(ticket->reason);
+        hf__free((char *)(uintptr_t)ticket->cond);
         hf__free(ticket);
     }
     hf__query_abandon(client);
