@@ -90,8 +90,7 @@ static int begin_wait(struct hf_request *request, const char *cond,
     hf_client *client = request->client;
     int rc;
 
-    request->until_ns =
-        hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms));
+    request->until_ns = hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms));
     hf__request_start(request, &waiting, done, ctx);
     rc = hf__parked_begin(request, cond, err);
     if (rc != 0)

@@ -231,10 +231,10 @@ static void time_is_over(struct hf__ticket *ticket)
     struct hf_request *request = ticket->wait;
     hf_client *client = request->client;
 
-    hf__monitor_timer(client, &request->timer,
-                      hf__instant_add(client->now_ns,
-                                      hf__ms_to_ns(
-                                          client->settings.io_timeout_ms)));
+    hf__monitor_timer(
+        client, &request->timer,
+        hf__instant_add(client->now_ns,
+                        hf__ms_to_ns(client->settings.io_timeout_ms)));
     unpark(ticket);
 }
 

@@ -76,12 +76,11 @@ static size_t room_for(const char *text)
 int hf__query_add_lock(struct hf__query *query, const hf_lock_info *info)
 {
     int rc;
-    struct hf__row *row =
-        new_row(query,
-                room_for(info->name) + room_for(info->owner) +
-                    room_for(info->host) + room_for(info->note) +
-                    room_for(info->cond),
-                &rc);
+    struct hf__row *row = new_row(
+        query,
+        room_for(info->name) + room_for(info->owner) + room_for(info->host) +
+            room_for(info->note) + room_for(info->cond),
+        &rc);
     char *to;
 
     if (!row)

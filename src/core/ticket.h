@@ -103,16 +103,16 @@ struct hf__ticket {
                                 park() gives it up; NULL: none */
     struct hf__ticket *old;  /* what its park() gives up, until that is certain;
                                 NULL: none */
-    struct hf__list link;   /* gate->seats, gate->parked, or client->leaving */
-    struct hf__list holds;  /* of callers: one, or more by re-entry */
-    struct hf__timer timer; /* HELD: keeper; RESTING: retry; LEAVING: retry */
-    uint64_t token_end;     /* tokens up to here, exclusive, are ours */
-    uint64_t owner_serial;  /* 0: owner is the caller's text */
-    int64_t lease_ms;       /* as granted; 0: none */
-    int64_t asked_ns;       /* when the last acquire was sent */
-    int64_t confirmed_ns;   /* when the last answered one was sent */
-    int64_t deadline_ns;    /* our claim ends here */
-    int64_t until_ns;       /* renew no longer than this (max_hold) */
+    struct hf__list link;    /* gate->seats, gate->parked, or client->leaving */
+    struct hf__list holds;   /* of callers: one, or more by re-entry */
+    struct hf__timer timer;  /* HELD: keeper; RESTING: retry; LEAVING: retry */
+    uint64_t token_end;      /* tokens up to here, exclusive, are ours */
+    uint64_t owner_serial;   /* 0: owner is the caller's text */
+    int64_t lease_ms;        /* as granted; 0: none */
+    int64_t asked_ns;        /* when the last acquire was sent */
+    int64_t confirmed_ns;    /* when the last answered one was sent */
+    int64_t deadline_ns;     /* our claim ends here */
+    int64_t until_ns;        /* renew no longer than this (max_hold) */
     int64_t granted_ns;
     int64_t closed_until_ns; /* LEAVING, lost: lock_delay ends here */
     struct hf__list waiters; /* of a blocking release, verify or downgrade */

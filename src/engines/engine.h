@@ -223,7 +223,7 @@ struct hf__engine_ops {
     hf__engine_renew_fn *renew;       /* required */
     hf__engine_downgrade_fn *downgrade; /* NULL: HF_EUNSUPPORTED */
     hf__engine_pass_fn *pass;           /* NULL: by ranges of tokens, or not */
-    hf__engine_park_fn *park; /* these three: all, or all are NULL */
+    hf__engine_park_fn *park;           /* these three: all, or all are NULL */
     hf__engine_unpark_fn *unpark;
     /* Wake the first ticket that is parked on query->cond, or with query->all
      * all of them, if query->ticket still holds query->name: compared on the
@@ -386,21 +386,21 @@ void hf__engine_log(const struct hf__engine *engine, int level,
 
 /* A row that list() or doctor() found; strings are copied by the adders. */
 struct hf__query {
-    struct hf__list link;      /* the core's */
-    const char *name;          /* list: exact name, or NULL */
-    const char *prefix;        /* list: "" for all; ignored with a name */
-    const char *owner;         /* break_lock, where token is 0 */
-    uint64_t token;            /* check_token, break_lock; version_commit: the
+    struct hf__list link; /* the core's */
+    const char *name;     /* list: exact name, or NULL */
+    const char *prefix;   /* list: "" for all; ignored with a name */
+    const char *owner;    /* break_lock, where token is 0 */
+    uint64_t token;       /* check_token, break_lock; version_commit: the
                                expected one */
-    uint64_t version;          /* answer of version_read, version_commit */
-    const char *cond;          /* signal: the condition of the lock @name */
-    bool all;                  /* signal: wake all, not one */
-    uint32_t woken;            /* answer of signal: how many */
-    uint64_t ticket;           /* connection, signal: the hold's id */
-    void *connection;          /* answer of connection */
-    void *rows;                /* the core's */
-    void *engine_data;         /* the engine's, while under way */
-    bool changes;              /* break_lock, version_commit, signal: once it is sent,
+    uint64_t version;     /* answer of version_read, version_commit */
+    const char *cond;     /* signal: the condition of the lock @name */
+    bool all;             /* signal: wake all, not one */
+    uint32_t woken;       /* answer of signal: how many */
+    uint64_t ticket;      /* connection, signal: the hold's id */
+    void *connection;     /* answer of connection */
+    void *rows;           /* the core's */
+    void *engine_data;    /* the engine's, while under way */
+    bool changes; /* break_lock, version_commit, signal: once it is sent,
                                   no answer is HF_EUNKNOWN */
     struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */
     int rc;                    /* the core's */

@@ -265,12 +265,12 @@ static void trace_granted(void *owner, struct hf__ticket *ticket,
 {
     char lease[SPAN_SIZE];
 
-    tell_report(
-        owner, ticket, "granted token %" PRIu64 ", lease %s%s%s%s",
-        grant->token,
-        grant->lease_ms ? span(lease, grant->lease_ms * HF_MS) : "without end",
-        grant->by ? ", by " : "", grant->by ? grant->by : "",
-        grant->woken ? ", woken" : "");
+    tell_report(owner, ticket, "granted token %" PRIu64 ", lease %s%s%s%s",
+                grant->token,
+                grant->lease_ms ? span(lease, grant->lease_ms * HF_MS)
+                                : "without end",
+                grant->by ? ", by " : "", grant->by ? grant->by : "",
+                grant->woken ? ", woken" : "");
     hf__up_granted(owner, ticket, grant);
 }
 
