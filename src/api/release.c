@@ -191,11 +191,12 @@ int hf__release_begin(hf_hold *hold, struct hf__waiter *waiter)
     hf_client *client = hold->client;
     struct hf__ticket *ticket = hold->ticket;
 
-    if (hold->wait)
-        hf__parked_forget(hold->wait, HF_ECANCELED);
     if (!ticket) {
-        int state = atomic_load_explicit(&hold->state, memory_order_relaxed);
+        int state;
 
+        if (hold->wait)
+            hf__parked_forget(hold->wait, HF_ECANCELED);
+        state = atomic_load_explicit(&hold->state, memory_order_relaxed);
         return state == HF_LOST ? HF_ELOST : 0;
     }
     if (HF_UNLIKELY(client->now_ns >= ticket->deadline_ns ||

@@ -689,10 +689,11 @@ void hf__request_let_go(hf_hold *hold)
 {
     struct hf__ticket *ticket = hold->ticket;
 
-    if (hold->wait)
-        hf__parked_forget(hold->wait, HF_ECANCELED);
-    if (!ticket)
+    if (!ticket) {
+        if (hold->wait)
+            hf__parked_forget(hold->wait, HF_ECANCELED);
         return;
+    }
     hf__hold_part(hold, HF_RELEASED);
     if (hf__list_empty(&ticket->holds))
         (void)hf__gate_release(ticket, /* waiter= */ NULL);

@@ -644,8 +644,7 @@ bool hf__gate_release(struct hf__ticket *ticket, struct hf__waiter *waiter)
         if (waiter)
             hf__list_append(&ticket->waiters, &waiter->watch);
         hf__leaving_take(ticket, /* releasing= */ true);
-        if ((gate->place || !hf__list_empty(&gate->parked)) &&
-            client->engine->ops->attend)
+        if (gate->place && client->engine->ops->attend)
             client->engine->ops->attend(client->engine);
     }
     hf__gate_unpin(gate);

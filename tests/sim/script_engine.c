@@ -59,7 +59,7 @@ struct sim_ticket {
     int64_t answered_ns; /* when the last answered request was sent */
     bool granted;
     bool queued;
-    bool overtaken; /* a push came before the answer to the acquire */
+    bool overtaken;         /* a push came before the answer to the acquire */
     struct hf__ticket *old; /* what the park under way gives up */
 };
 
@@ -377,9 +377,9 @@ static void on_reply(struct sim_engine *self, struct sim_ticket *mine,
 static void on_push(struct sim_engine *self, struct sim_ticket *mine,
                     const struct sim_message *m)
 {
-    bool asking = mine->seq != 0 &&
-                  (mine->op == SIM_ACQUIRE || mine->op == SIM_PARK ||
-                   mine->op == SIM_UNPARK);
+    bool asking =
+        mine->seq != 0 && (mine->op == SIM_ACQUIRE || mine->op == SIM_PARK ||
+                           mine->op == SIM_UNPARK);
     int64_t sent_ns = asking ? mine->sent_ns : mine->answered_ns;
 
     if (mine->granted || (!asking && !mine->queued) ||
@@ -611,12 +611,10 @@ static const struct hf__engine_ops kinds[SIM_KINDS] = {
                                HF_CAP_CONDITIONS,
                            HF__BEATS_WAITERS | HF__RESERVES_TOKENS),
                    SIM_CONDITIONS},
-    [SIM_ACCEPT] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH |
-                                HF_CAP_CONDITIONS,
-                            0),
-                    SIM_CONDITIONS,
-                    .wait = script_wait, .attend = script_attend,
-                    .kick = script_kick, .sentry = script_sentry},
+    [SIM_ACCEPT] =
+        {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH | HF_CAP_CONDITIONS, 0),
+         SIM_CONDITIONS, .wait = script_wait, .attend = script_attend,
+         .kick = script_kick, .sentry = script_sentry},
     [SIM_BUSY] = {SIM_OPS(SIM_CAPS, 0)},
 };
 

@@ -90,10 +90,9 @@ static int64_t true_span(int64_t ms)
 
 static void tell(const char *what, const struct sim_message *m)
 {
-    static const char *const ops[] = {"connect",   "acquire", "confirm",
-                                      "withdraw",  "release", "renew",
-                                      "downgrade", "park",    "unpark",
-                                      "signal",    "push",    "broken"};
+    static const char *const ops[] = {
+        "connect",   "acquire", "confirm", "withdraw", "release", "renew",
+        "downgrade", "park",    "unpark",  "signal",   "push",    "broken"};
     static const char *const states[] = {"granted",    "queued",  "busy",
                                          "renewed",    "lost",    "left",
                                          "left: lost", "invalid", "parked"};
@@ -558,7 +557,8 @@ static void serve_park(struct lock *lock, const struct sim_message *m)
         reply(m, SIM_LOST, NULL);
         return;
     }
-    take_out(lock->holders, &lock->n_holders, old); /* in order, with its mark */
+    take_out(lock->holders, &lock->n_holders,
+             old); /* in order, with its mark */
     if (sim_bug == SIM_BUG_PARKS_LATE)
         sim_at(sim_now() + (int64_t)sim_below(100 * HF_MS), park_late,
                message_new(m));

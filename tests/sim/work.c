@@ -43,9 +43,9 @@ static bool finishing;
 static uint64_t next_owner;
 static const char *const lock_names[LOCKS + 1] = {"lock-0", "lock-1", "lock-2",
                                                   "lock-3", "lock-4"};
-static int things;         /* in the store */
-static int64_t lie_ns;     /* since then there was one, always */
-static bool only_things;   /* most of the work is about them */
+static int things;       /* in the store */
+static int64_t lie_ns;   /* since then there was one, always */
+static bool only_things; /* most of the work is about them */
 
 /* One thing that is asked for, and all that is to be known about it. */
 struct wish {
@@ -547,8 +547,7 @@ static void check_forgotten(const struct program *program)
     if (things > 0 && sim_now() - since_ns > THING_LIES_NS)
         check_fail("machine %d waits for a thing, and for %lld ms there has "
                    "been one: a wake-up is lost",
-                   program->number,
-                   (long long)((sim_now() - lie_ns) / HF_MS));
+                   program->number, (long long)((sim_now() - lie_ns) / HF_MS));
 }
 
 static int wait_for_thing(struct wish *wish, hf_error *err)

@@ -240,7 +240,8 @@ static void look_at_list(struct hf__local *local, struct hf__list *list,
         hf__list_append(list, &mine->link);
         if (!must_look(local, mine, now_ns, died))
             continue;
-        rc = hf__local_ask(local, ticket, sent_ns, died, &why);
+        rc = hf__local_ask(local, ticket, sent_ns, died ? HF__ASK_REWAKE : 0,
+                           /* old= */ NULL, &why);
         if (rc == HF__ANSWER_HELD)
             hf__local_report_grant(local, ticket, sent_ns);
         else if (rc == HF__ANSWER_GONE)

@@ -106,6 +106,48 @@ static void wake_granted(struct hf__draft *draft, const struct hf__key *key)
             record->wake = 1;
 }
 
+/* Return tokens that were reserved and not used, if no later one was
+ * granted. */
+static void give_back(struct hf__draft *draft, const struct hf__record *record,
+                      uint64_t used)
+{
+    uint64_t end = record->token + record->tokens - 1;
+
+    if (record->state == HF__RECORD_HELD && record->tokens > 1 &&
+        draft->last == end && used >= record->token && used < end)
+        draft->last = used;
+}
+
+/* The ticket @id of ours, if it holds. */
+static struct hf__record *find_holder(struct hf__store *store,
+                                      const struct hf__key *key, uint64_t id,
+                                      int64_t now_ns)
+{
+    struct hf__record *record =
+        hf__draft_find(&store->draft, key, store->client, id);
+
+    return record && record->state == HF__RECORD_HELD &&
+                   record->mode == HF_EXCLUSIVE && record->expires_ns > now_ns
+               ? record
+               : NULL;
+}
+
+/* The holder in whose place a ticket parks leaves, and its wake-up is used up.
+ * False: it does not hold. */
+static bool give_up_old(struct hf__store *store, const struct hf__key *key,
+                        const struct hf__asker *asker)
+{
+    struct hf__record *record =
+        asker->old ? find_holder(store, key, asker->old->id, asker->now_ns)
+                   : NULL;
+
+    if (!record)
+        return false;
+    give_back(&store->draft, record, asker->old->used);
+    hf__draft_remove(&store->draft, record);
+    return true;
+}
+
 /* What may be done for @record, of a name whose dead were dropped. */
 static struct hf__record *advance(struct hf__store *store,
                                   const struct hf__key *key,
@@ -114,7 +156,8 @@ static struct hf__record *advance(struct hf__store *store,
 {
     struct hf__draft *draft = &store->draft;
 
-    if (asker->unpark && record->state == HF__RECORD_PARKED)
+    if ((asker->why & HF__ASK_UNPARK) != 0 &&
+        record->state == HF__RECORD_PARKED)
         record = hf__draft_unpark(draft, key, record);
     record->wake = 0; /* we look at it just now */
     if (record->state == HF__RECORD_WAITING ||
@@ -125,8 +168,8 @@ static struct hf__record *advance(struct hf__store *store,
     return record;
 }
 
-/* Edit the draft; our record, or NULL without room, or where a ticket that was
- * parked is gone. */
+/* Edit the draft; our record. NULL: without room, if it was to enter; else a
+ * ticket that was parked, or the holder in whose place it parks, is gone. */
 static struct hf__record *edit_ask(struct hf__store *store,
                                    const struct hf__key *key,
                                    const struct hf__asker *asker,
@@ -148,13 +191,15 @@ static struct hf__record *edit_ask(struct hf__store *store,
     hf__draft_purge(&store->table, draft, key, asker->now_ns, store->client,
                     asker->id);
     record = hf__draft_find(draft, key, store->client, asker->id);
-    if (!record && asker->cond)
-        return NULL;
     if (!record || HF__PLANTED("repeated_request_is_new")) {
+        if (asker->cond && !give_up_old(store, key, asker))
+            return NULL;
         *ret_entered = true;
         record = enter(store, draft, key, asker);
         if (!record)
             return NULL;
+        if (asker->cond)
+            record->state = HF__RECORD_PARKED;
     }
     return advance(store, key, asker, record);
 }
@@ -169,30 +214,6 @@ static int answer_of(const struct hf__record *record)
     default:
         return HF__ANSWER_WAITING;
     }
-}
-
-/* Another client has changed the bucket. */
-enum { AGAIN = HF__ANSWER_GONE + 1 };
-
-/* Install the draft in which @record is ours, wake, and answer. */
-static int install_ours(struct hf__store *store,
-                        const struct hf__record *record, struct hf__result *ret,
-                        hf_error *err)
-{
-    struct hf__draft *draft = &store->draft;
-    int rc = 0;
-
-    ret->token = record->token;
-    ret->tokens = record->tokens;
-    ret->woken = (record->flags & HF__RECORD_MARK) != 0;
-    ret->ours = draft->changed;
-    ret->alone = draft->used == (uint32_t)record->size * 8;
-    if (draft->changed)
-        rc = hf__block_install(store, draft, err);
-    if (rc != 0)
-        return rc == 1 ? AGAIN : rc;
-    wake(store, draft);
-    return answer_of(record);
 }
 
 int hf__change_ask(struct hf__store *store, const struct hf__key *key,
@@ -210,32 +231,28 @@ int hf__change_ask(struct hf__store *store, const struct hf__key *key,
             return rc;
         record = edit_ask(store, key, asker, &entered);
         if (!record)
-            return asker->cond ? HF__ANSWER_GONE : no_room(draft, err);
+            return entered ? no_room(draft, err) : HF__ANSWER_GONE;
         if (asker->nowait && record->state == HF__RECORD_WAITING)
             return HF__ANSWER_BUSY; /* the draft is thrown away */
         if (entered && hf__block_ready(store, draft, err) != 0)
             return HF_ENOSPACE;
-        if (asker->rewake)
+        if (asker->why & HF__ASK_REWAKE)
             wake_granted(draft, key);
-        rc = install_ours(store, record, ret, err);
-        if (rc != AGAIN)
+        ret->token = record->token;
+        ret->tokens = record->tokens;
+        ret->ours = draft->changed;
+        ret->alone = draft->used == (uint32_t)record->size * 8;
+        rc = draft->changed ? hf__block_install(store, draft, err) : 0;
+        if (rc == 1)
+            continue;
+        if (rc != 0)
             return rc;
+        wake(store, draft);
+        return answer_of(record);
     }
 }
 
 /* ---- leave ------------------------------------------------------------- */
-
-/* Return tokens that were reserved and not used, if no later one was
- * granted. */
-static void give_back(struct hf__draft *draft, const struct hf__record *record,
-                      uint64_t used)
-{
-    uint64_t end = record->token + record->tokens - 1;
-
-    if (record->state == HF__RECORD_HELD && record->tokens > 1 &&
-        draft->last == end && used >= record->token && used < end)
-        draft->last = used;
-}
 
 /* Was it lost, and does its lock_delay keep it closed? Then it stays: a release
  * does not end the delay. */
@@ -288,74 +305,6 @@ int hf__change_leave(struct hf__store *store, const struct hf__key *key,
 }
 
 /* ---- conditions -------------------------------------------------------- */
-
-/* The ticket @id of ours, if it holds. */
-static struct hf__record *find_holder(struct hf__store *store,
-                                      const struct hf__key *key, uint64_t id,
-                                      int64_t now_ns)
-{
-    struct hf__record *record =
-        hf__draft_find(&store->draft, key, store->client, id);
-
-    return record && record->state == HF__RECORD_HELD &&
-                   record->mode == HF_EXCLUSIVE && record->expires_ns > now_ns
-               ? record
-               : NULL;
-}
-
-/* Our ticket in the draft: parked in place of @old, unless it is there already.
- * NULL with *ret_rc: HF__ANSWER_GONE, or an error. */
-static struct hf__record *edit_park(struct hf__store *store,
-                                    const struct hf__key *key,
-                                    const struct hf__asker *asker,
-                                    const struct hf__leave *old, int *ret_rc,
-                                    hf_error *err)
-{
-    struct hf__draft *draft = &store->draft;
-    struct hf__record *record;
-
-    hf__draft_purge(&store->table, draft, key, asker->now_ns, store->client,
-                    asker->id);
-    record = hf__draft_find(draft, key, store->client, asker->id);
-    if (record)
-        return advance(store, key, asker, record);
-    record = find_holder(store, key, old->id, asker->now_ns);
-    *ret_rc = HF__ANSWER_GONE;
-    if (!record)
-        return NULL;
-    give_back(draft, record, old->used);
-    hf__draft_remove(draft, record); /* and its mark, which is used up */
-    record = enter(store, draft, key, asker);
-    if (!record) {
-        *ret_rc = no_room(draft, err);
-        return NULL;
-    }
-    record->state = HF__RECORD_PARKED;
-    *ret_rc = hf__block_ready(store, draft, err);
-    if (*ret_rc != 0)
-        return NULL;
-    hf__draft_promote(draft, key, asker->now_ns);
-    return record;
-}
-
-int hf__change_park(struct hf__store *store, const struct hf__key *key,
-                    const struct hf__asker *asker, const struct hf__leave *old,
-                    struct hf__result *ret, hf_error *err)
-{
-    for (;;) {
-        struct hf__record *record;
-        int rc = hf__block_load(store, key->bucket, &store->draft, err);
-
-        if (rc != 0)
-            return rc;
-        record = edit_park(store, key, asker, old, &rc, err);
-        if (!record)
-            return rc;
-        rc = install_ours(store, record, ret, err);
-        if (rc != AGAIN)
-            return rc;
-    }
-}
 
 int hf__change_signal(struct hf__store *store, const struct hf__key *key,
                       uint64_t id, const char *cond, bool all, uint32_t *ret_n,

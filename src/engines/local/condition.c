@@ -46,32 +46,24 @@ int hf__local_park(struct hf__engine *engine, struct hf__ticket *ticket,
                    struct hf__ticket *old, hf_error *err)
 {
     struct hf__local *local = (struct hf__local *)engine;
-    struct hf__leave leave = {.id = old->id,
-                              .used = hf__local_last_used(local, old),
-                              .in_order = true};
-    struct hf__asker asker;
-    struct hf__result result;
-    struct hf__key key;
+    int64_t sent_ns = ticket->sent_ns;
     hf_error why;
     int rc;
 
-    if (!local->connected || !hf__local_check_store(local, ticket->sent_ns))
+    if (!local->connected || !hf__local_check_store(local, sent_ns))
         return not_connected(err);
-    hf__local_key(local, ticket->name, ticket->name_len, &key);
-    hf__local_asker(local, ticket, ticket->sent_ns, &asker);
-    rc = hf__change_park(&local->store, &key, &asker, &leave, &result, &why);
+    rc = hf__local_ask(local, ticket, sent_ns, /* why= */ 0, old, &why);
     if (rc < 0) {
         hf__up_failed(engine, ticket, &why);
         return 0;
     }
     hf__local_forget(local, hf__engine_ticket(engine, old));
-    hf__local_note(local, ticket, &key, rc, &result, asker.now_ns);
     if (rc != HF__ANSWER_HELD)
         hf__local_tell_watchers(local);
     if (rc == HF__ANSWER_PARKED)
         hf__up_parked(engine, ticket);
     else
-        hf__local_condition_report(local, ticket, rc, ticket->sent_ns);
+        hf__local_condition_report(local, ticket, rc, sent_ns);
     return 0;
 }
 
@@ -79,26 +71,21 @@ int hf__local_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__local *local = (struct hf__local *)engine;
-    struct hf__asker asker;
-    struct hf__result result;
-    struct hf__key key;
+    int64_t sent_ns = ticket->sent_ns;
     hf_error why;
     int rc;
 
     if (!local->connected)
         return not_connected(err);
-    hf__local_key(local, ticket->name, ticket->name_len, &key);
-    hf__local_asker(local, ticket, ticket->sent_ns, &asker);
-    asker.unpark = true;
-    rc = hf__change_ask(&local->store, &key, &asker, &result, &why);
-    hf__local_note(local, ticket, &key, rc, &result, asker.now_ns);
+    rc = hf__local_ask(local, ticket, sent_ns, HF__ASK_UNPARK, /* old= */ NULL,
+                       &why);
     if (rc < 0) {
         hf__up_unknown(engine, ticket, &why);
         return 0;
     }
     if (rc == HF__ANSWER_WAITING)
         hf__local_tell_watchers(local);
-    hf__local_condition_report(local, ticket, rc, ticket->sent_ns);
+    hf__local_condition_report(local, ticket, rc, sent_ns);
     return 0;
 }
 

@@ -99,8 +99,7 @@ struct hf__record *hf__draft_append(struct hf__draft *draft,
 {
     size_t owner_len = strlen(owner);
     size_t note_len = strlen(note);
-    size_t cond_len = cond ? strlen(cond) : 0;
-    size_t cond_room = cond ? 1 + cond_len : 0;
+    size_t cond_room = HF_UNLIKELY(cond != NULL) ? 1 + strlen(cond) : 0;
     size_t texts =
         (key->len + owner_len + note_len + cond_room + 7) & ~(size_t)7;
     size_t size = sizeof(struct hf__record) + texts;
@@ -122,12 +121,12 @@ struct hf__record *hf__draft_append(struct hf__draft *draft,
     memcpy(record->texts, key->text, key->len);
     memcpy(record->texts + key->len, owner, owner_len);
     memcpy(record->texts + key->len + owner_len, note, note_len);
-    if (HF_UNLIKELY(cond != NULL)) {
+    if (HF_UNLIKELY(cond_room > 0)) {
         char *at = record->texts + hf__record_cond_at(record);
 
         record->flags = HF__RECORD_COND;
-        at[0] = (char)cond_len;
-        memcpy(at + 1, cond, cond_len);
+        at[0] = (char)(cond_room - 1);
+        memcpy(at + 1, cond, cond_room - 1);
     }
     draft->used += (uint32_t)size;
     draft->changed = true;

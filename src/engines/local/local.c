@@ -266,9 +266,9 @@ static uint32_t delay_ms(const struct hf__local *local)
 
 /* ---- acquire ----------------------------------------------------------- */
 
-void hf__local_asker(const struct hf__local *local,
-                     const struct hf__ticket *ticket, int64_t sent_ns,
-                     struct hf__asker *asker)
+static void make_asker(const struct hf__local *local,
+                       const struct hf__ticket *ticket, int64_t sent_ns,
+                       struct hf__asker *asker)
 {
     asker->id = ticket->id;
     asker->owner = ticket->owner;
@@ -280,9 +280,8 @@ void hf__local_asker(const struct hf__local *local,
     asker->slots = (uint16_t)(ticket->mode == HF_SLOT ? ticket->slots : 0);
     asker->mode = (uint8_t)ticket->mode;
     asker->nowait = ticket->nowait;
-    asker->rewake = false;
-    asker->unpark = false;
     asker->cond = ticket->cond;
+    asker->old = NULL;
 }
 
 void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
@@ -294,48 +293,69 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
         .tokens = mine->tokens,
         .lease_ms = hf__local_lease_ms(local, ticket->ttl_ms),
         .sent_ns = sent_ns,
-        .woken = mine->woken,
+        .woken = ticket->cond && mine->woken,
     };
 
     hf__up_granted(&local->base, ticket, &grant);
 }
 
-void hf__local_note(struct hf__local *local, struct hf__ticket *ticket,
-                    const struct hf__key *key, int answer,
-                    const struct hf__result *result, int64_t now_ns)
+/* The last token that an owner of this client got. */
+static uint64_t last_used(const struct hf__ticket *ticket,
+                          const struct hf__local_ticket *mine)
 {
-    struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
+    uint64_t end = mine->token + mine->tokens - 1;
 
-    mine->bucket = key->bucket;
-    if (HF_LIKELY(answer == HF__ANSWER_HELD)) {
-        mine->word = local->store.draft.word;
-        mine->alone = result->ours && result->alone;
-        mine->token = result->token;
-        mine->tokens = result->tokens;
-        mine->woken = result->woken;
-        enlist(local, mine, ticket, /* waits= */ false);
-    } else if (answer == HF__ANSWER_WAITING || answer == HF__ANSWER_PARKED) {
-        enlist(local, mine, ticket, /* waits= */ true);
-        mine->parked = answer == HF__ANSWER_PARKED;
-        hf__watch_begin(&local->watch);
-        hf__local_observe(local, mine, key, now_ns);
-        hf__watch_end(&local->watch);
-    }
+    return ticket->token >= mine->token && ticket->token <= end ? ticket->token
+                                                                : end;
+}
+
+/* Does the record of @ticket, as store->draft has it, bear a wake-up? */
+static bool bears_mark(const struct hf__local *local,
+                       const struct hf__ticket *ticket,
+                       const struct hf__key *key)
+{
+    const struct hf__record *record = hf__draft_find(
+        &local->store.draft, key, local->store.client, ticket->id);
+
+    return record && (record->flags & HF__RECORD_MARK) != 0;
 }
 
 int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
-                  int64_t sent_ns, bool rewake, hf_error *err)
+                  int64_t sent_ns, uint32_t why, struct hf__ticket *old,
+                  hf_error *err)
 {
+    struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
+    struct hf__leave leave;
     struct hf__asker asker;
     struct hf__result result;
     struct hf__key key;
     int rc;
 
     ticket_key(local, ticket, &key);
-    hf__local_asker(local, ticket, sent_ns, &asker);
-    asker.rewake = rewake;
+    make_asker(local, ticket, sent_ns, &asker);
+    asker.why = why;
+    if (HF_UNLIKELY(old != NULL)) {
+        leave.id = old->id;
+        leave.used = last_used(old, hf__engine_ticket(&local->base, old));
+        asker.old = &leave;
+    }
+    mine->bucket = key.bucket;
     rc = hf__change_ask(&local->store, &key, &asker, &result, err);
-    hf__local_note(local, ticket, &key, rc, &result, asker.now_ns);
+    if (HF_LIKELY(rc == HF__ANSWER_HELD)) {
+        mine->word = local->store.draft.word;
+        mine->alone = result.ours && result.alone;
+        mine->token = result.token;
+        mine->tokens = result.tokens;
+        if (HF_UNLIKELY(ticket->cond != NULL))
+            mine->woken = bears_mark(local, ticket, &key);
+        enlist(local, mine, ticket, /* waits= */ false);
+    } else if (rc == HF__ANSWER_WAITING || rc == HF__ANSWER_PARKED) {
+        enlist(local, mine, ticket, /* waits= */ true);
+        mine->parked = rc == HF__ANSWER_PARKED;
+        hf__watch_begin(&local->watch);
+        hf__local_observe(local, mine, &key, asker.now_ns);
+        hf__watch_end(&local->watch);
+    }
     return rc;
 }
 
@@ -359,7 +379,8 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     if (HF_UNLIKELY(!local->connected ||
                     !hf__local_check_store(local, ticket->sent_ns)))
         return not_connected(err);
-    rc = hf__local_ask(local, ticket, ticket->sent_ns, false, &why);
+    rc = hf__local_ask(local, ticket, ticket->sent_ns, /* why= */ 0,
+                       /* old= */ NULL, &why);
     if (HF_LIKELY(rc == HF__ANSWER_HELD)) {
         hf__local_report_grant(local, ticket, ticket->sent_ns);
     } else if (rc == HF__ANSWER_WAITING) {
@@ -377,24 +398,13 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
 /* ---- release, withdraw ------------------------------------------------- */
 
-uint64_t hf__local_last_used(const struct hf__local *local,
-                             struct hf__ticket *ticket)
-{
-    const struct hf__local_ticket *mine =
-        hf__engine_ticket(&local->base, ticket);
-    uint64_t end = mine->token + mine->tokens - 1;
-
-    return ticket->token >= mine->token && ticket->token <= end ? ticket->token
-                                                                : end;
-}
-
 /* 0, 1: it was not there, or an error. */
 static int leave(struct hf__local *local, struct hf__ticket *ticket,
                  bool in_order, hf_error *err)
 {
     struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
     struct hf__leave how = {.id = ticket->id,
-                            .used = hf__local_last_used(local, ticket),
+                            .used = last_used(ticket, mine),
                             .in_order = in_order};
     struct hf__key key;
     int rc;
@@ -515,7 +525,7 @@ static size_t renew_parked(struct hf__local *local, struct hf__ticket **tickets,
             continue;
         }
         hf__local_condition_report(
-            local, ticket, hf__local_ask(local, ticket, sent_ns, false, NULL),
+            local, ticket, hf__local_ask(local, ticket, sent_ns, 0, NULL, NULL),
             sent_ns);
     }
     return left;
@@ -581,7 +591,7 @@ static int local_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!local->connected)
         return not_connected(err);
     ticket_key(local, ticket, &key);
-    hf__local_asker(local, ticket, grant.sent_ns, &asker);
+    make_asker(local, ticket, grant.sent_ns, &asker);
     grant.lease_ms = asker.lease_ms;
     rc = hf__change_downgrade(&local->store, &key, &asker, &why);
     mine->alone = false;
@@ -610,7 +620,7 @@ static int local_pass(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!local->connected)
         return HF_EUNAVAILABLE;
     ticket_key(local, ticket, &key);
-    hf__local_asker(local, ticket, hf__now(), &asker);
+    make_asker(local, ticket, hf__now(), &asker);
     rc = hf__change_pass(&local->store, &key, &asker, &result,
                          /* err= */ NULL);
     mine->alone = false;

@@ -85,21 +85,12 @@ hf__engine_sentry_fn hf__local_sentry;
 /* A ticket waits, as store->draft has it: watch for it. */
 void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
                        const struct hf__key *key, int64_t now_ns);
-/* Ask for a ticket, and note what came of it; reports nothing. Returns as
- * hf__change_ask(). */
+/* Ask for a ticket, @why being HF__ASK_*, or park it in place of @old (else
+ * NULL), and note what came
+ * of it; reports nothing. Returns as hf__change_ask(). */
 int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
-                  int64_t sent_ns, bool rewake, hf_error *err);
-/* What a change says about a ticket: note it. */
-void hf__local_note(struct hf__local *local, struct hf__ticket *ticket,
-                    const struct hf__key *key, int answer,
-                    const struct hf__result *result, int64_t now_ns);
-/* The ticket as the table needs it. */
-void hf__local_asker(const struct hf__local *local,
-                     const struct hf__ticket *ticket, int64_t sent_ns,
-                     struct hf__asker *asker);
-/* The last token that an owner of this client got. */
-uint64_t hf__local_last_used(const struct hf__local *local,
-                             struct hf__ticket *ticket);
+                  int64_t sent_ns, uint32_t why, struct hf__ticket *old,
+                  hf_error *err);
 /* No thread sleeps on the new watch yet: the driver, which sleeps on the old
  * one, or the sentry has to take it. */
 void hf__local_tell_watchers(struct hf__local *local);
