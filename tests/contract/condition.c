@@ -57,6 +57,29 @@ void condition_finish(struct condition_wait *wait, int rc)
     client_release(wait->hold);
 }
 
+/* One of @n that has its outcome; -1: none has. */
+static int one_that_ended(const struct condition_wait *waits, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (waits[i].request && !hf_request_pending(waits[i].request))
+            return i;
+    }
+    return -1;
+}
+
+/* All @n are woken. Which of them gets the lock first is not promised. */
+static void finish_all(struct condition_wait *waits, int n)
+{
+    for (int left = n; left > 0; left--) {
+        int i;
+
+        EVENTUALLY(one_that_ended(waits, n) >= 0);
+        i = one_that_ended(waits, n);
+        condition_finish(&waits[i], 0);
+        waits[i].request = NULL;
+    }
+}
+
 /* It ends with @rc, without the lock. */
 static void finish_without(struct condition_wait *wait, int rc, int state)
 {
@@ -184,13 +207,11 @@ TEST(condition, signals_wake_the_earliest_and_no_other)
     EVENTUALLY(client_count(clients[0], name, HF_PARKED) == N - K);
     ASSERT_EQ(hf_request_pending(waits[0].request), 1);
     client_release(hold);
-    for (int i = 0; i < K; i++)
-        condition_finish(&waits[i], 0);
+    finish_all(waits, K);
     for (int i = K; i < N; i++)
         assert_sleeps_on(clients[i % 2], name, &waits[i]);
     ASSERT_EQ(broadcast(clients[1], name, READY), N - K);
-    for (int i = K; i < N; i++)
-        condition_finish(&waits[i], 0);
+    finish_all(waits + K, N - K);
     condition_nothing_left(clients[0], name);
 }
 
@@ -435,18 +456,29 @@ TEST(condition, a_timeout_swallows_no_wake_up)
     client = contract_open(NULL);
     other = contract_open(NULL);
     for (int i = 0; i < 40; i++) {
-        struct condition_wait wait =
-            condition_start(client, name, READY, i % 8);
-        int n = condition_signal(other, name, READY);
-        int rc = hf_request_wait(wait.request, EVENT_PATIENCE_MS, NULL, &err);
+        hf_hold *hold = condition_acquire(client, name);
+        hf_request *next = client_start(other, name);
+        hf_request *wait;
+        hf_hold *signaller;
+        int rc;
+        int n;
 
+        /* In line, or the one whose time is over gets the lock first. */
+        EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
+        ASSERT_OK(
+            hf_cond_wait_start(hold, READY, i % 8, NULL, NULL, &wait, &err),
+            &err);
+        signaller = client_finish(next);
+        n = hf_cond_signal(signaller, READY, &err);
+        client_release(signaller);
+        rc = hf_request_wait(wait, EVENT_PATIENCE_MS, NULL, &err);
         ASSERT_TRUE(rc == 0 || rc == HF_ETIMEOUT);
         if (n == 1)
             ASSERT_RC(rc, 0, &err);
         woken += n;
-        ASSERT_EQ(hf_check(wait.hold), HF_HELD);
-        hf_request_free(wait.request);
-        client_release(wait.hold);
+        ASSERT_EQ(hf_check(hold), HF_HELD);
+        hf_request_free(wait);
+        client_release(hold);
     }
     test_note("%d of 40 were woken in time", woken);
     condition_nothing_left(client, name);
