@@ -64,10 +64,9 @@ static int no_room(const struct hf__draft *draft, hf_error *err)
 
 /* ---- ask --------------------------------------------------------------- */
 
-static struct hf__record *enter(const struct hf__store *store,
-                                struct hf__draft *draft,
-                                const struct hf__key *key,
-                                const struct hf__asker *asker)
+static inline __attribute__((always_inline)) struct hf__record *enter(
+    const struct hf__store *store, struct hf__draft *draft,
+    const struct hf__key *key, const struct hf__asker *asker)
 {
     struct hf__record *record =
         hf__draft_append(draft, key, asker->owner, asker->note, asker->cond);
