@@ -593,7 +593,7 @@ HF_API int hf_dispatch(hf_client *client);
  *         if (hf_cond_wait(hold, "not empty", HF_FOREVER, &err) != 0)
  *             ...
  *
- * Whoever returns from a wait holds the lock again and looks at its predicate
+ * A waiter that returns holds the lock again and looks at its predicate
  * again: somebody may have come first, and a return without a signal is
  * allowed. One signal wakes one waiter, the one that has waited longest; without
  * a waiter it is forgotten. A woken one that dies, is cancelled or loses the

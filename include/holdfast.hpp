@@ -346,8 +346,8 @@ class client
         hf_hold *taken = nullptr;
         hf_error err;
 
-        detail::check(hf_acquire(client_, detail::text(name), &opts, &taken, &err),
-                      err);
+        detail::check(
+            hf_acquire(client_, detail::text(name), &opts, &taken, &err), err);
         return hold(taken);
     }
     /** Nothing if another owner has it until the wait is over (0 unless given). */
@@ -378,8 +378,8 @@ class client
 
         if (stop.stop_requested())
             return std::nullopt;
-        detail::check(hf_acquire_start(client_, detail::text(name), &opts, nullptr,
-                                       nullptr, &request, &err),
+        detail::check(hf_acquire_start(client_, detail::text(name), &opts,
+                                       nullptr, nullptr, &request, &err),
                       err);
         {
             std::stop_callback cancel(stop, [request] { hf_cancel(request); });

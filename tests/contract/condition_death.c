@@ -256,10 +256,10 @@ TEST(condition, a_wait_of_unknown_beginning_ends_with_the_lease)
     hf_error err;
 
     NEEDS(HF_CAP_CONDITIONS | HF_CAP_LEASED);
-    client = contract_open_url(contract_wrapped_url(
-        "fault", contract_can(HF_CAP_SESSION_BOUND)
-                     ? "session_timeout=1s&fault=park:drop"
-                     : "fault=park:drop"));
+    client = contract_open_url(
+        contract_wrapped_url("fault", contract_can(HF_CAP_SESSION_BOUND)
+                                          ? "session_timeout=1s&fault=park:drop"
+                                          : "fault=park:drop"));
     other = contract_open(NULL);
     opts.ttl_ms = 1000;
     ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);

@@ -4,10 +4,10 @@
  *
  * Each is one swap of the bucket's word (change.c), so there is no instant at
  * which a waiter is neither holding nor parked. A parked record has no lease: it
- * lasts as long as its client lives, and whoever holds the name next drops the
- * records of the dead.
+ * lasts as long as its client lives, and the next change of its name
+ * drops the records of dead clients.
  *
- * WHO WATCHES WHOM (attend.c). The first that is parked on a condition watches
+ * WATCHING (attend.c). The first that is parked on a condition watches
  * the clients that bear its wake-ups, because nobody else may be in line behind
  * them; each other one watches the one before it. A signal wakes two: the one
  * that it calls, and the one behind it, which is the first now.
