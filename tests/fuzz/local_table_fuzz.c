@@ -126,8 +126,7 @@ static void forge(struct input *in)
         return;
     forged.used = 0;
     for (int i = 0; i < n; i++) {
-        struct hf__record *record =
-            hf__draft_append(&forged, &key, "o", "n", NULL);
+        struct hf__record *record = hf__draft_append(&forged, &key, "o", "n");
 
         CHECK(record);
         fill_record(in, record);

@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) struct hf__record *enter(
     const struct hf__key *key, const struct hf__asker *asker)
 {
     struct hf__record *record =
-        hf__draft_append(draft, key, asker->owner, asker->note, asker->cond);
+        hf__draft_append(draft, key, asker->owner, asker->note);
 
     if (!record)
         return NULL;
@@ -197,8 +197,12 @@ static struct hf__record *edit_ask(struct hf__store *store,
         record = enter(store, draft, key, asker);
         if (!record)
             return NULL;
-        if (asker->cond)
+        if (asker->cond) {
             record->state = HF__RECORD_PARKED;
+            record = hf__draft_add_cond(draft, record, asker->cond);
+            if (!record)
+                return NULL;
+        }
     }
     return advance(store, key, asker, record);
 }
@@ -551,7 +555,7 @@ int hf__change_commit(struct hf__store *store, const struct hf__key *key,
             return hf__fail(err, HF_ECONFLICT, "the version is %llu now",
                             (unsigned long long)(record ? record->token : 0));
         if (!record) {
-            record = hf__draft_append(draft, key, "", "", /* cond= */ NULL);
+            record = hf__draft_append(draft, key, "", "");
             if (!record)
                 return no_room(draft, err);
             record->state = HF__RECORD_VERSION;

@@ -94,14 +94,11 @@ bool hf__draft_check(struct hf__draft *draft)
 
 struct hf__record *hf__draft_append(struct hf__draft *draft,
                                     const struct hf__key *key,
-                                    const char *owner, const char *note,
-                                    const char *cond)
+                                    const char *owner, const char *note)
 {
     size_t owner_len = strlen(owner);
     size_t note_len = strlen(note);
-    size_t cond_room = HF_UNLIKELY(cond != NULL) ? 1 + strlen(cond) : 0;
-    size_t texts =
-        (key->len + owner_len + note_len + cond_room + 7) & ~(size_t)7;
+    size_t texts = (key->len + owner_len + note_len + 7) & ~(size_t)7;
     size_t size = sizeof(struct hf__record) + texts;
     struct hf__record *record;
 
@@ -121,15 +118,32 @@ struct hf__record *hf__draft_append(struct hf__draft *draft,
     memcpy(record->texts, key->text, key->len);
     memcpy(record->texts + key->len, owner, owner_len);
     memcpy(record->texts + key->len + owner_len, note, note_len);
-    if (HF_UNLIKELY(cond_room > 0)) {
-        char *at = record->texts + hf__record_cond_at(record);
-
-        record->flags = HF__RECORD_COND;
-        at[0] = (char)(cond_room - 1);
-        memcpy(at + 1, cond, cond_room - 1);
-    }
     draft->used += (uint32_t)size;
     draft->changed = true;
+    return record;
+}
+
+struct hf__record *hf__draft_add_cond(struct hf__draft *draft,
+                                      struct hf__record *record,
+                                      const char *cond)
+{
+    size_t at = (size_t)((char *)record - draft->bytes);
+    size_t texts = hf__record_cond_at(record);
+    size_t len = strlen(cond);
+    size_t size = (sizeof(*record) + texts + 1 + len + 7) & ~(size_t)7;
+    size_t more = size - (size_t)record->size * 8;
+
+    if (draft->used + more > hf__class_bytes(HF__TABLE_CLASSES) -
+                                 sizeof(struct hf__table_block) ||
+        hf__draft_room(draft, draft->used + (uint32_t)more) != 0)
+        return NULL;
+    record = HF__RECORD_AT(draft, at);
+    memset(draft->bytes + draft->used, 0, more);
+    record->size = (uint16_t)(size / 8);
+    record->flags = HF__RECORD_COND;
+    record->texts[texts] = (char)len;
+    memcpy(record->texts + texts + 1, cond, len);
+    draft->used += (uint32_t)more;
     return record;
 }
 

@@ -293,9 +293,10 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
         .tokens = mine->tokens,
         .lease_ms = hf__local_lease_ms(local, ticket->ttl_ms),
         .sent_ns = sent_ns,
-        .woken = ticket->cond && mine->woken,
     };
 
+    if (HF_UNLIKELY(ticket->cond != NULL))
+        grant.woken = mine->woken;
     hf__up_granted(&local->base, ticket, &grant);
 }
 

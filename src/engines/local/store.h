@@ -153,12 +153,15 @@ void hf__draft_release(struct hf__draft *draft);
 int hf__draft_room(struct hf__draft *draft, uint32_t bytes);
 /* True if the loaded records are well-formed; clears the wake marks. */
 bool hf__draft_check(struct hf__draft *draft);
-/* A new last record with these texts, @cond may be NULL; NULL without memory,
- * or beyond the largest block. The rest of it is zero. */
+/* A new last record with these texts; NULL without memory, or beyond the
+ * largest block. The rest of it is zero. */
 struct hf__record *hf__draft_append(struct hf__draft *draft,
                                     const struct hf__key *key,
-                                    const char *owner, const char *note,
-                                    const char *cond);
+                                    const char *owner, const char *note);
+/* Give the last record a condition; where it is then, or NULL likewise. */
+struct hf__record *hf__draft_add_cond(struct hf__draft *draft,
+                                      struct hf__record *record,
+                                      const char *cond);
 void hf__draft_remove(struct hf__draft *draft, struct hf__record *record);
 /* The ticket @id of @client, which is one of @key. */
 struct hf__record *hf__draft_find(const struct hf__draft *draft,
