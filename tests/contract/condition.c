@@ -549,6 +549,7 @@ TEST(condition, a_closed_client_waits_no_more)
 
 struct blocked {
     hf_hold *hold;
+    pthread_t thread;
     int rc;
 };
 
@@ -565,18 +566,35 @@ TEST(condition, a_release_by_another_thread_ends_the_wait)
     hf_client *client;
     const char *name = contract_name("jobs");
     struct blocked blocked;
-    pthread_t thread;
     hf_error err;
 
     NEEDS(HF_CAP_CONDITIONS);
     client = contract_open(NULL);
     blocked.hold = condition_acquire(client, name);
-    ASSERT_EQ(pthread_create(&thread, NULL, wait_blocking, &blocked), 0);
+    ASSERT_EQ(pthread_create(&blocked.thread, NULL, wait_blocking, &blocked),
+              0);
     EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
     ASSERT_OK(hf_release(blocked.hold, &err), &err);
-    ASSERT_EQ(pthread_join(thread, NULL), 0);
+    ASSERT_EQ(pthread_join(blocked.thread, NULL), 0);
     ASSERT_EQ(blocked.rc, HF_ECANCELED);
     condition_nothing_left(client, name);
+}
+
+/* Which of @n has the lock; -1: none. */
+static int holder_of(const struct blocked *blocked, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (blocked[i].hold && hf_check(blocked[i].hold) == HF_HELD)
+            return i;
+    return -1;
+}
+
+static void end_holder(struct blocked *blocked)
+{
+    ASSERT_EQ(pthread_join(blocked->thread, NULL), 0);
+    ASSERT_EQ(blocked->rc, 0);
+    client_release(blocked->hold);
+    blocked->hold = NULL;
 }
 
 TEST(condition, many_threads_wait_and_all_are_woken)
@@ -585,33 +603,20 @@ TEST(condition, many_threads_wait_and_all_are_woken)
     hf_client *client;
     const char *name = contract_name("jobs");
     struct blocked blocked[N];
-    pthread_t threads[N];
 
     NEEDS(HF_CAP_CONDITIONS);
     client = contract_open(NULL);
     for (int i = 0; i < N; i++) {
         blocked[i].hold = condition_acquire(client, name);
-        ASSERT_EQ(pthread_create(&threads[i], NULL, wait_blocking, &blocked[i]),
+        ASSERT_EQ(pthread_create(&blocked[i].thread, NULL, wait_blocking,
+                                 &blocked[i]),
                   0);
         EVENTUALLY(client_count(client, name, HF_PARKED) == i + 1);
     }
     ASSERT_EQ(broadcast(client, name, READY), N);
     for (int i = 0; i < N; i++) {
-        /* Whichever is first holds it until it is released here. */
-        bool found = false;
-
-        while (!found) {
-            for (int j = 0; j < N && !found; j++) {
-                if (blocked[j].hold && hf_check(blocked[j].hold) == HF_HELD) {
-                    ASSERT_EQ(pthread_join(threads[j], NULL), 0);
-                    ASSERT_EQ(blocked[j].rc, 0);
-                    client_release(blocked[j].hold);
-                    blocked[j].hold = NULL;
-                    found = true;
-                }
-            }
-            event_breathe();
-        }
+        EVENTUALLY(holder_of(blocked, N) >= 0);
+        end_holder(&blocked[holder_of(blocked, N)]);
     }
     condition_nothing_left(client, name);
 }

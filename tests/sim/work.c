@@ -625,6 +625,8 @@ static void do_something(struct program *program)
 
     if (only_things && sim_chance(900))
         dice = sim_chance(600) ? 21 : 24;
+    if (dice >= 20 && sim_kind == SIM_BUSY)
+        dice = 0; /* it has no conditions */
     if (dice < 10)
         do_block(program);
     else if (dice < 13)
@@ -635,8 +637,6 @@ static void do_something(struct program *program)
         do_many(program);
     else if (dice < 20)
         do_elect(program);
-    else if (sim_kind == SIM_BUSY)
-        do_block(program); /* it has no conditions */
     else if (dice < 22)
         do_consume(program);
     else

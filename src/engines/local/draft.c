@@ -362,14 +362,12 @@ void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
         struct hf__record *record = HF__RECORD_AT(draft, at);
         bool own = client != 0 && record->client == client &&
                    record->id == id && record->state == HF__RECORD_GRANTED;
-
         bool marked = (record->flags & HF__RECORD_MARK) != 0;
+        bool concerned = hf__record_is(record, key) && !own;
 
-        if (!hf__record_is(record, key) || own) {
-            at += (size_t)record->size * 8;
-        } else if (call_of_delayed(draft, key, record)) {
+        if (concerned && call_of_delayed(draft, key, record)) {
             at = 0; /* the call may have moved any of them */
-        } else if (!hf__draft_stale(table, record, now_ns)) {
+        } else if (!concerned || !hf__draft_stale(table, record, now_ns)) {
             at += (size_t)record->size * 8;
         } else if (!hf__draft_delay(draft, record, now_ns)) {
             hf__draft_drop(draft, key, record);
