@@ -49,7 +49,7 @@ static int keep(const hf_lock_info *info, void *ctx)
         look->room = room;
     }
     to = malloc(strlen(info->name) + strlen(info->owner) + strlen(info->host) +
-                strlen(info->note) + 4);
+                strlen(info->note) + strlen(info->cond) + 5);
     if (!to)
         return HF_ENOMEM;
 
@@ -59,6 +59,7 @@ static int keep(const hf_lock_info *info, void *ctx)
     row->owner = put_text(&to, info->owner);
     row->host = put_text(&to, info->host);
     row->note = put_text(&to, info->note);
+    row->cond = put_text(&to, info->cond);
     return 0;
 }
 
@@ -85,6 +86,10 @@ static void count(struct look_lock *lock, const hf_lock_info *row)
     if (row->role == HF_WAITER) {
         lock->waiters++;
         raise_to(&lock->wait_ms, row->since_ms);
+        return;
+    }
+    if (row->role == HF_PARKED) {
+        lock->parked++;
         return;
     }
     lock->holders++;

@@ -13,10 +13,12 @@ enum { LOOK_COMMAND = 256 };
 /* One name. Times are -1 where the store does not know them. */
 struct look_lock {
     const char *name;
-    const hf_lock_info *rows; /* holders first, then waiters in order */
+    const hf_lock_info *rows; /* holders first, then waiters in order, then
+                                 those that wait on a condition */
     size_t n;
     int holders;
     int waiters;
+    int parked; /* on conditions */
     int slots;
     int64_t held_ms;  /* of the oldest holder */
     int64_t wait_ms;  /* of the oldest waiter */

@@ -89,6 +89,8 @@ static void add_json_row(struct json *json, const hf_lock_info *info, bool more)
         json_number(json, "place", info->place);
         json_text(json, "mode", look_mode(info->mode));
     }
+    if (info->role == HF_PARKED)
+        json_text(json, "condition", info->cond);
     json_text(json, "life", look_life(info));
     if (look_renewed_ms(info) >= 0)
         json_number(json, "renewed_ms", look_renewed_ms(info));
@@ -120,6 +122,9 @@ static void print_json(const struct look_lock *lock, bool more)
     json_number(&json, "waiters", lock->waiters);
     if (more)
         add_json_rows(&json, "queue", lock, HF_WAITER, more);
+    json_number(&json, "parked", lock->parked);
+    if (more)
+        add_json_rows(&json, "conditions", lock, HF_PARKED, more);
     json_number(&json, "slots", lock->slots);
     json_end(&json);
 }
@@ -221,7 +226,7 @@ static bool same_row(const hf_lock_info *a, const hf_lock_info *b)
 {
     return a->role == b->role && a->mode == b->mode && a->slots == b->slots &&
            a->token == b->token && strcmp(a->owner, b->owner) == 0 &&
-           strcmp(a->note, b->note) == 0;
+           strcmp(a->note, b->note) == 0 && strcmp(a->cond, b->cond) == 0;
 }
 
 /* Ages and leases always differ. */
@@ -263,6 +268,8 @@ static void print_change(const struct look_lock *lock)
         printf(", token %" PRIu64, lock->rows->token);
     if (lock->waiters > 0)
         printf(", %d waiting", lock->waiters);
+    if (lock->parked > 0)
+        printf(", %d on conditions", lock->parked);
     putchar('\n');
 }
 
@@ -379,6 +386,9 @@ static void add_row(struct table *table, const hf_lock_info *info)
 
     if (info->role == HF_HOLDER)
         snprintf(text, sizeof(text), "holder");
+    else if (info->role == HF_PARKED)
+        snprintf(text, sizeof(text), "%" PRIu32 ". on %s", info->place,
+                 info->cond);
     else
         snprintf(text, sizeof(text), "%" PRIu32 ". in line", info->place);
     table_add(table, text);

@@ -60,6 +60,8 @@ static int look(const hf_lock_info *info, void *ctx)
             picture->place = info->place;
         return 0;
     }
+    if (info->role == HF_PARKED)
+        return 0;
     if (picture->holders++ > 0)
         return 0;
     look_holder(info, picture->holder, sizeof(picture->holder));

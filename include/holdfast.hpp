@@ -25,7 +25,7 @@
  * mutex, shared_mutex and semaphore fit the templates of the standard library
  * (std::lock_guard, std::unique_lock, std::scoped_lock, std::shared_lock). Each
  * lock() has an owner of its own: two objects of one name exclude each other on
- * one thread, too.
+ * one thread, too. condition is std::condition_variable for a mutex or a hold.
  */
 #ifndef HOLDFAST_HPP
 #define HOLDFAST_HPP
@@ -346,8 +346,8 @@ class client
         hf_hold *taken = nullptr;
         hf_error err;
 
-        detail::check(hf_acquire(client_, detail::text(name), &opts, &taken, &err),
-                      err);
+        detail::check(
+            hf_acquire(client_, detail::text(name), &opts, &taken, &err), err);
         return hold(taken);
     }
     /** Nothing if another owner has it until the wait is over (0 unless given). */
@@ -378,8 +378,8 @@ class client
 
         if (stop.stop_requested())
             return std::nullopt;
-        detail::check(hf_acquire_start(client_, detail::text(name), &opts, nullptr,
-                                       nullptr, &request, &err),
+        detail::check(hf_acquire_start(client_, detail::text(name), &opts,
+                                       nullptr, nullptr, &request, &err),
                       err);
         {
             std::stop_callback cancel(stop, [request] { hf_cancel(request); });
@@ -419,6 +419,8 @@ class client
 
     hf_client *client_ = nullptr;
 };
+
+class condition;
 
 namespace detail
 {
@@ -548,6 +550,8 @@ class lockable : public acquirer
             holds_[std::this_thread::get_id()] = std::move(*taken);
         return taken.has_value();
     }
+    friend class holdfast::condition;
+
     hf_hold *find() const noexcept
     {
         std::lock_guard<std::mutex> guard(guard_);
@@ -670,6 +674,94 @@ class shared_mutex : public mutex
     {
         unlock_mine();
     }
+};
+
+/** A condition of a lock, as std::condition_variable, over processes and
+ *  machines: it is known by the lock's name and its own. Every call needs the
+ *  lock, held once and exclusively, and throws what it cannot get over: HF_ELOST,
+ *  HF_EUNSUPPORTED. Whoever returns from a wait holds the lock again. */
+class condition
+{
+  public:
+    explicit condition(std::string name) : name_(std::move(name))
+    {
+    }
+
+    void wait(const hold &held)
+    {
+        (void)wait_ms(held.get(), HF_FOREVER);
+    }
+    void wait(std::unique_lock<mutex> &lock)
+    {
+        (void)wait_ms(mine(lock), HF_FOREVER);
+    }
+    template <class Lock, class Predicate>
+    void wait(Lock &lock, Predicate predicate)
+    {
+        while (!predicate())
+            wait(lock);
+    }
+    /** False: nobody signalled in time. The lock is held in both cases, and
+     *  getting it again is not bounded by @wait. */
+    template <class Rep, class Period>
+    bool wait_for(const hold &held,
+                  const std::chrono::duration<Rep, Period> &wait)
+    {
+        return wait_ms(held.get(), detail::at_least_zero(wait).count());
+    }
+    template <class Rep, class Period>
+    bool wait_for(std::unique_lock<mutex> &lock,
+                  const std::chrono::duration<Rep, Period> &wait)
+    {
+        return wait_ms(mine(lock), detail::at_least_zero(wait).count());
+    }
+    /** How many were woken: 0 or 1. */
+    int notify_one(const hold &held)
+    {
+        return notify(held.get(), hf_cond_signal);
+    }
+    int notify_one(const std::unique_lock<mutex> &lock)
+    {
+        return notify(mine(lock), hf_cond_signal);
+    }
+    int notify_all(const hold &held)
+    {
+        return notify(held.get(), hf_cond_broadcast);
+    }
+    int notify_all(const std::unique_lock<mutex> &lock)
+    {
+        return notify(mine(lock), hf_cond_broadcast);
+    }
+    const std::string &name() const noexcept
+    {
+        return name_;
+    }
+
+  private:
+    static hf_hold *mine(const std::unique_lock<mutex> &lock)
+    {
+        return lock.mutex() ? lock.mutex()->find() : nullptr;
+    }
+    bool wait_ms(hf_hold *held, std::int64_t ms)
+    {
+        hf_error err;
+        int rc = hf_cond_wait(held, name_.c_str(), ms, &err);
+
+        if (rc != HF_ETIMEOUT)
+            detail::check(rc, err);
+        return rc == 0;
+    }
+    int notify(hf_hold *held, int (*call)(hf_hold *, const char *, hf_error *))
+    {
+        hf_error err;
+        int woken = call(held, name_.c_str(), &err);
+
+        if (woken < 0)
+            detail::check(woken, err);
+        return woken;
+    }
+
+    std::string name_;
 };
 
 /** At most so many holders, as std::counting_semaphore; but only what this

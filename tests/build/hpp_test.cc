@@ -198,6 +198,39 @@ static void failures_are_exceptions(holdfast::client &client)
     CHECK(code_of([&] { client.acquire("a", wrong); }) == HF_EINVAL);
 }
 
+static void conditions_wake(holdfast::client &client)
+{
+    holdfast::mutex mutex(client, "store");
+    holdfast::condition filled("filled");
+    int things = 0;
+
+    std::thread consumer([&] {
+        std::unique_lock<holdfast::mutex> lock(mutex);
+
+        filled.wait(lock, [&] { return things > 0; });
+        CHECK(mutex.check() == HF_HELD);
+        things--;
+    });
+    for (int woken = 0; woken == 0;) {
+        std::unique_lock<holdfast::mutex> lock(mutex);
+
+        things = 1;
+        woken = filled.notify_one(lock);
+        if (woken == 0)
+            things = 0; // it does not wait yet
+    }
+    consumer.join();
+    CHECK(things == 0);
+
+    holdfast::hold hold = client.acquire("store");
+    std::uint64_t token = hold.token();
+
+    CHECK(!filled.wait_for(hold, 1ms));
+    CHECK(hold && hold.token() > token);
+    CHECK(filled.notify_all(hold) == 0);
+    CHECK(code_of([&] { holdfast::condition("").wait(hold); }) == HF_EINVAL);
+}
+
 #if defined(__cpp_lib_jthread)
 static void a_stop_ends_the_wait(holdfast::client &client)
 {
@@ -237,6 +270,7 @@ int main(int argc, char **argv)
     unlock_tells_of_a_loss(client);
     readers_share(client);
     semaphores_count(client);
+    conditions_wake(client);
     failures_are_exceptions(client);
     odd_arguments_are_safe(client);
 #if defined(__cpp_lib_jthread)

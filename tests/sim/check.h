@@ -15,7 +15,9 @@
  *   7. A grant that somebody broke may be claimed until its lease would have
  *      ended, and is no grant from then on; rules 1, 2 and 4 leave it out.
  *   8. No turn of a thread keeps the others waiting for long.
- *   9. In the end nothing is left at the service, nobody waits, all memory is
+ *   9. Nobody waits on a condition, all being quiet, for what is there: what it
+ *      waits for came with a signal after it had begun to wait.
+ *  10. In the end nothing is left at the service, nobody waits, all memory is
  *      given back, and every request had exactly one outcome.
  */
 #ifndef HF_SIM_CHECK_H

@@ -34,6 +34,8 @@ enum sim_bug {
     SIM_BUG_CLOCK,             /* clocks differ by more than was agreed */
     SIM_BUG_TOKEN_OF_CLOCK,    /* tokens are what the wall clock says */
     SIM_BUG_BREAK_FREES_ALL,   /* a break does not compare tokens */
+    SIM_BUG_MARK_DIES,         /* a wake-up ends with its bearer */
+    SIM_BUG_PARKS_LATE,        /* the lock is free before the ticket parks */
     SIM_BUGS
 };
 
@@ -46,6 +48,9 @@ enum sim_op {
     SIM_RENEW,
     SIM_DOWNGRADE,
     SIM_BREAK,
+    SIM_PARK,
+    SIM_UNPARK,
+    SIM_SIGNAL,
     SIM_PUSH,  /* to the client only: a grant */
     SIM_BROKEN /* to the client only: the connection is gone */
 };
@@ -59,7 +64,8 @@ enum sim_status {
     SIM_LEFT,
     SIM_LEFT_LOST,
     SIM_INVALID,
-    SIM_UNSURE /* done, or not: the service does not know */
+    SIM_UNSURE, /* done, or not: the service does not know */
+    SIM_PARKED
 };
 
 struct sim_message {
@@ -76,7 +82,11 @@ struct sim_message {
     int64_t ttl_ms;
     uint32_t reserve;
     uint64_t token;
-    uint32_t tokens;
+    uint32_t tokens; /* of a signal's answer: how many it woke */
+    uint64_t old;    /* SIM_PARK: the ticket that it gives up */
+    int cond;        /* 1 + number of the condition; 0: none */
+    bool all;        /* SIM_SIGNAL: a broadcast */
+    bool woken;      /* a grant: it bears a wake-up */
 };
 
 struct sim_network {
@@ -131,7 +141,7 @@ struct sim_row {
 int sim_server_rows(int name, struct sim_row *rows, int max);
 /* How long a message takes. */
 int64_t sim_server_travel_ns(void);
-/* Holders and waiters of all locks, of the clients of machine @machine. */
+/* Holders, waiters and parked ones of all locks, of the clients of machine @machine. */
 int sim_server_count(int machine);
 void sim_server_print(void);
 

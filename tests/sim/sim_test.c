@@ -239,6 +239,8 @@ static int run_mutations(void)
         [SIM_BUG_CLOCK] = "clocks differ too much",
         [SIM_BUG_TOKEN_OF_CLOCK] = "tokens go back with the wall clock",
         [SIM_BUG_BREAK_FREES_ALL] = "a break frees whoever holds",
+        [SIM_BUG_MARK_DIES] = "a wake-up ends with its bearer",
+        [SIM_BUG_PARKS_LATE] = "the lock is free before the ticket parks",
     };
     int missed = 0;
 

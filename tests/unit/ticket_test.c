@@ -22,7 +22,6 @@ TEST(ticket, a_busy_engine_without_push_is_asked_again)
 /* Polls of one second, in which a grant is as long as @grant_ms. */
 static int polls_of_a_second(int64_t grant_ms)
 {
-    struct core_ask ask;
     int64_t start_ns;
     int polls;
 

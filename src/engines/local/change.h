@@ -7,6 +7,20 @@
 
 #include "engines/local/store.h"
 
+/* How a ticket leaves. In order, a wake-up that it bears is used up; else the
+ * next gets it. */
+struct hf__leave {
+    uint64_t id;
+    uint64_t used; /* tokens above it go back */
+    bool in_order;
+};
+
+/* Why a ticket is asked for: flags. */
+enum {
+    HF__ASK_REWAKE = 1, /* a client that should have woken others has died */
+    HF__ASK_UNPARK = 2  /* its wait is over: it goes to the end of the line */
+};
+
 /* A ticket as the table needs it. */
 struct hf__asker {
     uint64_t id;
@@ -19,10 +33,22 @@ struct hf__asker {
     uint16_t slots;
     uint8_t mode;
     bool nowait;
-    bool rewake; /* a client that should have woken others has died */
+    uint32_t why; /* HF__ASK_* */
+    /* It parks, or was parked, on this condition: it never enters the line
+     * anew. NULL: no. */
+    const char *cond;
+    const struct hf__leave *old; /* in whose place it parks; NULL: none */
 };
 
-enum hf__answer { HF__ANSWER_HELD, HF__ANSWER_WAITING, HF__ANSWER_BUSY };
+enum hf__answer {
+    HF__ANSWER_HELD,
+    HF__ANSWER_WAITING,
+    HF__ANSWER_BUSY,
+    HF__ANSWER_PARKED,
+    /* With a condition: there is neither such a ticket, nor the holder in whose
+     * place it would park. */
+    HF__ANSWER_GONE
+};
 
 /* What a change left behind. */
 struct hf__result {
@@ -32,16 +58,22 @@ struct hf__result {
     bool alone; /* and nothing else is in it */
 };
 
-/* Ask for, look after, or accept: idempotent for one ticket. Returns an
+/* Ask for, look after, or accept; park in the step in which the holder
+ * asker->old leaves in order. Idempotent for one ticket. Returns an
  * enum hf__answer, or an error: HF_ENOSPACE, HF_ECONFIG (damaged), HF_ENOMEM.
  * store->draft is what the bucket holds then. */
 int hf__change_ask(struct hf__store *store, const struct hf__key *key,
                    const struct hf__asker *asker, struct hf__result *ret,
                    hf_error *err);
-/* Leave, holding or waiting; tokens above @used go back. 0; 1: we were not
- * there, or it was lost; or an error. */
+/* Leave, parked, waiting or holding. 0; 1: we were not there, or it was lost;
+ * or an error. */
 int hf__change_leave(struct hf__store *store, const struct hf__key *key,
-                     uint64_t id, uint64_t used, hf_error *err);
+                     const struct hf__leave *leave, hf_error *err);
+/* Call the first that is parked on @cond, or @all, for the holder @id. *ret_n:
+ * how many. 0; HF_ELOST; or an error. */
+int hf__change_signal(struct hf__store *store, const struct hf__key *key,
+                      uint64_t id, const char *cond, bool all, uint32_t *ret_n,
+                      hf_error *err);
 
 struct hf__renewal {
     uint64_t id;

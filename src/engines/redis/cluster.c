@@ -21,6 +21,7 @@
 #include "engines/redis/cluster.h"
 #include "engines/redis/board.h"
 #include "engines/redis/inspect.h"
+#include "engines/redis/native.h"
 #include "engines/redis/tickets.h"
 
 _Static_assert(sizeof(struct hf__cluster_ticket) % 16 == 0,
@@ -51,13 +52,21 @@ static int nobody(hf_error *err, const char *name)
 
 /* ---- calls ------------------------------------------------------------- */
 
-static void go_to(struct hf__node *node, struct hf__ticket *ticket)
+void hf__cluster_move(struct hf__node *node, struct hf__ticket *ticket)
 {
     struct hf__cluster_ticket *mine = hf__cluster_ticket(node->cluster, ticket);
+    struct hf__ticket *old = hf__redis_ticket(node->redis, ticket)->old;
 
     if (mine->at && mine->at != node)
         hf__redis_tickets_move(mine->at->redis, node->redis, ticket);
     mine->at = node;
+    if (old)
+        hf__cluster_move(node, old);
+}
+
+static void go_to(struct hf__node *node, struct hf__ticket *ticket)
+{
+    hf__cluster_move(node, ticket);
     hf__redis_ticket(node->redis, ticket)->importing = false;
 }
 
@@ -89,6 +98,11 @@ int hf__cluster_call(struct hf__node *node, struct hf__ticket *ticket,
         return engine->ops->withdraw(engine, ticket, err);
     case HF__CLUSTER_RELEASE:
         return engine->ops->release(engine, ticket, err);
+    case HF__CLUSTER_PARK:
+        return engine->ops->park(
+            engine, ticket, hf__redis_ticket(node->redis, ticket)->old, err);
+    case HF__CLUSTER_UNPARK:
+        return engine->ops->unpark(engine, ticket, err);
     default:
         return engine->ops->downgrade(engine, ticket, err);
     }
@@ -167,6 +181,20 @@ static int cluster_downgrade(struct hf__engine *engine,
                              struct hf__ticket *ticket, hf_error *err)
 {
     return begin(engine, ticket, HF__CLUSTER_DOWNGRADE, err);
+}
+
+/* The node's engine remembers @old, for a call that is made again. */
+static int cluster_park(struct hf__engine *engine, struct hf__ticket *ticket,
+                        struct hf__ticket *old, hf_error *err)
+{
+    hf__redis_ticket(cluster_of(engine)->nodes[0]->redis, ticket)->old = old;
+    return begin(engine, ticket, HF__CLUSTER_PARK, err);
+}
+
+static int cluster_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                          hf_error *err)
+{
+    return begin(engine, ticket, HF__CLUSTER_UNPARK, err);
 }
 
 /* ---- questions --------------------------------------------------------- */
@@ -300,6 +328,12 @@ static int cluster_break(struct hf__engine *engine, struct hf__query *query,
     return ask_one(engine, query, hf__redis_inspect_break, err);
 }
 
+static int cluster_signal(struct hf__engine *engine, struct hf__query *query,
+                          hf_error *err)
+{
+    return ask_one(engine, query, hf__native_condition_signal, err);
+}
+
 static int cluster_version_read(struct hf__engine *engine,
                                 struct hf__query *query, hf_error *err)
 {
@@ -381,6 +415,11 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
 static void on_queued(void *owner, struct hf__ticket *ticket)
 {
     hf__up_queued(above(owner), ticket);
+}
+
+static void on_parked(void *owner, struct hf__ticket *ticket)
+{
+    hf__up_parked(above(owner), ticket);
 }
 
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
@@ -514,6 +553,9 @@ const struct hf__engine_ops hf__engine_redis_cluster = {
     .release = cluster_release,
     .renew = cluster_renew,
     .downgrade = cluster_downgrade,
+    .park = cluster_park,
+    .unpark = cluster_unpark,
+    .signal = cluster_signal,
     .list = cluster_list,
     .check_token = cluster_check_token,
     .break_lock = cluster_break,

@@ -50,6 +50,8 @@ enum hf__cluster_call {
     HF__CLUSTER_ACQUIRE,
     HF__CLUSTER_WITHDRAW,
     HF__CLUSTER_RELEASE,
+    HF__CLUSTER_PARK,
+    HF__CLUSTER_UNPARK,
     HF__CLUSTER_DOWNGRADE
 };
 
@@ -69,6 +71,8 @@ static inline struct hf__cluster_ticket *hf__cluster_ticket(
 
 /* Too many in a row are as good as no answer. */
 enum { HF__CLUSTER_REDIRECTS = 5 };
+/* The ticket goes to @node, with the one that its park gives up. */
+void hf__cluster_move(struct hf__node *node, struct hf__ticket *ticket);
 /* The last call down for @ticket, again at @node; it goes there. */
 int hf__cluster_call(struct hf__node *node, struct hf__ticket *ticket,
                      hf_error *err);

@@ -90,8 +90,7 @@ static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
 
     if (!ticket || !to->up || !is_wanted(from, ticket, renewal))
         return false;
-    hf__redis_tickets_move(from->redis, to->redis, ticket);
-    hf__cluster_ticket(to->cluster, ticket)->at = to;
+    hf__cluster_move(to, ticket);
     mine = hf__redis_ticket(to->redis, ticket);
     mine->importing = true;
     if (last && last->token != 0)

@@ -497,6 +497,7 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
     struct hf__resp_value value;
     char mode[16];
     hf_error err;
+    bool same;
 
     (void)call;
     if (!reply)
@@ -518,8 +519,11 @@ static void on_info(struct hf__redis *redis, const struct hf__redis_call *call,
         hf__redis_connection_fail(redis, &err);
         return;
     }
-    if (redis->old_id == 0 || redis->run_id[0] == '\0' ||
-        strcmp(redis->run_id, redis->old_run_id) != 0 || send_kill(redis) != 0)
+    same = redis->run_id[0] != '\0' &&
+           strcmp(redis->run_id, redis->old_run_id) == 0;
+    if (!same)
+        hf__redis_tickets_other_data(redis);
+    if (redis->old_id == 0 || !same || send_kill(redis) != 0)
         connected(redis);
 }
 

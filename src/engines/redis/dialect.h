@@ -40,6 +40,11 @@ struct hf__redis_dialect {
     int downgrade_script;
     int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */
+    /* Conditions; NULL: it has none. */
+    int (*park)(struct hf__redis *redis, struct hf__ticket *ticket,
+                struct hf__ticket *old, hf_error *err);
+    int (*unpark)(struct hf__redis *redis, struct hf__ticket *ticket,
+                  hf_error *err);
     /* The key of the lock, into redis->scratch. */
     void (*key)(struct hf__redis *redis, const char *name, size_t len);
     /* A message came on a channel that was subscribed to; NULL: none is. */
@@ -52,7 +57,7 @@ struct hf__redis_dialect {
     (HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_SLOTS |              \
      HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE |     \
      HF_CAP_VERSIONS | HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |       \
-     HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT)
+     HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT | HF_CAP_CONDITIONS)
 
 extern const struct hf__redis_dialect hf__redis_native;
 extern const struct hf__redis_dialect hf__redis_plain;

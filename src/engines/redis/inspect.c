@@ -103,13 +103,16 @@ bool hf__redis_inspect_name(const struct hf__redis *redis,
 {
     const char *prefix = redis->base.host->settings->prefix;
     size_t prefix_len = strlen(prefix);
+    size_t len = key->type == HF__RESP_TEXT ? key->len : 0;
     char whole[1024];
     size_t n;
 
-    if (key->type != HF__RESP_TEXT || key->len < 6 ||
-        memcmp(key->text, "hf:{", 4) != 0 || key->text[key->len - 1] != '}')
+    if (len > 2 && memcmp(key->text + len - 2, ":p", 2) == 0)
+        len -= 2;
+    if (len < 6 || memcmp(key->text, "hf:{", 4) != 0 ||
+        key->text[len - 1] != '}')
         return false;
-    n = hf__name_decode(key->text + 4, key->len - 5, whole, sizeof(whole));
+    n = hf__name_decode(key->text + 4, len - 5, whole, sizeof(whole));
     if (n < prefix_len || n - prefix_len >= size ||
         memcmp(whole, prefix, prefix_len) != 0)
         return false;
@@ -229,6 +232,35 @@ static int add_lock(struct hf__query *query, const char *name,
     return rc;
 }
 
+/* One that waits for a condition: until when it lives, place, record. */
+static int add_parked_one(struct hf__query *query, const char *name,
+                          struct hf__resp *reply, int64_t server_ms)
+{
+    struct hf__resp_value ends = hf__resp_next(reply);
+    struct hf__resp_value place = hf__resp_next(reply);
+    struct hf__resp_value record = hf__resp_next(reply);
+    hf_lock_info row = {.role = HF_PARKED, .name = name, .since_ms = -1};
+
+    if (record.type != HF__RESP_TEXT)
+        return 0;
+    row.lease_ms = hf__resp_number(&ends, server_ms) - server_ms;
+    row.place = (uint32_t)hf__resp_number(&place, 0);
+    return add_row(query, &row, record.text, record.len);
+}
+
+/* The answer to LOOK about a list of those. */
+static int add_parked(struct hf__query *query, const char *name,
+                      struct hf__resp *reply)
+{
+    struct hf__resp_value clock = hf__resp_next(reply);
+    struct hf__resp_value list = hf__resp_next(reply);
+    int rc = 0;
+
+    for (uint32_t i = 0; i + 2 < list.count && rc == 0; i += 3)
+        rc = add_parked_one(query, name, reply, hf__resp_number(&clock, 0));
+    return rc;
+}
+
 /* ---- list -------------------------------------------------------------- */
 
 static int send_scan(struct hf__redis *redis, struct hf__query *query,
@@ -257,10 +289,11 @@ static int add_locks(struct hf__redis *redis, struct hf__query *query,
         char name[HF_NAME_MAX + 1];
 
         hf__resp_skip(&after, &lock);
-        if (lock.count == 7) {
+        if (lock.count == 7 || lock.count == 3) {
             key = hf__resp_next(reply);
             if (hf__redis_inspect_name(redis, &key, name, sizeof(name)))
-                rc = add_lock(query, name, reply);
+                rc = lock.count == 7 ? add_lock(query, name, reply)
+                                     : add_parked(query, name, reply);
         }
         *reply = after;
     }
@@ -434,7 +467,7 @@ static int send_scan(struct hf__redis *redis, struct hf__query *query,
     struct hf__redis_call call = {.done = on_scan, .query = query};
     struct hf__buf *out = &redis->stream.out;
     struct hf__buf *key = &redis->scratch;
-    const char *type = "string";
+    const char *type = NULL; /* of the keys */
     char text[24];
     size_t mark;
 
@@ -445,15 +478,17 @@ static int send_scan(struct hf__redis *redis, struct hf__query *query,
     if (!redis->kind && key->len > 0)
         key->text[key->len - 1] = '*'; /* was the closing brace */
     (void)snprintf(text, sizeof(text), "%" PRIu64, cursor);
-    mark = hf__redis_connection_begin(redis, 8);
+    mark = hf__redis_connection_begin(redis, type ? 8 : 6);
     hf__resp_arg_text(out, "SCAN");
     hf__resp_arg_text(out, text);
     hf__resp_arg_text(out, "MATCH");
     hf__redis_inspect_put_key(redis);
     hf__resp_arg_text(out, "COUNT");
     hf__resp_arg_number(out, PAGE_KEYS);
-    hf__resp_arg_text(out, "TYPE");
-    hf__resp_arg_text(out, type);
+    if (type) {
+        hf__resp_arg_text(out, "TYPE");
+        hf__resp_arg_text(out, type);
+    }
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
@@ -539,8 +574,12 @@ int hf__redis_inspect_list(struct hf__engine *engine, struct hf__query *query,
         return rc;
     mark = hf__redis_connection_eval_begin(
         redis, redis->kind ? HF__SCRIPT_REDISSON_LOOK : HF__SCRIPT_NATIVE_LOOK,
-        1, 0);
+        redis->kind ? 1 : 2, 0);
     hf__redis_inspect_put_key(redis);
+    if (!redis->kind) {
+        hf__buf_add(&redis->scratch, ":p");
+        hf__redis_inspect_put_key(redis);
+    }
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 

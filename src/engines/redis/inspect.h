@@ -37,7 +37,8 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
 void hf__redis_doctor_read_config(struct hf__resp reply, const char *key,
                                   char *to, size_t size);
 
-/* The name behind "hf:{…}", without the prefix; false if it is none. */
+/* The name behind "hf:{…}" or "hf:{…}:p", without the prefix; false if it is
+ * none. */
 bool hf__redis_inspect_name(const struct hf__redis *redis,
                             const struct hf__resp_value *key, char *to,
                             size_t size);

@@ -2,9 +2,10 @@
 /*
  * native.c - our own layout: first come first served, handed on by push.
  *
- *   native_acquire.c  asking, with a script or without one
- *   native_wait.c     wake-ups
- *   native_renew.c    renewals, also of waiters
+ *   native_acquire.c    asking, with a script or without one
+ *   native_wait.c       wake-ups
+ *   native_renew.c      renewals, also of waiters
+ *   native_condition.c  waiting for a condition, and signals
  *
  * A waiter stands in line at the server. The script of the client that releases
  * grants to the first waiter that lives, and pushes the grant to its connection.
@@ -44,7 +45,7 @@ static void key(struct hf__redis *redis, const char *name, size_t len)
 }
 
 void hf__native_granted(struct hf__redis *redis, struct hf__ticket *ticket,
-                        uint64_t token, int64_t sent_ns, bool pushed)
+                        uint64_t token, int64_t sent_ns, unsigned how)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_name *name = hf__redis_ticket_name(redis, ticket);
@@ -54,6 +55,7 @@ void hf__native_granted(struct hf__redis *redis, struct hf__ticket *ticket,
         .tokens = reserve,
         .lease_ms = ticket->ttl_ms,
         .sent_ns = sent_ns,
+        .woken = (how & HF__NATIVE_WOKEN) != 0,
     };
 
     mine->watch_ns = 0;
@@ -61,7 +63,8 @@ void hf__native_granted(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__redis_wait_part(redis, mine);
     if (name->token < token + reserve - 1)
         name->token = token + reserve - 1;
-    hf__redis_sync_granted(redis, ticket, &grant, pushed);
+    hf__redis_sync_granted(redis, ticket, &grant,
+                           (how & HF__NATIVE_PUSHED) != 0);
 }
 
 static int send_release(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -73,12 +76,14 @@ static int send_release(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__buf *out = &redis->stream.out;
     size_t mark;
 
-    mark = hf__redis_connection_ticket_begin(redis, ticket,
-                                             HF__SCRIPT_NATIVE_RELEASE, 2);
+    mark = hf__redis_connection_ticket_begin(
+        redis, ticket, HF__SCRIPT_NATIVE_RELEASE, ticket->cond ? 3 : 2);
     hf__resp_arg(out, mine->record, HF__RECORD_TICKET_WIDTH);
     /* A holder is known by its ticket; a waiter by the whole record. */
     hf__resp_arg(out, mine->record,
                  mine->state == HF__REDIS_RELEASING ? 0 : mine->record_len);
+    if (ticket->cond)
+        hf__resp_arg(out, "p", 1);
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
@@ -114,6 +119,8 @@ const struct hf__redis_dialect hf__redis_native = {
     .renewed = hf__native_renew_answered,
     .downgrade_script = HF__SCRIPT_NATIVE_DOWNGRADE,
     .downgrade = downgrade,
+    .park = hf__native_condition_park,
+    .unpark = hf__native_condition_unpark,
     .key = key,
     .heard = hf__native_wait_heard,
 };

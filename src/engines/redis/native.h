@@ -5,14 +5,36 @@
 
 #include "engines/redis/redis.h"
 
-/* @pushed: what was granted was written by another. */
+/* How a grant was learnt. */
+enum {
+    HF__NATIVE_PUSHED = 1, /* another wrote it */
+    HF__NATIVE_WOKEN = 2   /* it bears a wake-up */
+};
 void hf__native_granted(struct hf__redis *redis, struct hf__ticket *ticket,
-                        uint64_t token, int64_t sent_ns, bool pushed);
+                        uint64_t token, int64_t sent_ns, unsigned how);
 
 /* ---- native_acquire.c -------------------------------------------------- */
 
 int hf__native_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
                        hf_error *err);
+
+/* In line; the first looks again in @watch_ms. */
+void hf__native_acquire_queued(struct hf__redis *redis,
+                               struct hf__ticket *ticket, int64_t watch_ms,
+                               int64_t sent_ns);
+
+/* ---- native_condition.c ------------------------------------------------ */
+
+int hf__native_condition_park(struct hf__redis *redis,
+                              struct hf__ticket *ticket, struct hf__ticket *old,
+                              hf_error *err);
+int hf__native_condition_unpark(struct hf__redis *redis,
+                                struct hf__ticket *ticket, hf_error *err);
+/* The server has parked it, and enough replicas know. */
+void hf__native_condition_parked(struct hf__redis *redis,
+                                 struct hf__ticket *ticket);
+int hf__native_condition_signal(struct hf__engine *engine,
+                                struct hf__query *query, hf_error *err);
 
 /* ---- native_renew.c ---------------------------------------------------- */
 

@@ -54,8 +54,9 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
                 holder[0] ? holder : NULL);
 }
 
-static void queued(struct hf__redis *redis, struct hf__ticket *ticket,
-                   int64_t watch_ms, int64_t sent_ns)
+void hf__native_acquire_queued(struct hf__redis *redis,
+                               struct hf__ticket *ticket, int64_t watch_ms,
+                               int64_t sent_ns)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
@@ -134,7 +135,8 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
     }
     if (hf__resp_is(&letter, "q")) {
         name->contended = QUIET;
-        queued(redis, ticket, hf__resp_number(&number, -1), call->sent_ns);
+        hf__native_acquire_queued(redis, ticket, hf__resp_number(&number, -1),
+                                  call->sent_ns);
         return;
     }
     if (name->contended > 0)
@@ -142,8 +144,7 @@ static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,
     name->taken = false;
     name->based_ns = call->sent_ns;
     name->based = (uint64_t)hf__resp_number(&number, 0);
-    hf__native_granted(redis, ticket, name->based, call->sent_ns,
-                       /* pushed= */ false);
+    hf__native_granted(redis, ticket, name->based, call->sent_ns, /* how= */ 0);
 }
 
 static void on_acquired(struct hf__redis *redis,
@@ -218,7 +219,7 @@ static void on_counted(struct hf__redis *redis,
         value.number >= TOKEN_MIN) {
         hf__native_granted(redis, ticket,
                            (uint64_t)value.number - (ticket->reserve - 1),
-                           call->sent_ns, /* pushed= */ false);
+                           call->sent_ns, /* how= */ 0);
         return;
     }
     if (mine->state == HF__REDIS_TRIED)

@@ -53,8 +53,9 @@ static struct hf__ticket *pushed_to(struct hf__redis *redis,
     return ticket;
 }
 
-/* "g" ticket nonce token: granted. "b" ticket nonce: somebody broke it. A token
- * that has been is no grant; a renewal finds the one that is. */
+/* "g" ticket nonce token: granted; "w" likewise, woken by a signal. "b" ticket
+ * nonce: somebody broke it. A token that has been is no grant; a renewal finds
+ * the one that is. */
 void hf__native_wait_heard(struct hf__redis *redis,
                            const struct hf__resp_value *channel,
                            const struct hf__resp_value *said)
@@ -67,12 +68,14 @@ void hf__native_wait_heard(struct hf__redis *redis,
     if (!ticket)
         return;
     mine = hf__redis_ticket(redis, ticket);
-    if (said->text[0] == 'g' && hf__redis_ticket_waits(mine) &&
-        said->len == PUSH_HEAD + 16) {
+    if ((said->text[0] == 'g' || said->text[0] == 'w') &&
+        hf__redis_ticket_hears(mine) && said->len == PUSH_HEAD + 16) {
         token = hf__redis_tickets_digits(said->text + PUSH_HEAD, 16);
         if (token > hf__redis_ticket_name(redis, ticket)->token)
-            hf__native_granted(redis, ticket, token, mine->confirmed_ns,
-                               /* pushed= */ true);
+            hf__native_granted(
+                redis, ticket, token, mine->confirmed_ns,
+                HF__NATIVE_PUSHED |
+                    (said->text[0] == 'w' ? HF__NATIVE_WOKEN : 0u));
     } else if (said->text[0] == 'b' && (mine->state == HF__REDIS_HELD ||
                                         mine->state == HF__REDIS_SYNCING)) {
         hf__redis_release_lost(redis, ticket, HF__LOST_BROKEN);

@@ -20,7 +20,7 @@ enum {
     HF__FIELD(RECORD_CLIENT, 0, 32),  /* hex digits */
     HF__FIELD(RECORD_NUMBER, 32, 12), /* hex digits */
     HF__FIELD(RECORD_MODE, 44, 1),    /* x, s, n */
-    HF__FIELD(RECORD_SLOTS, 45, 5),
+    HF__FIELD(RECORD_SLOTS, 45, 5),   /* exclusive: 1 bears a wake-up */
     HF__FIELD(RECORD_TTL, 50, 13),    /* ms */
     HF__FIELD(RECORD_DELAY, 63, 7),   /* ms */
     HF__FIELD(RECORD_RESERVE, 70, 3), /* tokens */
@@ -28,11 +28,15 @@ enum {
     HF__FIELD(RECORD_BOUND, 86, 1),   /* '=' this token, '>' a later one */
     HF__FIELD(RECORD_TOKEN, 87, 16),
     HF__FIELD(RECORD_NONCE, 103, 16), /* hex digits that a wake-up repeats */
-    HF__FIELD(RECORD_TEXTS, 119, 0),  /* host LF pid LF owner LF note */
+    HF__FIELD(RECORD_TEXTS, 119, 0),  /* host LF pid LF owner LF note, and of
+                                         who waits for a condition LF that */
+    HF__FIELD(RECORD_BEFORE_SLOTS, 0, 45),
+    HF__FIELD(RECORD_AFTER_SLOTS, 50, 0),
     HF__FIELD(RECORD_BEFORE_BOUND, 0, 86),
     HF__FIELD(RECORD_AFTER_TOKEN, 103, 0),
-    HF__FIELD(RECORD_HEAD, 0, 73),        /* what renewals send of it … */
-    HF__FIELD(RECORD_RENEW_TOKEN, 73, 16) /* … and the token behind it */
+    HF__FIELD(RECORD_HEAD, 0, 73),         /* what renewals send of it … */
+    HF__FIELD(RECORD_RENEW_TOKEN, 73, 16), /* … the token behind it … */
+    HF__FIELD(RECORD_RENEW_PARKED, 89, 1)  /* … and p if it may be parked */
 };
 
 /* The gate in the slow form; in the fast form it is the holder's record. */

@@ -15,6 +15,7 @@
 #include "engines/redis/board.h"
 #include "engines/redis/connection.h"
 #include "engines/redis/inspect.h"
+#include "engines/redis/native.h"
 #include "engines/redis/tickets.h"
 #include "engines/redis/verbs.h"
 
@@ -347,6 +348,7 @@ static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
         return 0;
     }
     hf__redis_sync_forget(redis, ticket);
+    hf__redis_ticket(redis, ticket)->old = NULL; /* the core ends that, too */
     return redis->up ? hf__redis_release(redis, ticket, releasing, err)
                      : hf__redis_not_up(redis, err);
 }
@@ -386,6 +388,25 @@ static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
                      : hf__redis_not_up(redis, err);
 }
 
+/* The core asks only where HF_CAP_CONDITIONS is claimed: by dialect=native. */
+static int redis_park(struct hf__engine *engine, struct hf__ticket *ticket,
+                      struct hf__ticket *old, hf_error *err)
+{
+    struct hf__redis *redis = redis_of(engine);
+
+    return redis->up ? redis->dialect->park(redis, ticket, old, err)
+                     : hf__redis_not_up(redis, err);
+}
+
+static int redis_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    struct hf__redis *redis = redis_of(engine);
+
+    return redis->up ? redis->dialect->unpark(redis, ticket, err)
+                     : hf__redis_not_up(redis, err);
+}
+
 static void redis_flush(struct hf__engine *engine)
 {
     struct hf__redis *redis = redis_of(engine);
@@ -411,6 +432,9 @@ const struct hf__engine_ops hf__engine_redis = {
     .release = redis_release,
     .renew = redis_renew,
     .downgrade = redis_downgrade,
+    .park = redis_park,
+    .unpark = redis_unpark,
+    .signal = hf__native_condition_signal,
     .list = hf__redis_inspect_list,
     .check_token = hf__redis_inspect_check_token,
     .break_lock = hf__redis_inspect_break,

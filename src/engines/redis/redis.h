@@ -50,18 +50,20 @@ struct hf__redis_call {
 
 /*
  * Where a ticket is. tickets.c asserts the moves:
- *
  *   IDLE        -> IDLE ASKING
- *   ASKING      -> IDLE ASKING TRIED SYNCING WAITING HELD UNKNOWN
+ *   ASKING      -> IDLE ASKING TRIED SYNCING WAITING PARKED HELD UNKNOWN
  *   ASKING      -> WITHDRAWING RELEASING
  *   TRIED       -> IDLE ASKING TRIED SYNCING WAITING HELD UNKNOWN
  *   TRIED       -> WITHDRAWING RELEASING
- *   SYNCING     -> IDLE ASKING SYNCING WAITING HELD UNKNOWN
+ *   SYNCING     -> IDLE ASKING SYNCING WAITING PARKED UNPARKING HELD UNKNOWN
  *   SYNCING     -> WITHDRAWING RELEASING
- *   WAITING     -> IDLE ASKING LOOKING SYNCING HELD WITHDRAWING
+ *   WAITING     -> IDLE ASKING LOOKING SYNCING UNPARKING HELD WITHDRAWING
  *   LOOKING     -> IDLE ASKING LOOKING WAITING SYNCING HELD WITHDRAWING
- *   HELD        -> IDLE ASKING WITHDRAWING RELEASING
- *   UNKNOWN     -> IDLE ASKING WITHDRAWING RELEASING
+ *   PARKED      -> IDLE ASKING WAITING UNPARKING SYNCING HELD WITHDRAWING
+ *   UNPARKING   -> IDLE UNPARKING WAITING SYNCING HELD UNKNOWN WITHDRAWING
+ *   HELD        -> IDLE ASKING UNPARKING YIELDING WITHDRAWING RELEASING
+ *   YIELDING    -> IDLE YIELDING HELD WITHDRAWING RELEASING
+ *   UNKNOWN     -> IDLE ASKING UNPARKING WITHDRAWING RELEASING
  *   WITHDRAWING -> IDLE WAITING UNKNOWN WITHDRAWING RELEASING
  *   RELEASING   -> IDLE WITHDRAWING RELEASING
  */
@@ -72,7 +74,10 @@ enum hf__redis_state {
     HF__REDIS_SYNCING,     /* … granted, but replicas have to have it first */
     HF__REDIS_WAITING,     /* in line */
     HF__REDIS_LOOKING,     /* … and a try is under way (redisson) */
+    HF__REDIS_PARKED,      /* on a condition, or in line by now */
+    HF__REDIS_UNPARKING,   /* … and unpark() has not been reported yet */
     HF__REDIS_HELD,        /* … as far as we know */
+    HF__REDIS_YIELDING,    /* … unless the park of another has ended it */
     HF__REDIS_UNKNOWN,     /* reported unknown */
     HF__REDIS_WITHDRAWING, /* withdraw() was called, or a grant is given back */
     HF__REDIS_RELEASING,   /* release() was called */
@@ -94,6 +99,8 @@ struct hf__redis_ticket {
     bool in_line;           /* it was reported as queued, and not yet as held */
     bool again;             /* an earlier acquire may have left something */
     bool importing;         /* the slot is on its way to this node */
+    bool stale;             /* parked, and may have missed a signal */
+    struct hf__ticket *old; /* park() gives this one up; NULL: it is done */
     uint64_t sync;          /* awaits the WAIT with this mark; 0: none */
     struct hf__grant grant; /* … and is reported then */
     hf_error *why;          /* given back for this reason */

@@ -119,19 +119,24 @@ static int renew_some(struct hf__redis *redis, struct hf__ticket **tickets,
 {
     struct batch *batch =
         hf__malloc(sizeof(*batch) + n * sizeof(batch->tickets[0]));
+    bool given_back = false; /* that is reported when it is done */
     int rc;
 
     if (!batch)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     batch->n = 0;
     for (size_t i = 0; i < n; i++) {
-        if (hf__redis_ticket(redis, tickets[i])->record)
+        const struct hf__redis_ticket *mine =
+            hf__redis_ticket(redis, tickets[i]);
+
+        given_back |= mine->why != NULL;
+        if (mine->record && !mine->why)
             batch->tickets[batch->n++] = tickets[i]->id;
     }
     rc = batch->n > 0 ? send_batch(redis, batch, err) : HF_EINTERNAL;
     if (rc != 0)
         hf__free(batch);
-    return rc;
+    return given_back ? 0 : rc;
 }
 
 int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,

@@ -20,6 +20,7 @@
  */
 #include "engines/redis/connection.h"
 #include "engines/redis/errors.h"
+#include "engines/redis/native.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/tickets.h"
 #include "engines/redis/verbs.h"
@@ -33,17 +34,23 @@ static void on_waited(struct hf__redis *redis,
                       const struct hf__redis_call *call,
                       struct hf__resp *reply);
 
-static int send_wait(struct hf__redis *redis, hf_error *err)
+static int put_wait(struct hf__redis *redis, const struct hf__redis_call *call,
+                    hf_error *err)
 {
-    struct hf__redis_call call = {.done = on_waited};
     int64_t ms = redis->base.host->settings->io_timeout_ms / 2;
     size_t mark = hf__redis_connection_begin(redis, 3);
-    int rc;
 
     hf__resp_arg_text(&redis->stream.out, "WAIT");
     hf__resp_arg_number(&redis->stream.out, wanted(redis));
     hf__resp_arg_number(&redis->stream.out, ms > 0 ? ms : 1);
-    rc = hf__redis_connection_end(redis, mark, &call, err);
+    return hf__redis_connection_end(redis, mark, call, err);
+}
+
+static int send_wait(struct hf__redis *redis, hf_error *err)
+{
+    struct hf__redis_call call = {.done = on_waited};
+    int rc = put_wait(redis, &call, err);
+
     if (rc == 0)
         redis->sync_sent = redis->sync_last;
     return rc;
@@ -59,14 +66,14 @@ static void unknown(struct hf__redis *redis, struct hf__ticket *ticket,
 
     if (mine->state == HF__REDIS_SYNCING && mine->in_line)
         hf__redis_ticket_to(mine, HF__REDIS_WAITING);
-    if (hf__redis_ticket_waits(mine))
+    if (hf__redis_ticket_hears(mine))
         return;
     hf__redis_ticket_doubt(mine);
     hf__up_unknown(&redis->base, ticket, err);
 }
 
-static void give_back(struct hf__redis *redis, struct hf__ticket *ticket,
-                      const hf_error *why)
+void hf__redis_sync_give_back(struct hf__redis *redis,
+                              struct hf__ticket *ticket, const hf_error *why)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
@@ -121,10 +128,12 @@ static void synced(struct hf__redis *redis, struct hf__ticket *ticket,
     if (!hf__redis_ticket_asks(mine)) {
         if (!err && !hf__redis_ticket_leaves(mine))
             hf__up_renewed(&redis->base, ticket, &mine->grant);
-    } else if (lost) {
-        unknown(redis, ticket, err);
+    } else if (lost || (err && mine->old)) {
+        unknown(redis, ticket, err); /* a park is asked again */
     } else if (err) {
-        give_back(redis, ticket, err);
+        hf__redis_sync_give_back(redis, ticket, err);
+    } else if (mine->old) {
+        hf__native_condition_parked(redis, ticket);
     } else {
         hf__redis_ticket_to(mine, HF__REDIS_HELD);
         hf__up_granted(&redis->base, ticket, &mine->grant);
@@ -141,26 +150,35 @@ static bool covered(struct hf__ticket_entry *entry, const void *what)
     return mine->sync != 0 && mine->sync <= *mark;
 }
 
+/* What a WAIT says, as an error: code 0 if enough replicas have it. */
+static void explain(struct hf__redis *redis, struct hf__resp *reply,
+                    hf_error *err)
+{
+    struct hf__resp_value value = hf__resp_first(reply);
+
+    err->code = 0;
+    if (!reply)
+        hf__redis_errors_explain_lost(redis, err);
+    else if (value.type != HF__RESP_NUMBER)
+        (void)hf__redis_errors_explain(redis, &value, err);
+    else if (value.number < wanted(redis))
+        (void)hf__fail(err, HF_EUNAVAILABLE,
+                       "%s: %lld replicas have it, sync_replicas wants %d",
+                       redis->peer, (long long)value.number, wanted(redis));
+}
+
 static void on_waited(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
     /* With the connection ends also what waits for the next WAIT. */
     uint64_t mark = reply ? redis->sync_sent : redis->sync_last;
-    struct hf__resp_value value = hf__resp_first(reply);
     struct hf__ticket *ticket;
-    hf_error err = {0};
     size_t bucket = 0;
+    hf_error err;
 
     (void)call;
     redis->sync_sent = 0;
-    if (!reply)
-        hf__redis_errors_explain_lost(redis, &err);
-    else if (value.type != HF__RESP_NUMBER)
-        (void)hf__redis_errors_explain(redis, &value, &err);
-    else if (value.number < wanted(redis))
-        (void)hf__fail(&err, HF_EUNAVAILABLE,
-                       "%s: %lld replicas have it, sync_replicas wants %d",
-                       redis->peer, (long long)value.number, wanted(redis));
+    explain(redis, reply, &err);
     while ((ticket = hf__ticket_table_next(&redis->tickets, &bucket, covered,
                                            &mark)) != NULL)
         synced(redis, ticket, err.code != 0 ? &err : NULL, !reply);
@@ -195,6 +213,48 @@ void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
         mine->sync = 0;
         unknown(redis, ticket, &err);
     }
+}
+
+void hf__redis_sync_parked(struct hf__redis *redis, struct hf__ticket *ticket)
+{
+    static const struct hf__grant none;
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    hf_error err;
+
+    if (wanted(redis) == 0) {
+        hf__native_condition_parked(redis, ticket);
+        return;
+    }
+    hf__redis_ticket_to(mine, HF__REDIS_SYNCING);
+    if (await(redis, mine, &none, &err) != 0) {
+        mine->sync = 0;
+        unknown(redis, ticket, &err);
+    }
+}
+
+static void on_changed(struct hf__redis *redis,
+                       const struct hf__redis_call *call,
+                       struct hf__resp *reply)
+{
+    hf_error err;
+
+    explain(redis, reply, &err);
+    hf__up_answer(&redis->base, call->query, err.code,
+                  err.code != 0 ? &err : NULL);
+}
+
+void hf__redis_sync_changed(struct hf__redis *redis, struct hf__query *query)
+{
+    struct hf__redis_call call = {.done = on_changed, .query = query};
+    hf_error err;
+    int rc = 0;
+
+    if (wanted(redis) > 0) {
+        rc = put_wait(redis, &call, &err);
+        if (rc == 0)
+            return;
+    }
+    hf__up_answer(&redis->base, query, rc, rc != 0 ? &err : NULL);
 }
 
 void hf__redis_sync_again(struct hf__redis *redis, struct hf__ticket *ticket)

@@ -97,6 +97,13 @@ static void make_head(struct hf__redis *redis)
     redis->head[AT(BOUND)] = '>';
 }
 
+void hf__redis_tickets_text(const struct hf__redis *redis, uint64_t id,
+                            char to[HF__RECORD_TICKET_WIDTH])
+{
+    memcpy(to, redis->head, HF__RECORD_TICKET_WIDTH);
+    put_hex(to + AT(NUMBER), id, WIDE(NUMBER));
+}
+
 static void put_head(const struct hf__redis *redis,
                      const struct hf__ticket *ticket, uint64_t token,
                      uint64_t nonce, char *to)
@@ -168,7 +175,8 @@ int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__buf *key = &redis->scratch;
     size_t owner_len = strlen(ticket->owner);
     size_t note_len = strlen(ticket->note);
-    size_t texts_len = redis->whoami_len + owner_len + 1 + note_len;
+    size_t cond_len = ticket->cond ? 1 + strlen(ticket->cond) : 0;
+    size_t texts_len = redis->whoami_len + owner_len + 1 + note_len + cond_len;
     uint64_t nonce = 0;
     char *to;
     int rc;
@@ -190,6 +198,10 @@ int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
     to = put(to, ticket->owner, owner_len);
     *to++ = '\n';
     to = put(to, ticket->note, note_len);
+    if (cond_len > 0) {
+        *to++ = '\n';
+        to = put(to, ticket->cond, cond_len - 1);
+    }
     (void)put(to, key->text, key->len);
     mine->record_len = (uint32_t)(HF__RECORD_TEXTS + texts_len);
     mine->key_len = (uint32_t)key->len;
@@ -210,6 +222,7 @@ void hf__redis_tickets_record_read(const char *record, size_t len,
         memcpy(copy, record + HF__RECORD_TEXTS, texts);
     copy[texts] = '\0';
     hf__holder_read(&at, info);
+    info->cond = info->role == HF_PARKED ? hf__holder_line(&at) : "";
     info->alive = 2;
     if (len < HF__RECORD_TEXTS)
         return;
@@ -240,23 +253,33 @@ void hf__redis_tickets_record_holder(const char *record, size_t len, char *to,
 static const uint16_t moves[HF__REDIS_STATES] = {
     [HF__REDIS_IDLE] = MAY(IDLE) | MAY(ASKING),
     [HF__REDIS_ASKING] = MAY(IDLE) | MAY(ASKING) | MAY(TRIED) | MAY(SYNCING) |
-                         MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                         MAY(WAITING) | MAY(PARKED) | MAY(HELD) | MAY(UNKNOWN) |
                          MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_TRIED] = MAY(IDLE) | MAY(ASKING) | MAY(TRIED) | MAY(SYNCING) |
                         MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
                         MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_SYNCING] = MAY(IDLE) | MAY(ASKING) | MAY(SYNCING) |
-                          MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
-                          MAY(WITHDRAWING) | MAY(RELEASING),
+                          MAY(WAITING) | MAY(PARKED) | MAY(UNPARKING) |
+                          MAY(HELD) | MAY(UNKNOWN) | MAY(WITHDRAWING) |
+                          MAY(RELEASING),
     [HF__REDIS_WAITING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
-                          MAY(SYNCING) | MAY(HELD) | MAY(WITHDRAWING),
+                          MAY(SYNCING) | MAY(UNPARKING) | MAY(HELD) |
+                          MAY(WITHDRAWING),
     [HF__REDIS_LOOKING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
                           MAY(WAITING) | MAY(SYNCING) | MAY(HELD) |
                           MAY(WITHDRAWING),
-    [HF__REDIS_HELD] =
-        MAY(IDLE) | MAY(ASKING) | MAY(WITHDRAWING) | MAY(RELEASING),
-    [HF__REDIS_UNKNOWN] =
-        MAY(IDLE) | MAY(ASKING) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_PARKED] = MAY(IDLE) | MAY(ASKING) | MAY(WAITING) |
+                         MAY(UNPARKING) | MAY(SYNCING) | MAY(HELD) |
+                         MAY(WITHDRAWING),
+    [HF__REDIS_UNPARKING] = MAY(IDLE) | MAY(UNPARKING) | MAY(WAITING) |
+                            MAY(SYNCING) | MAY(HELD) | MAY(UNKNOWN) |
+                            MAY(WITHDRAWING),
+    [HF__REDIS_HELD] = MAY(IDLE) | MAY(ASKING) | MAY(UNPARKING) |
+                       MAY(YIELDING) | MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_YIELDING] = MAY(IDLE) | MAY(YIELDING) | MAY(HELD) |
+                           MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_UNKNOWN] = MAY(IDLE) | MAY(ASKING) | MAY(UNPARKING) |
+                          MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_WITHDRAWING] = MAY(IDLE) | MAY(WAITING) | MAY(UNKNOWN) |
                               MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_RELEASING] = MAY(IDLE) | MAY(WITHDRAWING) | MAY(RELEASING),
@@ -267,10 +290,16 @@ void hf__redis_ticket_to(struct hf__redis_ticket *mine,
 {
     assert(moves[mine->state] & (1u << state));
     mine->state = (uint8_t)state;
-    if (state == HF__REDIS_WAITING)
+    if (state == HF__REDIS_WAITING || state == HF__REDIS_PARKED)
         mine->in_line = true;
     else if (state == HF__REDIS_ASKING || state == HF__REDIS_HELD)
         mine->in_line = false;
+}
+
+static void held_again(struct hf__redis_ticket *old)
+{
+    if (old->state == HF__REDIS_YIELDING)
+        hf__redis_ticket_to(old, HF__REDIS_HELD);
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -282,6 +311,8 @@ void hf__redis_tickets_forget(struct hf__redis *redis,
 
     if (!mine->record)
         return;
+    if (mine->old) /* it is not parked, so that one is held as before */
+        held_again(hf__redis_ticket(redis, mine->old));
     take_out(redis, ticket);
     hf__redis_wait_part(redis, mine);
     hf__free(mine->record);
@@ -309,6 +340,19 @@ void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
     mine->watch_ns = 0;
     mine->name_hash = 0;
     mine->sync = 0;
+    mine->stale |= mine->state == HF__REDIS_PARKED;
+}
+
+static void make_stale(struct hf__ticket *ticket, void *ctx)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(ctx, ticket);
+
+    mine->stale |= mine->state == HF__REDIS_PARKED;
+}
+
+void hf__redis_tickets_other_data(struct hf__redis *redis)
+{
+    hf__ticket_table_each(&redis->tickets, make_stale, redis);
 }
 
 int hf__redis_tickets_not_asked(struct hf__redis *redis,

@@ -21,11 +21,18 @@ void hf__redis_ticket_to(struct hf__redis_ticket *mine,
 static inline bool hf__redis_ticket_asks(const struct hf__redis_ticket *mine)
 {
     return mine->state == HF__REDIS_ASKING || mine->state == HF__REDIS_TRIED ||
-           mine->state == HF__REDIS_SYNCING;
+           mine->state == HF__REDIS_SYNCING ||
+           mine->state == HF__REDIS_UNPARKING;
 }
 static inline bool hf__redis_ticket_waits(const struct hf__redis_ticket *mine)
 {
     return mine->state == HF__REDIS_WAITING || mine->state == HF__REDIS_LOOKING;
+}
+/* May a grant be pushed to it? */
+static inline bool hf__redis_ticket_hears(const struct hf__redis_ticket *mine)
+{
+    return hf__redis_ticket_waits(mine) || mine->state == HF__REDIS_PARKED ||
+           mine->state == HF__REDIS_UNPARKING;
 }
 static inline bool hf__redis_ticket_leaves(const struct hf__redis_ticket *mine)
 {
@@ -58,6 +65,9 @@ static inline struct hf__ticket *hf__redis_tickets_find(
 /* It is at another server now, with the same record. */
 void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
                             struct hf__ticket *ticket);
+/* The server may not know what was changed before: what is parked there may
+ * have missed a signal. */
+void hf__redis_tickets_other_data(struct hf__redis *redis);
 /* It may be gone after the next report. */
 void hf__redis_tickets_forget(struct hf__redis *redis,
                               struct hf__ticket *ticket);
@@ -67,6 +77,9 @@ static inline const char *hf__redis_ticket_key(
 {
     return mine->record + mine->record_len;
 }
+/* Client and number of the ticket with @id, as records have them. */
+void hf__redis_tickets_text(const struct hf__redis *redis, uint64_t id,
+                            char to[HF__RECORD_TICKET_WIDTH]);
 /* What the texts of a record say; @info's pointers go into @copy. */
 enum { HF__REDIS_TEXTS = 1024 };
 void hf__redis_tickets_record_read(const char *record, size_t len,

@@ -43,6 +43,14 @@ void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
                             const struct hf__grant *grant, bool pushed);
 void hf__redis_sync_renewed(struct hf__redis *redis, struct hf__ticket *ticket,
                             const struct hf__grant *grant);
+/* Report that a ticket is parked, or answer a query that changed something, when
+ * enough replicas have it. */
+void hf__redis_sync_parked(struct hf__redis *redis, struct hf__ticket *ticket);
+void hf__redis_sync_changed(struct hf__redis *redis, struct hf__query *query);
+/* Give a place or a grant back at the server. A ticket that was in line, or
+ * parked, is then reported lost, any other failed because of @why. */
+void hf__redis_sync_give_back(struct hf__redis *redis,
+                              struct hf__ticket *ticket, const hf_error *why);
 /* The renewal before the WAIT was not carried out, and is sent again: only the
  * next WAIT counts. */
 void hf__redis_sync_again(struct hf__redis *redis, struct hf__ticket *ticket);

@@ -104,6 +104,79 @@ TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 
+/* A wait on "c" of "jobs" that has begun. */
+static hf_request *begin_wait(hf_client *client, hf_hold **hold)
+{
+    hf_request *request;
+    hf_error err;
+
+    *hold = client_acquire(client, "jobs");
+    ASSERT_OK(
+        hf_cond_wait_start(*hold, "c", HF_FOREVER, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
+    return request;
+}
+
+static void end_wait(hf_request *request, hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err), &err);
+    hf_request_free(request);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* A signal at the new node may find nobody who hears. */
+TEST(slot, that_moves_under_who_waits_for_a_condition_ends_the_wait)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    struct server *from = cluster_owner(cluster, key);
+    hf_hold *hold;
+    hf_request *request = begin_wait(client, &hold);
+
+    move_slot(cluster, from, cluster_other(cluster, from));
+    end_wait(request, hold);
+    EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
+/* Half of the lock is here, half is there: the wait begins when all is. */
+TEST(slot, that_is_on_its_way_parks_when_it_has_arrived)
+{
+    struct cluster *cluster = cluster_start();
+    hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    hf_client *other = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
+    struct server *from = cluster_owner(cluster, key);
+    struct server *to = cluster_other(cluster, from);
+    hf_hold *hold = client_acquire(client, "jobs");
+    int slot = cluster_slot(cluster, key);
+    hf_request *request;
+    hf_hold *next;
+    hf_error err;
+    int rc;
+
+    cluster_move_begin(from, to, slot);
+    rc = hf_cond_wait_start(hold, "c", HF_FOREVER, NULL, NULL, &request, &err);
+    ASSERT_OK(rc, &err);
+    cluster_move_keys(from, to, slot);
+    cluster_move_end(cluster, to, slot);
+    rc = hf_request_wait(request, 0, NULL, &err);
+    if (rc == HF_EUNAVAILABLE) { /* refused: the hold is as before */
+        ASSERT_EQ(hf_check(hold), HF_HELD);
+    } else {
+        next = client_acquire(other, "jobs");
+        ASSERT_GE(hf_cond_signal(next, "c", &err), 0);
+        ASSERT_OK(hf_release(next, &err), &err);
+        ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err),
+                  &err);
+    }
+    hf_request_free(request);
+    ASSERT_OK(hf_release(hold, &err), &err);
+    EVENTUALLY(cluster_leftovers(cluster) == 0);
+}
+
 TEST(slot, that_is_on_its_way_is_never_torn)
 {
     struct cluster *cluster = cluster_start();

@@ -92,6 +92,44 @@ TEST(failover, waiters_are_served_and_the_token_grows)
     client_release(next);
 }
 
+/* A wait on "c" of "jobs" that has begun. */
+static hf_request *begin_wait(hf_client *client, hf_hold **hold)
+{
+    hf_request *request;
+    hf_error err;
+
+    *hold = client_acquire(client, "jobs");
+    ASSERT_OK(
+        hf_cond_wait_start(*hold, "c", HF_FOREVER, NULL, NULL, &request, &err),
+        &err);
+    EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
+    return request;
+}
+
+static void end_wait(hf_request *request, hf_hold *hold)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err), &err);
+    hf_request_free(request);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_release(hold, &err), &err);
+}
+
+/* The new master may have lost a signal: nobody goes on waiting there. */
+TEST(failover, ends_the_wait_for_a_condition)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client = client_open(sentinel_set_url(set, QUICK "&ttl=200s"));
+    hf_hold *hold;
+    hf_request *request = begin_wait(client, &hold);
+
+    EVENTUALLY(topology_in_step(set->servers[0]));
+    sentinel_set_kill_master(set);
+    end_wait(request, hold);
+    EVENTUALLY(redis_leftovers(sentinel_set_master(set)) == 0);
+}
+
 TEST(failover, on_request_keeps_the_lock)
 {
     struct sentinel_set *set = sentinel_set_start();
@@ -205,6 +243,24 @@ TEST(sync_replicas, waits_for_them_and_hands_over)
     for (int i = 1; i < SET_SERVERS; i++)
         ASSERT_EQ(redis_do(set->servers[i], "LLEN hf:{jobs}:q")[1], '0');
     client_release(next);
+    EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
+}
+
+TEST(sync_replicas, have_who_waits_for_a_condition_and_its_wake_up)
+{
+    struct sentinel_set *set = sentinel_set_start();
+    hf_client *client =
+        client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
+    hf_client *other =
+        client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
+    hf_hold *hold;
+    hf_request *request = begin_wait(client, &hold);
+    hf_hold *next = client_acquire(other, "jobs");
+    hf_error err;
+
+    ASSERT_EQ(hf_cond_signal(next, "c", &err), 1);
+    ASSERT_OK(hf_release(next, &err), &err);
+    end_wait(request, hold);
     EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
 }
 

@@ -39,6 +39,7 @@ if mode=='x' then
   if meant(holder,own) or (own==0 and asked==last) then
     push(holder,'b','')
     mode='-' broken=1
+    drop(holder)
   end
 else
   for _,t in ipairs(call('ZRANGE',H,0,-1)) do

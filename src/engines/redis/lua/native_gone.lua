@@ -6,7 +6,7 @@
 -- No KEYS: it is asked where the lock may not be any more. ARGV: the gate.
 -- Answers h if something of the lock is still here; or the last token in 16
 -- digits, which this script removes, and for how many ms it was to be kept.
-for _,suffix in ipairs({'',':q',':r',':h'}) do
+for _,suffix in ipairs({'',':q',':r',':h',':p',':a'}) do
   if redis.pcall('EXISTS',ARGV[1]..suffix)==1 then return 'h' end
 end
 local token=tonumber(redis.pcall('GET',ARGV[1]..':t'))

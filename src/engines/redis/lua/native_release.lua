@@ -4,8 +4,10 @@
 -- native_release.lua - release and withdraw: whatever this ticket is, it is
 -- no more.
 --
--- KEYS: the gate. ARGV: ticket, the waiter's record or nothing. Answers 1, or
--- 0 if there was nothing of this ticket.
+-- KEYS: the gate. ARGV: ticket, then its record to withdraw it, or nothing to
+-- release it; then a p if it may be parked. Answers 1, or 0 if there was
+-- nothing of this ticket. A release uses up the wake-up that the ticket bears; a
+-- withdrawal passes it on.
 
 --if cluster
 do
@@ -15,12 +17,16 @@ end
 -- The frequent cases, before any function is made: nobody waits; or one
 -- exclusive holder hands on to the next.
 local gate=redis.call('GET',KEYS[1])
-if not gate then return 0 end
 local me,sub=ARGV[1],string.sub
-if gate.ticket==me then return redis.call('DEL',KEYS[1]) end
+if gate and gate.ticket==me then return redis.call('DEL',KEYS[1]) end
 local L=KEYS[1]
-if gate.form~='~' then return 0 end
-if gate.slow_mode=='x' and gate.slow_ticket==me then
+if not gate or gate.form~='~' then
+  -- Those that are parked may be there while nobody holds the lock.
+  if ARGV[3]~='p' or redis.call('HDEL',L..':a',me)==0 then return 0 end
+  return redis.call('LREM',L..':p',1,ARGV[2])
+end
+local dead
+if gate.slow_mode=='x' and gate.slow_ticket==me and ARGV[2]=='' then
   local call=redis.call
   local record=call('LPOP',L..':q')
   if not record then
@@ -43,12 +49,14 @@ if gate.slow_mode=='x' and gate.slow_ticket==me then
     local fmt=string.format
     call('HDEL',L..':r',record.ticket)
     if call(PUBLISH,CHANNEL..record.client,
-        'g'..record.number..record.nonce..fmt('%016.0f',token))>0 then
+        (record.slots=='00001' and 'w' or 'g')..record.number..record.nonce..
+        fmt('%016.0f',token))>0 then
       call('SET',L,'~x'..fmt('%013.0f%016.0f%016.0f',
         now/1000+record.ttl+record.delay,token+record.reserve-1,token)..record,
         'KEEPTTL')
       return 1
     end
+    dead=record
   else
     call('LPUSH',L..':q',record)
   end
@@ -59,16 +67,22 @@ end
 open(KEYS[1])
 clock()
 read(gate)
+if dead then drop(dead) end
 if mode=='x' and holder.ticket==me then
   mode='-'
+  if ARGV[2]~='' then drop(holder) end
 else
   local entry=call('HGET',R,me)
-  if not entry then return 0 end
+  if not entry then
+    if ARGV[3]~='p' or call('HDEL',A,me)==0 then return 0 end
+    return call('LREM',P,1,ARGV[2])
+  end
   call('HDEL',R,me)
   if entry.entry_role=='h' then
     call('ZREM',H,me)
-  else
-    call('LREM',Q,1,ARGV[2])
+  elseif call('LREM',Q,1,ARGV[2])==0
+      and call('LREM',Q,1,marked(ARGV[2]))==1 then
+    drop(marked(ARGV[2]))
   end
 end
 grant(false)
