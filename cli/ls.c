@@ -122,8 +122,9 @@ static void print_json(const struct look_lock *lock, bool more)
     json_number(&json, "waiters", lock->waiters);
     if (more)
         add_json_rows(&json, "queue", lock, HF_WAITER, more);
-    json_number(&json, "parked", lock->parked);
-    if (more)
+    if (lock->parked > 0)
+        json_number(&json, "parked", lock->parked);
+    if (more && lock->parked > 0)
         add_json_rows(&json, "conditions", lock, HF_PARKED, more);
     json_number(&json, "slots", lock->slots);
     json_end(&json);
