@@ -485,6 +485,21 @@ struct hf__grpc_call *hf__grpc_call_new(struct hf__grpc *grpc)
     return call;
 }
 
+/* Write the length of the last message. */
+static void end_message(struct hf__grpc_call *call)
+{
+    if (!hf__buf_failed(&call->body))
+        hf__frame_head(call->body.text + call->message_at,
+                       call->body.len - call->message_at - HF__FRAME_HEAD);
+}
+
+void hf__grpc_next_message(struct hf__grpc_call *call)
+{
+    end_message(call);
+    call->message_at = call->body.len;
+    hf__buf_append(&call->body, no_head, sizeof(no_head));
+}
+
 static void call_free(struct hf__grpc_call *call)
 {
     hf__buf_release(&call->body);
@@ -546,7 +561,7 @@ int hf__grpc_start(struct hf__grpc_call *call, const char *path,
     rc = connect_now(grpc, err);
     if (rc != 0)
         return rc;
-    hf__frame_head(call->body.text, call->body.len - HF__FRAME_HEAD);
+    end_message(call);
     call->body_at = 0;
     forget_reply(call);
     call->status = 0;

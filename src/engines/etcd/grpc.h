@@ -2,8 +2,8 @@
 /*
  * grpc.h - calls to one server, by HTTP/2, on our loop.
  *
- * A call is one message with one answer, or a stream: one message with answers
- * that do not end. All calls of a server share one connection, which is made
+ * A call is one message with one answer, or a stream: some messages, sent at
+ * once, with answers that do not end. All calls of a server share one connection, which is made
  * when there is a call. Calls end by done(), or are stopped and then end
  * silently; never from inside hf__grpc_start() or hf__grpc_flush(). With the
  * owner's monitor held.
@@ -44,6 +44,7 @@ struct hf__grpc_call {
     struct hf__grpc *grpc;
     int32_t stream;       /* HTTP/2's number; 0: none */
     struct hf__buf body;  /* the owner adds to it before the start */
+    size_t message_at;    /* where the last message of it begins */
     size_t body_at;       /* sent up to there */
     struct hf__buf reply; /* frames */
     size_t reply_at;      /* of a stream: told up to there */
@@ -88,6 +89,8 @@ void hf__grpc_release(struct hf__grpc *grpc, bool forked);
 void hf__grpc_close(struct hf__grpc *grpc);
 /* A call, zeroed beyond its base; NULL without memory. */
 struct hf__grpc_call *hf__grpc_call_new(struct hf__grpc *grpc);
+/* What is added to call->body from now on is another message of a stream. */
+void hf__grpc_next_message(struct hf__grpc_call *call);
 /* Send call->body to @path; @timeout_ms 0: without end. Non-zero: not sent,
  * and the call is still the caller's. */
 int hf__grpc_start(struct hf__grpc_call *call, const char *path,
