@@ -81,3 +81,88 @@ TEST(wire, a_frame_is_whole_bounded_or_refused)
     ASSERT_EQ(hf__zk_wire_frame("\x00\x40\x00\x01", 4), -2);
     ASSERT_EQ(hf__zk_wire_frame("\xff\xff\xff\xff", 4), -2);
 }
+
+/* ---- transactions -------------------------------------------------------- */
+
+static void put_stat(struct hf__buf *out)
+{
+    for (int i = 0; i < 4; i++)
+        hf__zk_wire_put_long(out, 0);
+    for (int i = 0; i < 3; i++)
+        hf__zk_wire_put_int(out, 0);
+    hf__zk_wire_put_long(out, 0);
+    hf__zk_wire_put_int(out, 0);
+    hf__zk_wire_put_int(out, 0);
+    hf__zk_wire_put_long(out, 0);
+}
+
+static void put_result(struct hf__buf *out, int32_t type, int32_t error)
+{
+    hf__zk_wire_put_int(out, type);
+    hf__zk_wire_put_bool(out, false);
+    hf__zk_wire_put_int(out, error);
+}
+
+TEST(transaction, parts_are_read_one_after_the_other)
+{
+    struct hf__buf out = {0};
+    struct hf__zk_wire_part part;
+    struct hf__zk_wire in;
+
+    put_result(&out, HF__ZK_CREATE_PLAIN, 0);
+    hf__zk_wire_put_text(&out, "/a", 2);
+    put_result(&out, HF__ZK_DELETE, 0);
+    put_result(&out, HF__ZK_CHECK, 0);
+    put_result(&out, HF__ZK_SET_DATA, 0);
+    put_stat(&out);
+    hf__zk_wire_put_part(&out, -1);
+    in = reader(&out);
+    ASSERT_TRUE(hf__zk_wire_part(&in, &part));
+    ASSERT_EQ(part.type, HF__ZK_CREATE_PLAIN);
+    ASSERT_EQ(part.path.len, 2);
+    ASSERT_TRUE(hf__zk_wire_part(&in, &part));
+    ASSERT_TRUE(hf__zk_wire_part(&in, &part));
+    ASSERT_EQ(part.type, HF__ZK_CHECK);
+    ASSERT_TRUE(hf__zk_wire_part(&in, &part));
+    ASSERT_FALSE(hf__zk_wire_part(&in, &part));
+    ASSERT_FALSE(in.bad);
+    ASSERT_PTR_EQ(in.at, in.end);
+    hf__buf_release(&out);
+}
+
+TEST(transaction, one_that_failed_says_which_part)
+{
+    struct hf__buf out = {0};
+    struct hf__zk_wire_part part;
+    struct hf__zk_wire in;
+
+    put_result(&out, -1, 0);
+    hf__zk_wire_put_int(&out, HF__ZK_NO_NODE);
+    hf__zk_wire_put_part(&out, -1);
+    in = reader(&out);
+    ASSERT_TRUE(hf__zk_wire_part(&in, &part));
+    ASSERT_EQ(part.error, HF__ZK_NO_NODE);
+    ASSERT_FALSE(hf__zk_wire_part(&in, &part));
+    hf__buf_release(&out);
+}
+
+TEST(transaction, that_is_cut_or_has_strange_parts_is_bad)
+{
+    struct hf__buf out = {0};
+    struct hf__zk_wire_part part;
+    struct hf__zk_wire in;
+
+    put_result(&out, HF__ZK_SET_DATA, 0);
+    put_stat(&out);
+    for (size_t len = 0; len < out.len; len++) {
+        in = (struct hf__zk_wire){out.text, out.text + len, false};
+        ASSERT_FALSE(hf__zk_wire_part(&in, &part));
+        ASSERT_TRUE(in.bad);
+    }
+    out.len = 0;
+    put_result(&out, 77, 0);
+    in = reader(&out);
+    ASSERT_FALSE(hf__zk_wire_part(&in, &part));
+    ASSERT_TRUE(in.bad);
+    hf__buf_release(&out);
+}

@@ -66,13 +66,31 @@ static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
 void hf__etcd_acquire_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__grant grant = {.token = mine->revision, .tokens = 1};
+    struct hf__grant grant = {
+        .token = mine->revision, .tokens = 1, .woken = mine->called};
 
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
     hf__etcd_tickets_move(mine, HF__ETCD_HELD);
     hf__etcd_lease_hold(etcd, mine->lease, /* held= */ true);
     hf__up_granted(&etcd->base, ticket, &grant);
+}
+
+/* One with a condition: it asks again when it is renewed, or it is certain that
+ * it cannot be had. */
+static void stop_asking(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                        const hf_error *err)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    bool unknown = mine->key == HF__ETCD_DOUBTED || mine->revision != 0 ||
+                   err->code == HF_EUNAVAILABLE;
+
+    if (unknown) {
+        hf__etcd_park_unknown(etcd, ticket, err);
+        return;
+    }
+    hf__etcd_tickets_move(mine, HF__ETCD_UNKNOWN);
+    hf__etcd_condition_lose(etcd, ticket, HF__LOST_TAKEN);
 }
 
 void hf__etcd_acquire_failed(struct hf__etcd *etcd, struct hf__ticket *ticket,
@@ -85,6 +103,10 @@ void hf__etcd_acquire_failed(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return;
     if (reply->code == HF__ETCD_LOST && mine->key != HF__ETCD_NO_KEY)
         mine->key = HF__ETCD_DOUBTED;
+    if (ticket->cond) {
+        stop_asking(etcd, ticket, &err);
+        return;
+    }
     if (mine->key == HF__ETCD_DOUBTED || mine->revision != 0) {
         hf__etcd_tickets_move(mine, HF__ETCD_UNKNOWN);
         hf__up_unknown(&etcd->base, ticket, &err); /* the reaper will see */
@@ -209,6 +231,8 @@ static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
     } else if (reply->code == HF__ETCD_NOT_FOUND) {
         if (mine->lease->id == mine->lease_id)
             hf__etcd_lease_ended(etcd, mine->lease);
+        else if (ticket->cond)
+            hf__etcd_tickets_gone(etcd, ticket, HF__LOST_SESSION);
         else
             restart(etcd, ticket);
     } else {
@@ -256,8 +280,23 @@ static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     if (hf__etcd_lease_use(etcd, mine->lease, &rc, err))
         return send_acquire(etcd, ticket, err);
     if (rc == 0)
-        hf__etcd_tickets_move(mine, HF__ETCD_PARKED);
+        hf__etcd_tickets_move(mine, HF__ETCD_PREPARING);
     return rc;
+}
+
+/* What it has on the store is its lease's, and ends with that. */
+void hf__etcd_acquire_called(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    hf_error err;
+
+    if (mine->lease->id != mine->lease_id) {
+        hf__etcd_tickets_gone(etcd, ticket, HF__LOST_SESSION);
+        return;
+    }
+    hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
+    if (start_acquire(etcd, ticket, &err) != 0)
+        hf__etcd_park_unknown(etcd, ticket, &err);
 }
 
 int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -290,11 +329,11 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
 /* ---- the lease has news ------------------------------------------------ */
 
-static bool is_parked(struct hf__ticket_entry *entry, const void *lease)
+static bool is_preparing(struct hf__ticket_entry *entry, const void *lease)
 {
     const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
-    return mine->state == HF__ETCD_PARKED && mine->lease == lease;
+    return mine->state == HF__ETCD_PREPARING && mine->lease == lease;
 }
 
 /* Before the lease, and not on the way out. */
@@ -303,8 +342,10 @@ static bool has_key(struct hf__ticket_entry *entry, const void *id)
     const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
     return mine->lease_id == *(const int64_t *)id && mine->lease_id != 0 &&
-           (hf__etcd_tickets_asks(mine) || mine->state == HF__ETCD_WAITING ||
-            mine->state == HF__ETCD_HELD);
+           mine->state != HF__ETCD_RELEASING &&
+           mine->state != HF__ETCD_YIELDING &&
+           (entry->ticket->cond || hf__etcd_tickets_asks(mine) ||
+            mine->state == HF__ETCD_WAITING || mine->state == HF__ETCD_HELD);
 }
 
 void hf__etcd_acquire_place_lost(struct hf__etcd *etcd,
@@ -317,8 +358,10 @@ void hf__etcd_acquire_place_lost(struct hf__etcd *etcd,
         restart(etcd, ticket);
         return;
     }
-    hf__etcd_tickets_forget(etcd, ticket);
-    hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+    if (ticket->cond)
+        hf__etcd_condition_lose(etcd, ticket, HF__LOST_TAKEN);
+    else
+        hf__etcd_tickets_gone(etcd, ticket, HF__LOST_TAKEN);
 }
 
 void hf__etcd_acquire_lease_lost(struct hf__etcd *etcd, int64_t id)
@@ -328,24 +371,24 @@ void hf__etcd_acquire_lease_lost(struct hf__etcd *etcd, int64_t id)
     while ((ticket = hf__etcd_tickets_seek(etcd, has_key, &id)) != NULL) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-        if (hf__etcd_tickets_asks(mine)) {
+        if (hf__etcd_tickets_asks(mine) && !ticket->cond) {
             hf__etcd_wait_stop(etcd, ticket);
             mine->lease_id = 0;
             restart(etcd, ticket);
             continue;
         }
-        hf__etcd_tickets_forget(etcd, ticket);
-        hf__up_lost(&etcd->base, ticket, HF__LOST_SESSION);
+        hf__etcd_tickets_gone(etcd, ticket, HF__LOST_SESSION);
     }
 }
 
 /* Those who waited for the lease are asked for, or refused with @reply. */
-static void serve_parked(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
-                         const struct hf__etcd_reply *reply)
+static void serve_preparing(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
+                            const struct hf__etcd_reply *reply)
 {
     struct hf__ticket *ticket;
 
-    while ((ticket = hf__etcd_tickets_seek(etcd, is_parked, lease)) != NULL) {
+    while ((ticket = hf__etcd_tickets_seek(etcd, is_preparing, lease)) !=
+           NULL) {
         hf_error err = reply->err;
         int rc = reply->code;
 
@@ -363,9 +406,9 @@ static void ask_for_another(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
 {
     struct hf__etcd_reply reply = {.code = HF__ETCD_LOST};
 
-    if (hf__etcd_tickets_seek(etcd, is_parked, lease) &&
+    if (hf__etcd_tickets_seek(etcd, is_preparing, lease) &&
         hf__etcd_lease_renew(etcd, lease, &reply.err) != 0)
-        serve_parked(etcd, lease, &reply);
+        serve_preparing(etcd, lease, &reply);
 }
 
 void hf__etcd_acquire_lease_ready(struct hf__etcd *etcd,
@@ -376,6 +419,6 @@ void hf__etcd_acquire_lease_ready(struct hf__etcd *etcd,
         ask_for_another(etcd, lease);
         return;
     }
-    serve_parked(etcd, lease, reply);
+    serve_preparing(etcd, lease, reply);
     hf__etcd_renew_confirmed(etcd, lease, reply);
 }

@@ -96,7 +96,7 @@ static void aim(struct hf__grpc *grpc, const struct hf__etcd_member *member)
 
 void hf__etcd_connection_init(struct hf__etcd *etcd)
 {
-    hf__list_init(&etcd->parked);
+    hf__list_init(&etcd->delayed);
     hf__list_init(&etcd->others);
     grpc_init(etcd, &etcd->grpc);
 }
@@ -118,9 +118,9 @@ static void drop_data(struct hf__list *calls)
     }
 }
 
-static void drop_parked(struct hf__etcd *etcd)
+static void drop_delayed(struct hf__etcd *etcd)
 {
-    HF_LIST_EACH(&etcd->parked, link) {
+    HF_LIST_EACH(&etcd->delayed, link) {
         hf__etcd_connection_end(
             HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link));
     }
@@ -145,7 +145,7 @@ void hf__etcd_connection_release(struct hf__etcd *etcd, bool forked)
     HF_LIST_EACH(&etcd->others, link) {
         other_free(HF_CONTAINER_OF(link, struct hf__etcd_other, link));
     }
-    drop_parked(etcd);
+    drop_delayed(etcd);
     drop_data(&etcd->grpc.active);
     drop_data(&etcd->grpc.ended);
     hf__grpc_release(&etcd->grpc, /* forked= */ false);
@@ -270,7 +270,7 @@ int hf__etcd_connection_send(struct hf__etcd_call *call, hf_error *err)
 
     if (etcd->up && etcd->authenticating) {
         call->rpc.sent_ns = hf__now(); /* the earliest that is true */
-        hf__list_append(&etcd->parked, &call->rpc.link);
+        hf__list_append(&etcd->delayed, &call->rpc.link);
     } else {
         rc = send_now(call, err);
     }
@@ -305,11 +305,11 @@ static void connect_next(struct hf__etcd *etcd, const hf_error *err);
 static void probe(struct hf__etcd *etcd);
 
 /* Calls that waited for the token. */
-static void send_parked(struct hf__etcd *etcd)
+static void send_delayed(struct hf__etcd *etcd)
 {
     struct hf__list *link;
 
-    while ((link = hf__list_first(&etcd->parked)) != NULL) {
+    while ((link = hf__list_first(&etcd->delayed)) != NULL) {
         struct hf__etcd_call *call =
             HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link);
         struct hf__etcd_reply reply = {.code = HF__ETCD_UNSENT};
@@ -334,7 +334,7 @@ static void on_token(struct hf__etcd *etcd, struct hf__etcd_call *call,
         if (etcd->connecting)
             probe(etcd);
         else
-            send_parked(etcd);
+            send_delayed(etcd);
         return;
     }
     if (reply->code == HF__ETCD_INVALID)
@@ -395,7 +395,7 @@ static void park(struct hf__etcd_call *call)
     hf_error err;
 
     call->again = true;
-    hf__list_append(&etcd->parked, &call->rpc.link);
+    hf__list_append(&etcd->delayed, &call->rpc.link);
     if (!etcd->authenticating && authenticate(etcd, &err) != 0)
         hf__etcd_connection_fail(etcd, &err);
 }
@@ -422,7 +422,7 @@ static void on_done(struct hf__grpc_call *rpc)
 static void set_down(struct hf__etcd *etcd, const hf_error *err)
 {
     struct hf__etcd_reply reply = {.code = HF__ETCD_LOST, .err = *err};
-    struct hf__list *lists[] = {&etcd->parked, &etcd->grpc.ended,
+    struct hf__list *lists[] = {&etcd->delayed, &etcd->grpc.ended,
                                 &etcd->grpc.active};
     struct hf__list *link;
 

@@ -225,6 +225,115 @@ static bool ask_lease(struct hf__etcd *etcd, struct hf__query *query)
                    1000);
 }
 
+/* ---- wake-ups that nobody is left for -------------------------------------- */
+
+/* Is anybody parked, or bears a wake-up, at the condition "<name>/<cond>"? */
+static bool has_records(const struct hf__etcd *etcd, struct hf__pb records,
+                        struct hf__pb condition)
+{
+    struct hf__pb kv;
+    size_t at = 0;
+
+    while (hf__pb_there(kv = hf__pb_next(records, HF__RANGE_KVS, &at))) {
+        struct hf__pb record = hf__etcd_queue_behind(
+            etcd, hf__pb_inside(kv, HF__KV_KEY), "~cond/");
+
+        if (record.len > condition.len && record.bytes[condition.len] == '/' &&
+            memcmp(record.bytes, condition.bytes, condition.len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Delete the stamps of @kv, if they have not changed and nobody has parked
+ * meanwhile. */
+static void remove_stamps(struct hf__etcd *etcd, struct hf__query *query,
+                          struct hf__pb kv, struct hf__pb condition)
+{
+    struct hf__etcd_call *call =
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_revoked);
+    struct hf__pb key = hf__pb_inside(kv, HF__KV_KEY);
+
+    if (!call)
+        return;
+    call->query = query;
+    etcd->key.len = 0;
+    hf__buf_append(&etcd->key, etcd->prefix, etcd->prefix_len);
+    hf__buf_add(&etcd->key, "~cond/");
+    hf__buf_append(&etcd->key, condition.bytes, condition.len);
+    hf__buf_add_char(&etcd->key, '/');
+    hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ true, 0);
+    etcd->key.len = 0;
+    hf__buf_append(&etcd->key, key.bytes, key.len);
+    hf__etcd_queue_add_compare_modified(etcd, &call->rpc.body,
+                                        hf__pb_number(kv, HF__KV_MODIFIED));
+    hf__etcd_queue_add_delete(etcd, &call->rpc.body);
+    if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
+        query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
+}
+
+/* The death of the last waiter of a condition may leave wake-ups behind, which
+ * no lease ends. They wake nobody, and so they go. */
+static void on_stamps(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                      const struct hf__etcd_reply *reply)
+{
+    struct hf__pb stamps = hf__etcd_queue_range_of(reply->root, 0);
+    struct hf__pb records = hf__etcd_queue_range_of(reply->root, 1);
+    struct hf__query *query = call->query;
+    struct hf__pb kv;
+    size_t stale = 0;
+    size_t at = 0;
+
+    if (!refused(query, "wake-ups", reply)) {
+        while (hf__pb_there(kv = hf__pb_next(stamps, HF__RANGE_KVS, &at)) &&
+               stale < HF__ETCD_RENEWALS) {
+            struct hf__pb condition = hf__etcd_queue_behind(
+                etcd, hf__pb_inside(kv, HF__KV_KEY), "~wake/");
+
+            if (!hf__pb_there(condition) ||
+                has_records(etcd, records, condition))
+                continue;
+            stale++;
+            remove_stamps(etcd, query, kv, condition);
+        }
+        (void)hf__query_add_finding(
+            query, OK, "wake-ups", "",
+            stale > 0 ? "removed those of %zu conditions: nobody is left for "
+                        "them"
+                      : "none are left behind (%zu)",
+            stale);
+    }
+    conclude(etcd, query, reply);
+}
+
+static void add_keys(struct hf__etcd *etcd, struct hf__buf *to,
+                     const char *what)
+{
+    size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
+    size_t range = hf__pb_begin(to, HF__OP_RANGE);
+
+    hf__etcd_queue_key_beside(etcd, what, "", 0);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
+    hf__pb_add_number(to, HF__RANGE_LIMIT, HF__ETCD_ROWS);
+    hf__pb_add_number(to, HF__RANGE_KEYS_ONLY, 1);
+    hf__pb_end(to, range);
+    hf__pb_end(to, part);
+}
+
+static void ask_stamps(struct hf__etcd *etcd, struct hf__query *query)
+{
+    struct hf__etcd_call *call =
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_stamps);
+
+    if (!call)
+        return;
+    call->query = query;
+    add_keys(etcd, &call->rpc.body, "wake");
+    add_keys(etcd, &call->rpc.body, "cond");
+    if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
+        query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
+}
+
 static void look_at_settings(struct hf__etcd *etcd, struct hf__query *query)
 {
     const struct hf__engine_host *host = etcd->base.host;
@@ -258,6 +367,7 @@ int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,
     (void)ask(etcd, query, HF__CALL_MEMBERS, on_members, 0, 0);
     (void)ask(etcd, query, HF__CALL_ALARM, on_alarms, 0, 0);
     (void)ask_lease(etcd, query);
+    ask_stamps(etcd, query);
     ask_others(etcd, query);
     return 0;
 }

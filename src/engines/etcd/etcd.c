@@ -79,6 +79,7 @@ static int etcd_open(struct hf__engine *engine, hf_error *err)
 
     hf__link_init(&etcd->link, engine, timer_fire, /* listen_after_ns= */ 0);
     hf__ticket_table_init(&etcd->tickets);
+    hf__list_init(&etcd->conditions);
     if (rc == 0)
         rc = hf__grpc_load(err);
     if (rc == 0)
@@ -106,6 +107,8 @@ static void etcd_close(struct hf__engine *engine, bool forked)
 {
     struct hf__etcd *etcd = etcd_of(engine);
 
+    if (!forked)
+        hf__etcd_condition_forget_all(etcd);
     if (is_open(etcd))
         hf__etcd_connection_release(etcd, forked);
     if (forked)
@@ -133,7 +136,7 @@ const struct hf__engine_ops hf__engine_etcd = {
             HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
-            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT | HF_CAP_CONDITIONS,
     .flags = HF__BEATS_WAITERS | HF__SESSION,
     .size = sizeof(struct hf__etcd),
     .ticket_size = sizeof(struct hf__etcd_ticket),
@@ -146,6 +149,9 @@ const struct hf__engine_ops hf__engine_etcd = {
     .release = hf__etcd_release,
     .renew = hf__etcd_renew,
     .downgrade = hf__etcd_renew_downgrade,
+    .park = hf__etcd_park,
+    .unpark = hf__etcd_unpark,
+    .signal = hf__etcd_signal,
     .list = hf__etcd_inspect_list,
     .check_token = hf__etcd_inspect_check,
     .break_lock = hf__etcd_inspect_break,

@@ -12,6 +12,7 @@
  *   tickets.c     the tickets by number, and their moves
  *   acquire.c  release.c  renew.c (and downgrade)
  *   wait.c        waiting for those before us   watch.c  hints of changes
+ *   park.c (and unpark)  signal.c  condition.c  who is parked, and called
  *   inspect.c     list, check, break     versions.c     doctor.c
  *   board.c       notices of who waits for whom
  */
@@ -19,9 +20,12 @@
 #define HF_ETCD_ETCD_H
 
 #include "engines/common/link.h"
+#include "engines/etcd/condition.h"
 #include "engines/etcd/connection.h"
 #include "engines/etcd/lease.h"
+#include "engines/etcd/park.h"
 #include "engines/etcd/queue.h"
+#include "engines/etcd/signal.h"
 #include "engines/etcd/tickets.h"
 
 enum {
@@ -60,8 +64,8 @@ struct hf__etcd {
     bool up;
     bool connecting;
     bool authenticating;
-    struct hf__list parked; /* calls that wait for a new token */
-    char version[24];       /* of the server */
+    struct hf__list delayed; /* calls that wait for a new token */
+    char version[24];        /* of the server */
 
     struct hf__link link;
 
@@ -73,6 +77,10 @@ struct hf__etcd {
     /* tickets.c, wait.c */
     struct hf__ticket_table tickets;
     uint32_t streams;
+
+    /* condition.c */
+    struct hf__list conditions;
+    uint64_t condition_ids;
 
     /* queue.c */
     char *prefix; /* of every key */
@@ -132,6 +140,12 @@ void hf__etcd_acquire_lease_ready(struct hf__etcd *etcd,
                                   const struct hf__etcd_reply *reply);
 /* The lease @id has ended, and with it all its keys. */
 void hf__etcd_acquire_lease_lost(struct hf__etcd *etcd, int64_t id);
+/* A ticket with a condition asks for the lock: it was called, or unparked. */
+void hf__etcd_acquire_called(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* A release that could not be carried out as it was asked. @ours: its key is
+ * still the one that we were granted. */
+int hf__etcd_release_again(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                           bool ours, hf_error *err);
 /* It is ours. */
 void hf__etcd_acquire_granted(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* An acquire ends with @reply's error. */
@@ -188,6 +202,14 @@ hf__engine_watch_fn hf__etcd_watch_stop;
 
 /* ---- inspect.c, versions.c, doctor.c ------------------------------------- */
 
+/* Add the request for the keys "~@what/…" of the locks that are asked for. */
+void hf__etcd_inspect_parked_ask(struct hf__etcd *etcd, struct hf__buf *to,
+                                 const struct hf__query *query,
+                                 const char *what);
+/* Add the rows of those who are parked, by the answers to that. 0, HF_ENOMEM,
+ * HF_EUNAVAILABLE or HF_EINTERNAL. */
+int hf__etcd_inspect_parked_add(struct hf__etcd *etcd, struct hf__query *query,
+                                struct hf__pb range, struct hf__pb stamps);
 hf__engine_query_fn hf__etcd_inspect_list;
 hf__engine_query_fn hf__etcd_inspect_check;
 hf__engine_query_fn hf__etcd_inspect_break;

@@ -116,6 +116,17 @@ static int read_rows(struct hf__etcd *etcd, const struct hf__query *query,
     return 0;
 }
 
+static void add_range(struct hf__etcd *etcd, struct hf__buf *to,
+                      const struct hf__query *query)
+{
+    if (query->name)
+        hf__etcd_queue_key(etcd, query->name, strlen(query->name));
+    else
+        hf__etcd_queue_key_names(etcd, query->prefix);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
+    hf__pb_add_number(to, HF__RANGE_LIMIT, HF__ETCD_ROWS);
+}
+
 static int send_range(struct hf__etcd *etcd, struct hf__query *query,
                       hf__etcd_reply_fn *done, hf_error *err)
 {
@@ -127,12 +138,7 @@ static int send_range(struct hf__etcd *etcd, struct hf__query *query,
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
-    if (query->name)
-        hf__etcd_queue_key(etcd, query->name, strlen(query->name));
-    else
-        hf__etcd_queue_key_names(etcd, query->prefix);
-    hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ true);
-    hf__pb_add_number(&call->rpc.body, HF__RANGE_LIMIT, HF__ETCD_ROWS);
+    add_range(etcd, &call->rpc.body, query);
     return hf__etcd_connection_send(call, err);
 }
 
@@ -202,20 +208,47 @@ static int add_rows(struct hf__query *query, const struct rows *rows)
 static void on_list(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
+    struct hf__etcd_reply queues = *reply;
     struct rows rows;
     int rc;
 
-    if (!got_rows(etcd, call->query, reply, &rows))
+    queues.root = hf__etcd_queue_range_of(reply->root, 0);
+    if (!got_rows(etcd, call->query, &queues, &rows))
         return;
     rc = add_rows(call->query, &rows);
     rows_release(&rows);
-    hf__etcd_errors_tell(etcd, call->query, rc, "out of memory");
+    if (rc == 0)
+        rc = hf__etcd_inspect_parked_add(
+            etcd, call->query, hf__etcd_queue_range_of(reply->root, 1),
+            hf__etcd_queue_range_of(reply->root, 2));
+    hf__etcd_errors_tell(etcd, call->query, rc,
+                         rc == HF_ENOMEM ? "out of memory"
+                                         : "the conditions cannot be read");
 }
 
+/* Locks, records and stamps, at one revision. */
 int hf__etcd_inspect_list(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err)
 {
-    return send_range((struct hf__etcd *)engine, query, on_list, err);
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_call *call;
+    size_t part;
+    size_t range;
+
+    if (!etcd->up)
+        return hf__etcd_errors_not_up(etcd, err);
+    call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_list);
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    call->query = query;
+    part = hf__pb_begin(&call->rpc.body, HF__TXN_SUCCESS);
+    range = hf__pb_begin(&call->rpc.body, HF__OP_RANGE);
+    add_range(etcd, &call->rpc.body, query);
+    hf__pb_end(&call->rpc.body, range);
+    hf__pb_end(&call->rpc.body, part);
+    hf__etcd_inspect_parked_ask(etcd, &call->rpc.body, query, "cond");
+    hf__etcd_inspect_parked_ask(etcd, &call->rpc.body, query, "wake");
+    return hf__etcd_connection_send(call, err);
 }
 
 /* ---- tokens ------------------------------------------------------------ */

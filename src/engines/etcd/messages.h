@@ -34,6 +34,8 @@ enum {
     HF__RANGE_KVS = 2, /* answer */
     HF__PUT_VALUE = 2,
     HF__PUT_LEASE = 3,
+    HF__PUT_KEEPS_VALUE = 5,
+    HF__PUT_KEEPS_LEASE = 6,
 
     /* values */
     HF__ASCEND = 1,

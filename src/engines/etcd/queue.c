@@ -6,6 +6,9 @@
  *   <prefix>~gone/<lease>-<ticket>    it has left, whatever arrives later
  *   <prefix>~lease/<lease>            its end is the end of the lease
  *   <prefix>~version/<name>           hf_version_commit()
+ *   <prefix>~cond/<name>/<cond>/<lease>-<ticket>
+ *                                     parked, or bears a wake-up
+ *   <prefix>~wake/<name>/<cond>       the wake-ups that are not used up
  *
  * This is the layout of Go's concurrency.Mutex and of etcdctl lock: all keys
  * under "<name>/" are one queue in the order of their create revisions, and
@@ -113,11 +116,43 @@ void hf__etcd_queue_key_beside(struct hf__etcd *etcd, const char *what,
     add_name(&etcd->key, name, len);
 }
 
+void hf__etcd_queue_key_condition(struct hf__etcd *etcd, const char *what,
+                                  const char *name, const char *cond)
+{
+    hf__etcd_queue_key_beside(etcd, what, name, strlen(name));
+    hf__buf_add_char(&etcd->key, '/');
+    add_name(&etcd->key, cond, strlen(cond));
+}
+
+void hf__etcd_queue_key_records(struct hf__etcd *etcd, const char *name,
+                                const char *cond)
+{
+    hf__etcd_queue_key_condition(etcd, "cond", name, cond);
+    hf__buf_add_char(&etcd->key, '/');
+}
+
+void hf__etcd_queue_key_record(struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    hf__etcd_queue_key_records(etcd, ticket->name, ticket->cond);
+    add_ticket(etcd, ticket);
+}
+
 void hf__etcd_queue_key_names(struct hf__etcd *etcd, const char *prefix)
 {
     begin_key(etcd);
     if (prefix[0] != '\0')
         add_name(&etcd->key, prefix, strlen(prefix));
+}
+
+struct hf__pb hf__etcd_queue_behind(const struct hf__etcd *etcd,
+                                    struct hf__pb key, const char *what)
+{
+    size_t skip = etcd->prefix_len + strlen(what);
+
+    if (key.len <= skip ||
+        memcmp(key.bytes + etcd->prefix_len, what, strlen(what)) != 0)
+        return (struct hf__pb){0};
+    return (struct hf__pb){key.bytes + skip, key.len - skip};
 }
 
 /* The first key after all that begin with etcd->key; "\0" means all of them. No
@@ -158,6 +193,17 @@ void hf__etcd_queue_add_compare(struct hf__etcd *etcd, struct hf__buf *to,
     hf__pb_add_number(to, HF__COMPARE_TARGET, HF__TARGET_CREATED);
     add_key(etcd, to, HF__COMPARE_KEY, range ? HF__COMPARE_RANGE_END : 0);
     hf__pb_add_number(to, HF__COMPARE_CREATED, revision);
+    hf__pb_end(to, compare);
+}
+
+void hf__etcd_queue_add_compare_modified(struct hf__etcd *etcd,
+                                         struct hf__buf *to, uint64_t revision)
+{
+    size_t compare = hf__pb_begin(to, HF__TXN_COMPARE);
+
+    hf__pb_add_number(to, HF__COMPARE_TARGET, HF__TARGET_MODIFIED);
+    add_key(etcd, to, HF__COMPARE_KEY, /* end_field= */ 0);
+    hf__pb_add_number(to, HF__COMPARE_MODIFIED, revision);
     hf__pb_end(to, compare);
 }
 

@@ -35,8 +35,21 @@ void hf__etcd_queue_key_gone(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* A key of our own beside the queues: "<prefix>~<what>/<name>". */
 void hf__etcd_queue_key_beside(struct hf__etcd *etcd, const char *what,
                                const char *name, size_t len);
+/* A key of the condition @cond of the lock @name:
+ * "<prefix>~<what>/<name>/<cond>". */
+void hf__etcd_queue_key_condition(struct hf__etcd *etcd, const char *what,
+                                  const char *name, const char *cond);
+/* What begins every record of it: "<prefix>~cond/<name>/<cond>/". */
+void hf__etcd_queue_key_records(struct hf__etcd *etcd, const char *name,
+                                const char *cond);
+/* The ticket's record: that, and "<lease>-<ticket>". */
+void hf__etcd_queue_key_record(struct hf__etcd *etcd,
+                               struct hf__ticket *ticket);
 /* What begins a key for every name that begins with @prefix. */
 void hf__etcd_queue_key_names(struct hf__etcd *etcd, const char *prefix);
+/* What follows "<prefix>@what" in @key; not there: it is another key. */
+struct hf__pb hf__etcd_queue_behind(const struct hf__etcd *etcd,
+                                    struct hf__pb key, const char *what);
 /* Add etcd->key, and with @range the end of all that begin with it, to a
  * message whose HF__OF_KEY and HF__OF_RANGE_END they are. */
 void hf__etcd_queue_add_key(struct hf__etcd *etcd, struct hf__buf *to,
@@ -45,6 +58,9 @@ void hf__etcd_queue_add_key(struct hf__etcd *etcd, struct hf__buf *to,
  * begin with it, with @revision, to a transaction. */
 void hf__etcd_queue_add_compare(struct hf__etcd *etcd, struct hf__buf *to,
                                 bool range, uint64_t revision);
+/* Add the comparison of the mod revision of etcd->key. */
+void hf__etcd_queue_add_compare_modified(struct hf__etcd *etcd,
+                                         struct hf__buf *to, uint64_t revision);
 /* Add the request that deletes etcd->key, in case of success. */
 void hf__etcd_queue_add_delete(struct hf__etcd *etcd, struct hf__buf *to);
 /* A part @field of a transaction that puts etcd->key with the lease @id: begun,

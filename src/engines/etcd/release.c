@@ -9,6 +9,10 @@
  * server refuses a transaction that arrives even later, because its lease is
  * gone.
  *
+ * A ticket with a condition may have a record there. One that holds leaves in one
+ * transaction that uses up its wake-up (park.c); otherwise the record goes with
+ * the key, and the wake-up passes on.
+ *
  * Failure: "lease not found" is certain: there is no key any more.
  */
 #include "engines/etcd/etcd.h"
@@ -38,7 +42,11 @@ static void add_release(struct hf__etcd *etcd, struct hf__buf *to,
         hf__etcd_queue_add_compare(etcd, to, /* range= */ false,
                                    mine->revision);
     hf__etcd_queue_add_delete(etcd, to);
-    if (mine->key != HF__ETCD_DOUBTED)
+    if (mine->record != HF__ETCD_RECORD_NONE) {
+        hf__etcd_queue_key_record(etcd, ticket);
+        hf__etcd_queue_add_delete(etcd, to);
+    }
+    if (mine->key != HF__ETCD_DOUBTED && !mine->doubted)
         return;
     add_sign(etcd, to, HF__TXN_SUCCESS, ticket);
     add_sign(etcd, to, HF__TXN_FAILURE, ticket);
@@ -68,25 +76,28 @@ static void on_yielded(struct hf__etcd *etcd, struct hf__etcd_call *call,
         hf__etcd_acquire_failed(etcd, ticket, reply);
 }
 
+/* What call->n of a release says. */
+enum { WITHDRAWN, RELEASED, LOST };
+
 static void on_left(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
     struct hf__ticket *ticket = hf__etcd_tickets_of(call);
-    bool releasing = call->n != 0;
     bool ours = hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0;
+    bool lost = call->n == LOST || (call->n == RELEASED && !ours);
 
     if (!ticket)
         return;
     if (reply->code == HF__ETCD_OK || reply->code == HF__ETCD_NOT_FOUND) {
         hf__etcd_tickets_forget(etcd, ticket);
-        hf__up_left(&etcd->base, ticket, releasing && !ours ? HF_ELOST : 0);
+        hf__up_left(&etcd->base, ticket, lost ? HF_ELOST : 0);
         return;
     }
     hf__up_unknown(&etcd->base, ticket, &reply->err);
 }
 
 static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                        hf__etcd_reply_fn *done, bool releasing, char *data,
+                        hf__etcd_reply_fn *done, int how, char *data,
                         hf_error *err)
 {
     struct hf__etcd_call *call =
@@ -97,9 +108,9 @@ static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
     hf__etcd_tickets_about(call, ticket);
-    call->n = releasing;
+    call->n = (size_t)how;
     call->data = data;
-    add_release(etcd, &call->rpc.body, ticket, releasing);
+    add_release(etcd, &call->rpc.body, ticket, how == RELEASED);
     return hf__etcd_connection_send(call, err);
 }
 
@@ -111,8 +122,8 @@ void hf__etcd_release_try(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
     if (holder)
         hf__etcd_queue_read_holder(holder, text, sizeof(text));
-    if (send_release(etcd, ticket, on_yielded, /* releasing= */ false,
-                     hf__strdup(text), &err) != 0)
+    if (send_release(etcd, ticket, on_yielded, WITHDRAWN, hf__strdup(text),
+                     &err) != 0)
         hf__etcd_acquire_refuse(etcd, ticket, &err);
 }
 
@@ -123,7 +134,9 @@ static int release(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
     /* Never sent, or its lease has ended: there is no key. */
-    if (mine->state == HF__ETCD_IDLE || mine->key == HF__ETCD_NO_KEY ||
+    if (mine->state == HF__ETCD_IDLE ||
+        (mine->key == HF__ETCD_NO_KEY && mine->record == HF__ETCD_RECORD_NONE &&
+         !mine->doubted) ||
         mine->lease->id != mine->lease_id) {
         hf__etcd_tickets_forget(etcd, ticket);
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
@@ -136,10 +149,22 @@ static int release(struct hf__engine *engine, struct hf__ticket *ticket,
         etcd, mine); /* a renewal under way finds no key: no loss */
     if (hf__etcd_tickets_asks(mine))
         mine->key = HF__ETCD_DOUBTED; /* it may overtake, or be overtaken */
+    mine->doubted |= mine->record == HF__ETCD_RECORD_UNSURE;
     mine->renewing = false;
     hf__etcd_tickets_move(mine, HF__ETCD_RELEASING);
-    return send_release(etcd, ticket, on_left, releasing, /* data= */ NULL,
-                        err);
+    if (releasing && hf__etcd_park_bears(etcd, ticket))
+        return hf__etcd_park_use_up(etcd, ticket, err);
+    return send_release(etcd, ticket, on_left, releasing ? RELEASED : WITHDRAWN,
+                        /* data= */ NULL, err);
+}
+
+int hf__etcd_release_again(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                           bool ours, hf_error *err)
+{
+    if (ours && hf__etcd_park_bears(etcd, ticket))
+        return hf__etcd_park_use_up(etcd, ticket, err);
+    return send_release(etcd, ticket, on_left, ours ? RELEASED : LOST,
+                        /* data= */ NULL, err);
 }
 
 int hf__etcd_release_withdraw(struct hf__engine *engine,

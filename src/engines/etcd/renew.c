@@ -28,8 +28,7 @@ static void tell_renewed(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__grant grant = {.token = mine->revision, .tokens = 1};
 
     if (hf__etcd_queue_read(kv).revision != mine->revision) {
-        hf__etcd_tickets_forget(etcd, ticket);
-        hf__up_lost(&etcd->base, ticket, HF__LOST_TAKEN);
+        hf__etcd_acquire_place_lost(etcd, ticket);
         return;
     }
     hf__etcd_lease_claim(mine->lease, ticket, sent_ns, &grant);
@@ -58,15 +57,21 @@ static void on_checked(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
 }
 
-/* A waiter's life is proved by its lease; it may also have missed its turn. */
+/* A waiter's life is proved by its lease; it may also have missed its turn, or
+ * its wake-up. */
 static void renew_waiter(struct hf__etcd *etcd, struct hf__ticket *ticket,
                          int64_t sent_ns)
 {
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__grant grant = {.tokens = 1};
 
-    hf__etcd_lease_claim(hf__etcd_ticket(etcd, ticket)->lease, ticket, sent_ns,
-                         &grant);
-    hf__etcd_wait_look(etcd, ticket);
+    if (mine->state != HF__ETCD_WAITING && mine->state != HF__ETCD_PARKED)
+        return;
+    hf__etcd_lease_claim(mine->lease, ticket, sent_ns, &grant);
+    if (mine->state == HF__ETCD_PARKED)
+        hf__etcd_condition_beat(etcd, ticket);
+    else
+        hf__etcd_wait_look(etcd, ticket);
     hf__up_renewed(&etcd->base, ticket, &grant);
 }
 
@@ -85,8 +90,7 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
                                            lease)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->renewing = false;
         if (hf__etcd_ticket(etcd, ticket)->state != HF__ETCD_HELD) {
-            if (hf__etcd_ticket(etcd, ticket)->state == HF__ETCD_WAITING)
-                renew_waiter(etcd, ticket, sent_ns);
+            renew_waiter(etcd, ticket, sent_ns);
             continue;
         }
         if (!call || !ids)
@@ -119,11 +123,20 @@ void hf__etcd_renew_confirmed(struct hf__etcd *etcd,
     if (reply->code == HF__ETCD_OK) {
         while (send_check(etcd, lease, reply->sent_ns, &at))
             continue;
+        hf__etcd_condition_look_at_news(etcd);
         return;
     }
     while ((ticket = hf__ticket_table_next(&etcd->tickets, &at, is_renewing,
                                            lease)) != NULL)
         hf__etcd_ticket(etcd, ticket)->renewing = false;
+}
+
+/* It was called or unparked, and what it asked then had no answer. */
+static bool goes_on(const struct hf__etcd_ticket *mine,
+                    const struct hf__ticket *ticket)
+{
+    return ticket->cond && mine->state == HF__ETCD_UNKNOWN &&
+           !mine->under_way && (mine->called || !mine->condition);
 }
 
 int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
@@ -136,7 +149,10 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     for (size_t i = 0; i < n; i++) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
 
-        if (mine->state != HF__ETCD_HELD && mine->state != HF__ETCD_WAITING)
+        if (goes_on(mine, tickets[i]))
+            hf__etcd_acquire_called(etcd, tickets[i]);
+        if (mine->state != HF__ETCD_HELD && mine->state != HF__ETCD_WAITING &&
+            mine->state != HF__ETCD_PARKED)
             continue;
         mine->renewing = true;
         (void)hf__etcd_lease_renew(etcd, mine->lease, /* err= */ NULL);

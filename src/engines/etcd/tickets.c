@@ -7,16 +7,25 @@
 
 #define MAY(state) (1u << HF__ETCD_##state)
 
-static const uint8_t moves[HF__ETCD_STATES] = {
-    [HF__ETCD_IDLE] = MAY(PARKED) | MAY(ASKING),
-    [HF__ETCD_PARKED] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
-                        MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
-    [HF__ETCD_ASKING] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
-                        MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
-    [HF__ETCD_WAITING] = MAY(PARKED) | MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
-                         MAY(RELEASING) | MAY(IDLE),
-    [HF__ETCD_HELD] = MAY(ASKING) | MAY(RELEASING) | MAY(IDLE),
-    [HF__ETCD_UNKNOWN] = MAY(PARKED) | MAY(ASKING) | MAY(RELEASING) | MAY(IDLE),
+static const uint16_t moves[HF__ETCD_STATES] = {
+    [HF__ETCD_IDLE] = MAY(PREPARING) | MAY(ASKING) | MAY(PARKING),
+    [HF__ETCD_PREPARING] = MAY(PREPARING) | MAY(ASKING) | MAY(WAITING) |
+                           MAY(HELD) | MAY(UNKNOWN) | MAY(RELEASING) |
+                           MAY(IDLE),
+    [HF__ETCD_ASKING] = MAY(PREPARING) | MAY(ASKING) | MAY(WAITING) |
+                        MAY(HELD) | MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_WAITING] = MAY(PREPARING) | MAY(ASKING) | MAY(WAITING) |
+                         MAY(HELD) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_HELD] = MAY(ASKING) | MAY(YIELDING) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_UNKNOWN] = MAY(PREPARING) | MAY(ASKING) | MAY(PARKING) |
+                         MAY(UNPARKING) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_PARKING] =
+        MAY(PARKING) | MAY(PARKED) | MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_PARKED] =
+        MAY(PARKED) | MAY(ASKING) | MAY(UNPARKING) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_UNPARKING] = MAY(UNPARKING) | MAY(ASKING) | MAY(UNKNOWN) |
+                           MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_YIELDING] = MAY(HELD) | MAY(RELEASING) | MAY(IDLE),
     [HF__ETCD_RELEASING] = MAY(RELEASING) | MAY(IDLE),
 };
 
@@ -61,6 +70,15 @@ void hf__etcd_tickets_forget(struct hf__etcd *etcd, struct hf__ticket *ticket)
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_tickets_free_lease(etcd, mine);
     (void)hf__ticket_table_remove(&etcd->tickets, &mine->entry);
+    hf__etcd_condition_leave(etcd, ticket);
     hf__etcd_tickets_move(mine, HF__ETCD_IDLE);
     memset(mine, 0, sizeof(*mine));
+}
+
+void hf__etcd_tickets_gone(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                           int reason)
+{
+    hf__etcd_park_forget_old(etcd, ticket);
+    hf__etcd_tickets_forget(etcd, ticket);
+    hf__up_lost(&etcd->base, ticket, reason);
 }

@@ -7,6 +7,7 @@
 
 #include "engines/common/ticket_table.h"
 #include "engines/engine.h"
+#include "engines/etcd/condition.h"
 
 struct hf__etcd;
 struct hf__etcd_call;
@@ -15,25 +16,33 @@ struct hf__etcd_lease;
 /*
  * Where a ticket stands. tickets.c asserts these moves:
  *
- *   IDLE      -> PARKED ASKING
- *   PARKED    -> PARKED ASKING WAITING HELD UNKNOWN RELEASING IDLE
- *   ASKING    -> PARKED ASKING WAITING HELD UNKNOWN RELEASING IDLE
- *   WAITING   -> PARKED ASKING WAITING HELD RELEASING IDLE
- *   HELD      -> ASKING RELEASING IDLE
- *   UNKNOWN   -> PARKED ASKING RELEASING IDLE
+ *   IDLE      -> PREPARING ASKING PARKING
+ *   PREPARING -> PREPARING ASKING WAITING HELD UNKNOWN RELEASING IDLE
+ *   ASKING    -> PREPARING ASKING WAITING HELD UNKNOWN RELEASING IDLE
+ *   WAITING   -> PREPARING ASKING WAITING HELD RELEASING IDLE
+ *   HELD      -> ASKING YIELDING RELEASING IDLE
+ *   UNKNOWN   -> PREPARING ASKING PARKING UNPARKING RELEASING IDLE
+ *   PARKING   -> PARKING PARKED UNKNOWN RELEASING IDLE
+ *   PARKED    -> PARKED ASKING UNPARKING RELEASING IDLE
+ *   UNPARKING -> UNPARKING ASKING UNKNOWN RELEASING IDLE
+ *   YIELDING  -> HELD RELEASING IDLE
  *   RELEASING -> RELEASING IDLE
  *
- * A look that was under way may decide about a ticket that is PARKED. The core
- * asks again for one that is UNKNOWN or WAITING, or HELD where the report was
- * lost.
+ * A look that was under way may decide about a ticket that is PREPARING. The
+ * core asks again for one that is UNKNOWN or WAITING, or HELD where the report
+ * was lost; not for one with a condition, which goes on when it is renewed.
  */
 enum hf__etcd_state {
-    HF__ETCD_IDLE,    /* not in the table: the server has nothing of it */
-    HF__ETCD_PARKED,  /* an acquire waits for its lease */
-    HF__ETCD_ASKING,  /* an acquire has not been reported yet */
-    HF__ETCD_WAITING, /* in line */
+    HF__ETCD_IDLE,      /* not in the table: the server has nothing of it */
+    HF__ETCD_PREPARING, /* an acquire waits for its lease */
+    HF__ETCD_ASKING,    /* an acquire has not been reported yet */
+    HF__ETCD_WAITING,   /* in line */
     HF__ETCD_HELD,
     HF__ETCD_UNKNOWN,   /* an acquire was reported as unknown */
+    HF__ETCD_PARKING,   /* a park() has not been reported yet */
+    HF__ETCD_PARKED,    /* waits for its condition */
+    HF__ETCD_UNPARKING, /* an unpark() has not been reported yet */
+    HF__ETCD_YIELDING,  /* was held, and a park() gives it up */
     HF__ETCD_RELEASING, /* withdraw() or release() was called */
     HF__ETCD_STATES
 };
@@ -67,12 +76,25 @@ struct hf__etcd_ticket {
     uint8_t late;  /* watches in a row that were refused, or may be late */
     bool watch_made;
     bool renewing; /* renew() waits for the lease */
+
+    /* Of a ticket with a condition. */
+    struct hf__etcd_condition *condition; /* where it may have a record */
+    struct hf__list parked_link;          /* condition->tickets */
+    uint64_t old;   /* PARKING: the one that is given up */
+    uint64_t made;  /* its record's create revision, where that is KNOWN */
+    uint32_t round; /* condition.c's */
+    uint32_t steps; /* of this park(); bounded */
+    uint8_t record; /* enum hf__etcd_record */
+    bool under_way; /* a step of parking, unparking or leaving */
+    bool doubted;   /* a park() may still be on its way */
+    bool called;    /* it bears a wake-up */
+    bool owes;      /* a park() or unpark() is to be reported */
 };
 
 /* An acquire is to be reported. */
 static inline bool hf__etcd_tickets_asks(const struct hf__etcd_ticket *mine)
 {
-    return mine->state == HF__ETCD_ASKING || mine->state == HF__ETCD_PARKED;
+    return mine->state == HF__ETCD_ASKING || mine->state == HF__ETCD_PREPARING;
 }
 /* Checked against the table of moves. */
 void hf__etcd_tickets_move(struct hf__etcd_ticket *mine,
@@ -93,5 +115,8 @@ void hf__etcd_tickets_free_lease(struct hf__etcd *etcd,
                                  struct hf__etcd_ticket *mine);
 /* Before the report that ends it. */
 void hf__etcd_tickets_forget(struct hf__etcd *etcd, struct hf__ticket *ticket);
+/* Nothing of it is left on the server: it is lost. */
+void hf__etcd_tickets_gone(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                           int reason);
 
 #endif

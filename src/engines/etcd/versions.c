@@ -87,14 +87,10 @@ int hf__etcd_versions_read(struct hf__engine *engine, struct hf__query *query,
 static void add_commit(struct hf__etcd *etcd, struct hf__buf *to,
                        uint64_t expected)
 {
-    size_t part = hf__pb_begin(to, HF__TXN_COMPARE);
+    size_t part;
     size_t put;
 
-    hf__pb_add_number(to, HF__COMPARE_TARGET, HF__TARGET_MODIFIED);
-    hf__pb_add_bytes(to, HF__COMPARE_KEY, hf__buf_text(&etcd->key),
-                     etcd->key.len);
-    hf__pb_add_number(to, HF__COMPARE_MODIFIED, expected);
-    hf__pb_end(to, part);
+    hf__etcd_queue_add_compare_modified(etcd, to, expected);
     part = hf__pb_begin(to, HF__TXN_SUCCESS);
     put = hf__pb_begin(to, HF__OP_PUT);
     hf__etcd_queue_add_key(etcd, to, /* range= */ false);

@@ -44,15 +44,26 @@ struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
         .tokens = 1,
         .lease_ms = ticket->ttl_ms < lease_ms ? ticket->ttl_ms : lease_ms,
         .sent_ns = zk->proven_ns,
+        .woken =
+            hf__zk_ticket(zk, (struct hf__ticket *)(uintptr_t)ticket)->called,
     };
 }
 
 /* ---- the lock's node ----------------------------------------------------- */
 
-static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
-                       hf_error *err);
+static int make_node(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
+                     hf_error *err);
 
-/* call->number is the length of the path that was to be made: the lock's node,
+/* The container that is missing: the lock's node, or that of the condition. */
+static const char *container(const struct hf__zk_ticket *mine, size_t *ret_len)
+{
+    bool parks = mine->state == HF__ZK_PARKING;
+
+    *ret_len = parks ? mine->condition->dir_len : mine->dir_len;
+    return parks ? mine->condition->dir : mine->path;
+}
+
+/* call->number is the length of the path that was to be made: the container,
  * or, where that has no parent, a node above it. */
 static int on_parent(struct hf__zk *zk, struct hf__ticket *ticket,
                      const struct hf__zk_call *call, struct hf__zk_reply *reply,
@@ -60,37 +71,42 @@ static int on_parent(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     size_t len = (size_t)call->number;
+    const char *path;
+    size_t whole;
     int rc;
 
     if (hf__zk_tickets_leaves(mine))
         return hf__zk_release_begin(zk, ticket, err);
+    path = container(mine, &whole);
     if (reply->error == HF__ZK_NO_NODE) {
-        while (len > 0 && mine->path[--len] != '/')
+        while (len > 0 && path[--len] != '/')
             continue;
-        rc = len > 0 ? make_parent(zk, ticket, len, err)
+        rc = len > 0 ? make_node(zk, ticket, len, err)
                      : hf__zk_errors_read(zk, reply->error, err);
     } else if (reply->error != HF__ZK_OK &&
                reply->error != HF__ZK_NODE_EXISTS) {
         rc = hf__zk_errors_read(zk, reply->error, err);
-    } else if (len == mine->dir_len) {
-        rc = begin_ask(zk, ticket, err);
+    } else if (len >= whole) {
+        rc = mine->state == HF__ZK_PARKING ? hf__zk_park_begin(zk, ticket, err)
+                                           : begin_ask(zk, ticket, err);
     } else {
         len++;
-        while (len < mine->dir_len && mine->path[len] != '/')
+        while (len < whole && path[len] != '/')
             len++;
-        rc = make_parent(zk, ticket, len, err);
+        rc = make_node(zk, ticket, len, err);
     }
     if (rc != 0)
         hf__zk_release_failed(zk, ticket, err);
     return 0;
 }
 
-static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
-                       hf_error *err)
+static int make_node(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
+                     hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call =
         hf__zk_tickets_step(ticket, on_parent, HF__ZK_WRITES);
+    size_t whole;
     int rc;
 
     if (++mine->steps > STEPS)
@@ -98,27 +114,30 @@ static int make_parent(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
                         "%s: the lock's node vanishes again and again",
                         zk->peer);
     call.number = (int32_t)len;
-    rc = hf__zk_calls_create(zk, mine->path, len, /* data= */ NULL,
-                             HF__ZK_CONTAINER, &call, err);
+    rc = hf__zk_calls_create(zk, container(mine, &whole), len,
+                             /* data= */ NULL, HF__ZK_CONTAINER, &call, err);
     mine->under_way = rc == 0;
     return rc;
 }
 
-/* ---- holding ------------------------------------------------------------- */
-
-static void on_marked(struct hf__zk *zk, const struct hf__zk_call *call,
-                      struct hf__zk_reply *reply)
+int hf__zk_acquire_make_container(struct hf__zk *zk, struct hf__ticket *ticket,
+                                  hf_error *err)
 {
-    (void)zk;
-    (void)call;
-    (void)reply; /* if the node is gone, the next renewal finds out */
+    size_t len;
+
+    (void)container(hf__zk_ticket(zk, ticket), &len);
+    return make_node(zk, ticket, len, err);
 }
+
+/* ---- holding ------------------------------------------------------------- */
 
 /* The next waiter for a slot watches our node for this. */
 static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
                       const struct hf__zk_ticket *mine)
 {
-    struct hf__zk_call call = {.done = on_marked, .flags = HF__ZK_WRITES};
+    /* If the node is gone, the next renewal finds out. */
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
+                               .flags = HF__ZK_WRITES};
     struct hf__buf data = {0};
     size_t mark;
 
@@ -308,10 +327,12 @@ static int not_there(struct hf__zk *zk, struct hf__ticket *ticket,
         return hf__zk_release_begin(zk, ticket, err);
     if (mine->state != HF__ZK_HELD && mine->state != HF__ZK_WAITING)
         return begin_ask(zk, ticket, err);
-    if (mine->state == HF__ZK_HELD)
-        hf__zk_tickets_gone(zk, ticket, HF__LOST_BROKEN);
-    else
+    if (mine->state == HF__ZK_WAITING)
         hf__zk_wait_lost_place(zk, ticket);
+    else if (ticket->cond)
+        hf__zk_condition_lose(zk, ticket, HF__LOST_BROKEN);
+    else
+        hf__zk_tickets_gone(zk, ticket, HF__LOST_BROKEN);
     return 0;
 }
 
@@ -458,7 +479,7 @@ static void not_created(struct hf__zk *zk, struct hf__ticket *ticket)
 
     if (err.code == HF_ENOTFOUND) {
         mine->refused.code = 0;
-        if (make_parent(zk, ticket, mine->dir_len, &err) == 0)
+        if (hf__zk_acquire_make_container(zk, ticket, &err) == 0)
             return;
     }
     hf__zk_release_failed(zk, ticket, &err);
@@ -533,6 +554,17 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
         mine->node =
             HF__ZK_NODE_UNSURE; /* nobody will look behind the create */
     return rc;
+}
+
+void hf__zk_acquire_called(struct hf__zk *zk, struct hf__ticket *ticket)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    hf_error err;
+
+    hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+    mine->steps = 0;
+    if (begin_ask(zk, ticket, &err) != 0)
+        hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
 int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)

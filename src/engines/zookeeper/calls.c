@@ -188,8 +188,8 @@ int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
     return hf__zk_calls_end(zk, mark, call, err);
 }
 
-static void ignore(struct hf__zk *zk, const struct hf__zk_call *call,
-                   struct hf__zk_reply *reply)
+void hf__zk_calls_ignore(struct hf__zk *zk, const struct hf__zk_call *call,
+                         struct hf__zk_reply *reply)
 {
     (void)zk;
     (void)call;
@@ -198,7 +198,8 @@ static void ignore(struct hf__zk *zk, const struct hf__zk_call *call,
 
 int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
 {
-    struct hf__zk_call call = {.done = ignore, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
+                               .flags = HF__ZK_WRITES};
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_SYNC);
 
     hf__zk_wire_put_text(&zk->stream.out, zk->top, strlen(zk->top));
@@ -211,7 +212,8 @@ int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
  * fails: no node has this name. */
 int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err)
 {
-    struct hf__zk_call call = {.done = ignore, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
+                               .flags = HF__ZK_WRITES};
 
     zk->scratch.len = 0;
     hf__buf_append(&zk->scratch, zk->root, zk->root_len);

@@ -38,6 +38,7 @@ struct hf__zk_call {
     hf__zk_reply_fn *done;
     hf__zk_step_fn *step;    /* of hf__zk_tickets_step() */
     uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
+    uint64_t condition;      /* its id; 0: none */
     struct hf__query *query; /* lives until it is answered */
     int32_t number;          /* the callee's */
     uint32_t flags;
@@ -67,6 +68,8 @@ void hf__zk_calls_close_frame(struct hf__zk *zk, size_t mark);
 int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
                      size_t len, bool watch, const struct hf__zk_call *call,
                      hf_error *err);
+/* For a call whose answer says nothing that matters. */
+hf__zk_reply_fn hf__zk_calls_ignore;
 /* A round trip to the leader: later reads see what this session had written, and
  * what others had, unless this server is the leader. */
 int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err);

@@ -31,6 +31,7 @@ static void stream_closed(struct hf__stream *stream, const hf_error *err)
         zk->zxid = 0;
     hf__zk_connection_stop(zk, /* forked= */ false);
     zk->server = (zk->server + 1) % zk->base.host->url->n_hosts;
+    hf__zk_condition_unwatch_all(zk);
     hf__zk_calls_lose(zk);
     hf__zk_watch_lose(zk);
     if (strncmp(told.text, zk->peer, strlen(zk->peer)) != 0)
@@ -74,14 +75,18 @@ static void on_event(struct hf__zk *zk, struct hf__zk_wire *in)
  * before anybody reads it. */
 static bool is_shaped(int32_t type, struct hf__zk_wire in)
 {
+    struct hf__zk_wire_part part;
     struct hf__zk_wire_stat stat;
     uint32_t count;
 
     switch (type) {
     case HF__ZK_GET_CHILDREN:
+    case HF__ZK_GET_CHILDREN2:
         count = hf__zk_wire_count(&in, /* least= */ 4);
         while (count-- > 0 && !in.bad)
             (void)hf__zk_wire_text(&in);
+        if (type == HF__ZK_GET_CHILDREN2)
+            hf__zk_wire_stat(&in, &stat);
         break;
     case HF__ZK_CREATE:
     case HF__ZK_CREATE_CONTAINER:
@@ -94,7 +99,8 @@ static bool is_shaped(int32_t type, struct hf__zk_wire in)
         hf__zk_wire_stat(&in, &stat);
         break;
     case HF__ZK_MULTI:
-        (void)hf__zk_wire_int(&in); /* of the first part */
+        while (hf__zk_wire_part(&in, &part))
+            continue;
         break;
     default:
         break;

@@ -17,32 +17,13 @@
 
 #include "config/name.h"
 #include "engines/common/holder.h"
+#include "engines/zookeeper/inspect.h"
 #include "engines/zookeeper/zookeeper.h"
 
-enum what { LIST, CHECK, BREAK };
-
-/* One question under way: query->engine_data. */
-struct job {
-    enum what what;
-    struct hf__buf names; /* LIST: of the locks that are still to be looked at,
-                             each terminated */
-    size_t names_at;
-    char name[HF_NAME_MAX + 1]; /* of the lock that is looked at */
-    char *dir;                  /* its node */
-    char *children;             /* the answer to getChildren */
-    struct hf__zk_queue line;   /* points into it */
-    uint32_t left;              /* answers that are still to come */
-    uint32_t asked;             /* nodes, of all locks: HF__ZK_ROWS at most */
-    uint32_t waiters;           /* rows so far */
-    bool held;                  /* somebody holds it */
-    uint32_t match;             /* the one with the token; line.n: none */
-    int rc;                     /* what went wrong */
-    hf_error err;
-};
-
-static void job_free(struct job *job)
+static void job_free(struct hf__zk_inspect *job)
 {
     hf__buf_release(&job->names);
+    hf__buf_release(&job->conds);
     hf__zk_queue_release(&job->line);
     hf__free(job->dir);
     hf__free(job->children);
@@ -57,10 +38,10 @@ void hf__zk_inspect_drop(struct hf__query *query)
         query->engine_data = NULL;
 }
 
-static void finish(struct hf__zk *zk, struct hf__query *query, int rc,
-                   const hf_error *err)
+void hf__zk_inspect_finish(struct hf__zk *zk, struct hf__query *query, int rc,
+                           const hf_error *err)
 {
-    struct job *job = query->engine_data;
+    struct hf__zk_inspect *job = query->engine_data;
     hf_error copy;
 
     if (err)
@@ -70,12 +51,12 @@ static void finish(struct hf__zk *zk, struct hf__query *query, int rc,
     hf__up_answer(&zk->base, query, rc, err ? &copy : NULL);
 }
 
-static void finish_lost(struct hf__zk *zk, struct hf__query *query)
+void hf__zk_inspect_lost(struct hf__zk *zk, struct hf__query *query)
 {
     hf_error err;
     int rc = hf__zk_errors_lost(zk, &err);
 
-    finish(zk, query, rc, &err);
+    hf__zk_inspect_finish(zk, query, rc, &err);
 }
 
 static void finish_refused(struct hf__zk *zk, struct hf__query *query,
@@ -84,7 +65,7 @@ static void finish_refused(struct hf__zk *zk, struct hf__query *query,
     hf_error err;
     int rc = hf__zk_errors_read(zk, error, &err);
 
-    finish(zk, query, rc, &err);
+    hf__zk_inspect_finish(zk, query, rc, &err);
 }
 
 static void finish_text(struct hf__zk *zk, struct hf__query *query, int code,
@@ -93,25 +74,23 @@ static void finish_text(struct hf__zk *zk, struct hf__query *query, int code,
     hf_error err;
 
     (void)hf__fail(&err, code, "'%s': %s", query->name, text);
-    finish(zk, query, code, &err);
+    hf__zk_inspect_finish(zk, query, code, &err);
 }
 
 /* Are there children, or none, in @reply? If not, the question ends. */
-static bool is_answered(struct hf__zk *zk, const struct hf__zk_call *call,
-                        const struct hf__zk_reply *reply)
+bool hf__zk_inspect_answered(struct hf__zk *zk, const struct hf__zk_call *call,
+                             const struct hf__zk_reply *reply)
 {
     if (reply && (reply->error == HF__ZK_OK || reply->error == HF__ZK_NO_NODE))
         return true;
     if (reply)
         finish_refused(zk, call->query, reply->error);
     else
-        finish_lost(zk, call->query);
+        hf__zk_inspect_lost(zk, call->query);
     return false;
 }
 
 /* ---- one lock ---------------------------------------------------------- */
-
-static void next_lock(struct hf__zk *zk, struct hf__query *query);
 
 static void on_broken(struct hf__zk *zk, const struct hf__zk_call *call,
                       struct hf__zk_reply *reply)
@@ -119,7 +98,7 @@ static void on_broken(struct hf__zk *zk, const struct hf__zk_call *call,
     if (!reply)
         finish_text(zk, call->query, HF_EUNKNOWN, "the answer was lost");
     else if (reply->error == HF__ZK_OK)
-        finish(zk, call->query, 0, /* err= */ NULL);
+        hf__zk_inspect_finish(zk, call->query, 0, /* err= */ NULL);
     else if (reply->error == HF__ZK_NO_NODE)
         finish_text(zk, call->query, HF_ENOTFOUND, "it has just been released");
     else
@@ -129,7 +108,7 @@ static void on_broken(struct hf__zk *zk, const struct hf__zk_call *call,
 /* A node is its grant: no other will ever have its name. */
 static void break_it(struct hf__zk *zk, struct hf__query *query)
 {
-    struct job *job = query->engine_data;
+    struct hf__zk_inspect *job = query->engine_data;
     struct hf__zk_call call = {
         .done = on_broken, .query = query, .flags = HF__ZK_WRITES};
     struct hf__zk_wire_text name = job->line.all[job->match].name;
@@ -143,26 +122,27 @@ static void break_it(struct hf__zk *zk, struct hf__query *query)
              : hf__zk_calls_delete(zk, path.text, path.len, &call, &err);
     hf__buf_release(&path);
     if (rc != 0)
-        finish(zk, query, rc, &err);
+        hf__zk_inspect_finish(zk, query, rc, &err);
 }
 
 /* All that there is to know about the lock is known. */
 static void judge(struct hf__zk *zk, struct hf__query *query)
 {
-    struct job *job = query->engine_data;
+    struct hf__zk_inspect *job = query->engine_data;
 
     if (job->rc != 0)
-        finish(zk, query, job->rc, &job->err);
+        hf__zk_inspect_finish(zk, query, job->rc, &job->err);
     else if (!query->waiter)
-        finish_lost(zk, query); /* nobody waits any more: it ends here */
-    else if (job->what == LIST)
-        next_lock(zk, query);
+        hf__zk_inspect_lost(zk,
+                            query); /* nobody waits any more: it ends here */
+    else if (job->what == HF__ZK_LIST)
+        hf__zk_inspect_parked(zk, query);
     else if (!job->held)
         finish_text(zk, query, HF_ENOTFOUND, "nobody holds it");
     else if (job->match == job->line.n)
         finish_text(zk, query, HF_ECONFLICT, "held by another grant");
-    else if (job->what == CHECK)
-        finish(zk, query, 0, /* err= */ NULL);
+    else if (job->what == HF__ZK_CHECK_TOKEN)
+        hf__zk_inspect_finish(zk, query, 0, /* err= */ NULL);
     else
         break_it(zk, query);
 }
@@ -171,7 +151,7 @@ static void add_row(struct hf__query *query, uint32_t place,
                     struct hf__zk_wire_text data,
                     const struct hf__zk_wire_stat *stat)
 {
-    struct job *job = query->engine_data;
+    struct hf__zk_inspect *job = query->engine_data;
     const struct hf__zk_contender *it = &job->line.all[place];
     hf_lock_info row = {.name = job->name,
                         .token = (uint64_t)stat->czxid,
@@ -211,7 +191,7 @@ static void add_row(struct hf__query *query, uint32_t place,
                 : query->owner && strcmp(row.owner, query->owner) == 0)
             job->match = place;
     }
-    if (job->what == LIST && job->rc == 0)
+    if (job->what == HF__ZK_LIST && job->rc == 0)
         job->rc = hf__query_add_lock(query, &row);
     if (job->rc == HF_ENOMEM)
         (void)hf__fail(&job->err, HF_ENOMEM, "out of memory");
@@ -220,7 +200,7 @@ static void add_row(struct hf__query *query, uint32_t place,
 static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
-    struct job *job = call->query->engine_data;
+    struct hf__zk_inspect *job = call->query->engine_data;
     struct hf__zk_wire_text data;
     struct hf__zk_wire_stat stat;
 
@@ -241,7 +221,7 @@ static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
 /* Ask all contenders who they are, in one trip. */
 static void ask_all(struct hf__zk *zk, struct hf__query *query)
 {
-    struct job *job = query->engine_data;
+    struct hf__zk_inspect *job = query->engine_data;
 
     for (uint32_t i = 0;
          i < job->line.n && job->rc == 0 && job->asked < HF__ZK_ROWS; i++) {
@@ -268,15 +248,11 @@ static void ask_all(struct hf__zk *zk, struct hf__query *query)
         judge(zk, query);
 }
 
-static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
-                    struct hf__zk_reply *reply)
+void hf__zk_inspect_read_line(struct hf__zk *zk, struct hf__zk_inspect *job,
+                              struct hf__zk_reply *reply)
 {
-    struct job *job = call->query->engine_data;
-    size_t len;
+    size_t len = (size_t)(reply->in.end - reply->in.at);
 
-    if (!is_answered(zk, call, reply))
-        return;
-    len = (size_t)(reply->in.end - reply->in.at);
     hf__zk_queue_release(&job->line);
     hf__free(job->children);
     job->children =
@@ -292,6 +268,16 @@ static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
     if (job->rc != 0)
         (void)hf__fail(&job->err, job->rc,
                        "%s: the list of children cannot be read", zk->peer);
+}
+
+static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    struct hf__zk_inspect *job = call->query->engine_data;
+
+    if (!hf__zk_inspect_answered(zk, call, reply))
+        return;
+    hf__zk_inspect_read_line(zk, job, reply);
     job->match = job->line.n;
     ask_all(zk, call->query);
 }
@@ -310,7 +296,7 @@ static char *node_of(struct hf__zk *zk)
 /* Look at job->name. */
 static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
 {
-    struct job *job = query->engine_data;
+    struct hf__zk_inspect *job = query->engine_data;
     struct hf__zk_call call = {
         .done = on_lock, .query = query, .flags = HF__ZK_TRAILS};
 
@@ -339,14 +325,14 @@ static bool name_of_child(const struct hf__zk *zk,
            strncmp(to, query->prefix, strlen(query->prefix)) == 0;
 }
 
-static void next_lock(struct hf__zk *zk, struct hf__query *query)
+void hf__zk_inspect_next(struct hf__zk *zk, struct hf__query *query)
 {
-    struct job *job = query->engine_data;
+    struct hf__zk_inspect *job = query->engine_data;
     hf_error err;
     int rc;
 
     if (job->names_at >= job->names.len || job->asked >= HF__ZK_ROWS) {
-        finish(zk, query, 0, /* err= */ NULL);
+        hf__zk_inspect_finish(zk, query, 0, /* err= */ NULL);
         return;
     }
     hf__text_copy(job->name, sizeof(job->name),
@@ -354,40 +340,80 @@ static void next_lock(struct hf__zk *zk, struct hf__query *query)
     job->names_at += strlen(job->names.text + job->names_at) + 1;
     rc = ask_lock(zk, query, &err);
     if (rc != 0)
-        finish(zk, query, rc, &err);
+        hf__zk_inspect_finish(zk, query, rc, &err);
 }
 
+static hf__zk_reply_fn on_root;
+
+/* A lock whose waiters are all parked may have no node of its own. */
+static void ask_conditions(struct hf__zk *zk, struct hf__query *query)
+{
+    struct hf__zk_call call = {.done = on_root, .query = query, .number = 1};
+    hf_error err;
+    int rc;
+
+    zk->scratch.len = 0;
+    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
+    hf__buf_add(&zk->scratch, "/~cond");
+    rc = hf__buf_failed(&zk->scratch)
+             ? hf__fail(&err, HF_ENOMEM, "out of memory")
+             : hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->scratch.text,
+                                zk->scratch.len, /* watch= */ false, &call,
+                                &err);
+    if (hf__buf_failed(&zk->scratch))
+        hf__buf_release(&zk->scratch);
+    if (rc != 0)
+        hf__zk_inspect_finish(zk, query, rc, &err);
+}
+
+static bool is_listed(const struct hf__zk_inspect *job, const char *name)
+{
+    for (size_t at = 0; at < job->names.len;
+         at += strlen(job->names.text + at) + 1) {
+        if (strcmp(job->names.text + at, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The names of all locks, then those of the locks that have conditions
+ * (call->number): most of these are known already. */
 static void on_root(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
-    struct job *job = call->query->engine_data;
+    struct hf__zk_inspect *job = call->query->engine_data;
     char name[HF_NAME_MAX + 1];
     uint32_t count;
 
-    if (!is_answered(zk, call, reply))
+    if (!hf__zk_inspect_answered(zk, call, reply))
         return;
     count = reply->error == HF__ZK_OK ? hf__zk_wire_count(&reply->in, 4) : 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (name_of_child(zk, call->query, hf__zk_wire_text(&reply->in), name))
+        if (name_of_child(zk, call->query, hf__zk_wire_text(&reply->in),
+                          name) &&
+            (call->number == 0 || !is_listed(job, name)))
             hf__buf_append(&job->names, name, strlen(name) + 1);
     }
     if (hf__buf_failed(&job->names)) {
         (void)hf__fail(&job->err, HF_ENOMEM, "out of memory");
-        finish(zk, call->query, HF_ENOMEM, &job->err);
+        hf__zk_inspect_finish(zk, call->query, HF_ENOMEM, &job->err);
         return;
     }
-    next_lock(zk, call->query);
+    if (call->number == 0 && (zk->base.caps & HF_CAP_CONDITIONS))
+        ask_conditions(zk, call->query);
+    else
+        hf__zk_inspect_next(zk, call->query);
 }
 
 /* ---- the questions ----------------------------------------------------- */
 
 static int start(struct hf__engine *engine, struct hf__query *query,
-                 enum what what, hf_error *err)
+                 enum hf__zk_inspect_what what, hf_error *err)
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_call call = {
         .done = on_root, .query = query, .flags = HF__ZK_TRAILS};
-    struct job *job;
+    struct hf__zk_inspect *job;
     int rc;
 
     if (!zk->up)
@@ -415,17 +441,17 @@ static int start(struct hf__engine *engine, struct hf__query *query,
 int hf__zk_inspect_list(struct hf__engine *engine, struct hf__query *query,
                         hf_error *err)
 {
-    return start(engine, query, LIST, err);
+    return start(engine, query, HF__ZK_LIST, err);
 }
 
 int hf__zk_inspect_check(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
-    return start(engine, query, CHECK, err);
+    return start(engine, query, HF__ZK_CHECK_TOKEN, err);
 }
 
 int hf__zk_inspect_break(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
-    return start(engine, query, BREAK, err);
+    return start(engine, query, HF__ZK_BREAK, err);
 }

@@ -18,6 +18,7 @@ struct hf__zk_dialect {
     bool dashes;           /* the id is written as a UUID, with a dash behind */
     const char *marker[3]; /* by enum hf__zk_kind; NULL: not to be had */
     bool semaphore;        /* of Curator: curator_semaphore.c */
+    bool conditions;       /* we may add records of our own beside the locks */
     bool bare;             /* no id in the name: medallion_seek.c */
 };
 

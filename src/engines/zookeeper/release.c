@@ -5,7 +5,9 @@
  * We delete the node; the server then tells the next waiter. If we do not know
  * whether there is one, we list the children first (acquire.c goes on from
  * there). A slot of Curator's semaphore may have a second node, in the line for
- * its mutex: we delete it after the first.
+ * its mutex: we delete it after the first. A ticket with a condition may have a
+ * record there: one that holds leaves in one transaction that uses up its wake-up
+ * (park.c); otherwise the record is deleted last, and the wake-up passes on.
  *
  * Failure: when an answer is lost the outcome is unknown. The core calls again;
  * a node that is not there any more was deleted.
@@ -14,6 +16,8 @@
 
 static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
                        hf_error *err);
+static int leave_condition(struct hf__zk *zk, struct hf__ticket *ticket,
+                           hf_error *err);
 
 /* Certain: there is no node of it. */
 static void report_left(struct hf__zk *zk, struct hf__ticket *ticket, int rc)
@@ -29,6 +33,14 @@ void hf__zk_release_failed(struct hf__zk *zk, struct hf__ticket *ticket,
     hf_error err = *why;
     bool leaving = hf__zk_tickets_leaves(mine);
 
+    if (mine->state == HF__ZK_PARKING) {
+        hf__zk_park_failed(zk, ticket, &err);
+        return;
+    }
+    if (ticket->cond && !leaving) {
+        hf__zk_condition_lose(zk, ticket, HF__LOST_TAKEN);
+        return;
+    }
     if (mine->mutex) {
         mine->refused = err;
         if (leave_mutex(zk, ticket, &err) != 0)
@@ -44,8 +56,7 @@ void hf__zk_release_failed(struct hf__zk *zk, struct hf__ticket *ticket,
 
 /* ---- deleting the nodes -------------------------------------------------- */
 
-/* The last node of @ticket has gone, and with it what it wanted. */
-static void all_deleted(struct hf__zk *zk, struct hf__ticket *ticket)
+void hf__zk_release_done(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err = mine->refused;
@@ -82,8 +93,31 @@ static int on_deleted(struct hf__zk *zk, struct hf__ticket *ticket,
                                     : HF__ZK_NODE_NONE);
     if (mine->mutex)
         return leave_mutex(zk, ticket, err);
-    all_deleted(zk, ticket);
+    if (hf__zk_tickets_leaves(mine) && mine->record != HF__ZK_RECORD_NONE)
+        return leave_condition(zk, ticket, err);
+    hf__zk_release_done(zk, ticket);
     return 0;
+}
+
+/* Its record is gone; a wake-up that it bore is the next waiter's. */
+static int on_record_deleted(struct hf__zk *zk, struct hf__ticket *ticket,
+                             const struct hf__zk_call *call,
+                             struct hf__zk_reply *reply, hf_error *err)
+{
+    (void)call;
+    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE)
+        return hf__zk_errors_read(zk, reply->error, err);
+    hf__zk_ticket(zk, ticket)->record = HF__ZK_RECORD_NONE;
+    return hf__zk_release_begin(zk, ticket, err);
+}
+
+static int leave_condition(struct hf__zk *zk, struct hf__ticket *ticket,
+                           hf_error *err)
+{
+    if (hf__zk_ticket(zk, ticket)->record == HF__ZK_RECORD_UNSURE)
+        return hf__zk_park_seek(zk, ticket, err);
+    return hf__zk_condition_delete(zk, ticket, on_record_deleted,
+                                   /* number= */ 0, err);
 }
 
 static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -119,10 +153,15 @@ int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
+    if (mine->node == HF__ZK_NODE_KNOWN && mine->state == HF__ZK_RELEASING &&
+        hf__zk_park_bears(zk, ticket))
+        return hf__zk_park_use_up(zk, ticket, err);
     if (mine->node == HF__ZK_NODE_KNOWN)
         return hf__zk_release_node(zk, ticket, err);
     if (!is_unsure(mine) && mine->mutex)
         return leave_mutex(zk, ticket, err);
+    if (!is_unsure(mine) && mine->record != HF__ZK_RECORD_NONE)
+        return leave_condition(zk, ticket, err);
     if (!is_unsure(mine)) {
         report_left(zk, ticket, mine->state == HF__ZK_RELEASING ? HF_ELOST : 0);
         return 0;

@@ -17,6 +17,8 @@ int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
 /* Delete its node: it leaves, or was only tried (busy), or is refused. */
 int hf__zk_release_node(struct hf__zk *zk, struct hf__ticket *ticket,
                         hf_error *err);
+/* The last node of @ticket has gone, and with it what it wanted. */
+void hf__zk_release_done(struct hf__zk *zk, struct hf__ticket *ticket);
 /* Certain: it cannot be had, and nothing is left of it. */
 void hf__zk_release_failed(struct hf__zk *zk, struct hf__ticket *ticket,
                            const hf_error *why);

@@ -42,6 +42,24 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
     }
 }
 
+/* One with a condition, which the core never asks for again. True: that is all
+ * there is to do. One in line looks again, as its watch may be lost. */
+static bool renew_parked(struct hf__zk *zk, struct hf__ticket *ticket,
+                         uint32_t flags)
+{
+    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+
+    if (mine->state == HF__ZK_PARKED)
+        hf__zk_condition_beat(zk, ticket);
+    else if (mine->state == HF__ZK_UNKNOWN && !mine->under_way &&
+             (mine->called || !mine->condition))
+        hf__zk_acquire_called(zk, ticket);
+    else if (mine->state == HF__ZK_WAITING && !mine->under_way)
+        (void)hf__zk_acquire_look(zk, ticket, /* watch= */ false, flags,
+                                  /* err= */ NULL);
+    return !holds_or_waits(mine);
+}
+
 /* Is its node there? Tell us, too, when it goes: somebody may break it. */
 int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
                      uint32_t flags, hf_error *err)
@@ -52,6 +70,8 @@ int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
                                .number = mine->renamed,
                                .flags = flags};
 
+    if (ticket->cond && renew_parked(zk, ticket, flags))
+        return 0;
     if (!holds_or_waits(mine))
         return 0;
     if (mine->node != HF__ZK_NODE_KNOWN)
@@ -71,17 +91,11 @@ int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = hf__zk_renew_ask(zk, tickets[i], HF__ZK_TRAILS, err);
+    hf__zk_condition_look_at_news(zk, HF__ZK_TRAILS);
     return rc;
 }
 
 /* ---- downgrading --------------------------------------------------------- */
-
-static void put_multi(struct hf__buf *out, int32_t type, bool done)
-{
-    hf__zk_wire_put_int(out, type);
-    hf__zk_wire_put_bool(out, done);
-    hf__zk_wire_put_int(out, -1);
-}
 
 /* The reader's node carries the writer's number, as Curator's does. */
 static int reader_name(struct hf__zk *zk, const struct hf__zk_ticket *mine)
@@ -109,7 +123,6 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
     struct hf__zk_ticket *mine;
     struct hf__grant grant;
     hf_error err;
-    int32_t type;
 
     if (!ticket || hf__zk_ticket(zk, ticket)->state != HF__ZK_HELD)
         return;
@@ -122,8 +135,7 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__up_unknown(&zk->base, ticket, &err);
         return;
     }
-    type = hf__zk_wire_int(&reply->in);
-    if (reply->error != HF__ZK_OK || type != HF__ZK_CREATE_PLAIN) {
+    if (hf__zk_multi_result(reply).error != HF__ZK_OK) {
         hf__zk_acquire_not_there(
             zk, ticket); /* only a node that is gone cannot be replaced */
         return;
@@ -145,7 +157,6 @@ int hf__zk_renew_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {
         .done = on_downgraded, .ticket = ticket->id, .flags = HF__ZK_WRITES};
-    struct hf__buf *out = &zk->stream.out;
     struct hf__buf data = {0};
     size_t mark;
     int rc;
@@ -159,18 +170,11 @@ int hf__zk_renew_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__zk_nodes_write(zk, ticket, mine->czxid, /* held= */ false, &data);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    put_multi(out, HF__ZK_CREATE_PLAIN, /* done= */ false);
-    hf__zk_wire_put_text(out, zk->scratch.text, zk->scratch.len);
-    hf__zk_wire_put_text(out, hf__buf_text(&data), data.len);
-    hf__zk_acl_put(zk, out);
-    hf__zk_wire_put_int(out, HF__ZK_EPHEMERAL);
-    put_multi(out, HF__ZK_DELETE, /* done= */ false);
-    hf__zk_wire_put_text(out, mine->path, mine->path_len);
-    hf__zk_wire_put_int(out, /* any version */ -1);
-    put_multi(out, -1, /* done= */ true);
-    out->failed |= hf__buf_failed(&data);
+    hf__zk_multi_create(zk, zk->scratch.text, zk->scratch.len, &data,
+                        HF__ZK_EPHEMERAL);
+    hf__zk_multi_delete(zk, mine->path, mine->path_len);
     hf__buf_release(&data);
-    rc = hf__zk_calls_end(zk, mark, &call, err);
+    rc = hf__zk_multi_end(zk, mark, &call, err);
     if (rc == 0) {
         mine->renamed++; /* what is known of the old node is not news */
         mine->watched = 0;

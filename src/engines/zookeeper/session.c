@@ -90,16 +90,22 @@ static void forget_nodes(struct hf__ticket *ticket, void *ctx)
     hf__zk_nodes_lose(mine, HF__ZK_NODE_NONE);
     mine->czxid = 0;
     mine->watched = 0;
+    mine->record = HF__ZK_RECORD_NONE;
     hf__zk_curator_semaphore_passed(mine);
     if (zk->dialect->semaphore)
         hf__zk_curator_semaphore_line(mine, HF__ZK_LINE_MUTEX);
 }
 
-static bool is_held(struct hf__ticket_entry *entry, const void *what)
+/* Held, or one that the core will not ask for again. */
+static bool is_over(struct hf__ticket_entry *entry, const void *what)
 {
+    const struct hf__zk_ticket *mine =
+        HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry);
+
     (void)what;
-    return HF_CONTAINER_OF(entry, struct hf__zk_ticket, entry)->state ==
-           HF__ZK_HELD;
+    return mine->state == HF__ZK_HELD ||
+           (entry->ticket->cond && mine->state != HF__ZK_YIELDING &&
+            !hf__zk_tickets_leaves(mine));
 }
 
 /* Nothing of ours is left on the server. */
@@ -109,7 +115,7 @@ static void lose_all(struct hf__zk *zk)
     size_t bucket = 0;
 
     hf__ticket_table_each(&zk->tickets, forget_nodes, zk);
-    while ((ticket = hf__ticket_table_next(&zk->tickets, &bucket, is_held,
+    while ((ticket = hf__ticket_table_next(&zk->tickets, &bucket, is_over,
                                            /* what= */ NULL)) != NULL)
         hf__zk_tickets_gone(zk, ticket, HF__LOST_SESSION);
 }

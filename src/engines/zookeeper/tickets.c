@@ -10,15 +10,25 @@
 
 #define MAY(state) (1u << HF__ZK_##state)
 
-static const uint8_t moves[HF__ZK_STATES] = {
-    [HF__ZK_IDLE] = MAY(ASKING),
+static const uint16_t moves[HF__ZK_STATES] = {
+    [HF__ZK_IDLE] = MAY(ASKING) | MAY(PARKING),
     [HF__ZK_ASKING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
                       MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
     [HF__ZK_WAITING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
                        MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
-    [HF__ZK_HELD] = MAY(ASKING) | MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
-    [HF__ZK_UNKNOWN] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(RELEASING) |
-                       MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_HELD] = MAY(ASKING) | MAY(YIELDING) | MAY(RELEASING) |
+                    MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_UNKNOWN] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(PARKING) |
+                       MAY(UNPARKING) | MAY(RELEASING) | MAY(WITHDRAWING) |
+                       MAY(IDLE),
+    [HF__ZK_PARKING] = MAY(PARKING) | MAY(PARKED) | MAY(UNKNOWN) |
+                       MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_PARKED] = MAY(PARKED) | MAY(ASKING) | MAY(UNPARKING) |
+                      MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_UNPARKING] = MAY(UNPARKING) | MAY(ASKING) | MAY(UNKNOWN) |
+                         MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_YIELDING] =
+        MAY(HELD) | MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
     [HF__ZK_RELEASING] =
         MAY(UNKNOWN) | MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
     [HF__ZK_WITHDRAWING] =
@@ -58,6 +68,7 @@ void hf__zk_tickets_forget(struct hf__zk *zk, struct hf__ticket *ticket)
     if (!mine->path)
         return;
     (void)hf__ticket_table_remove(&zk->tickets, &mine->entry);
+    hf__zk_condition_leave(zk, ticket);
     hf__zk_tickets_move(zk, mine, HF__ZK_IDLE);
     hf__free(mine->mutex);
     hf__free(mine->path);
@@ -82,10 +93,15 @@ void hf__zk_tickets_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (mine->state != HF__ZK_ASKING && !hf__zk_tickets_leaves(mine))
+    bool told = !ticket->cond || mine->owes || hf__zk_tickets_leaves(mine);
+
+    if (mine->state != HF__ZK_ASKING && mine->state != HF__ZK_PARKING &&
+        mine->state != HF__ZK_UNPARKING && !hf__zk_tickets_leaves(mine))
         return;
     hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
-    hf__up_unknown(&zk->base, ticket, err);
+    mine->owes = false;
+    if (told) /* one that was called goes on with the next renewal */
+        hf__up_unknown(&zk->base, ticket, err);
 }
 
 /* One in line has no watch any more: it would wait for ever. */
@@ -131,6 +147,7 @@ void hf__zk_tickets_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket)
 void hf__zk_tickets_gone(struct hf__zk *zk, struct hf__ticket *ticket,
                          int reason)
 {
+    hf__zk_park_forget_old(zk, ticket);
     hf__zk_tickets_forget(zk, ticket);
     hf__up_lost(&zk->base, ticket, reason);
 }

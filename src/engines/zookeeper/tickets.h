@@ -8,6 +8,7 @@
 #include "engines/common/ticket_table.h"
 #include "engines/engine.h"
 #include "engines/zookeeper/calls.h"
+#include "engines/zookeeper/condition.h"
 #include "engines/zookeeper/nodes.h"
 
 struct hf__zk;
@@ -15,11 +16,15 @@ struct hf__zk;
 /*
  * Where a ticket stands. tickets.c asserts these moves:
  *
- *   IDLE        -> ASKING
+ *   IDLE        -> ASKING PARKING
  *   ASKING      -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
  *   WAITING     -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
- *   HELD        -> ASKING RELEASING WITHDRAWING IDLE
- *   UNKNOWN     -> ASKING WAITING HELD RELEASING WITHDRAWING IDLE
+ *   HELD        -> ASKING YIELDING RELEASING WITHDRAWING IDLE
+ *   UNKNOWN     -> ASKING WAITING HELD PARKING UNPARKING RELEASING WITHDRAWING IDLE
+ *   PARKING     -> PARKING PARKED UNKNOWN RELEASING WITHDRAWING IDLE
+ *   PARKED      -> PARKED ASKING UNPARKING RELEASING WITHDRAWING IDLE
+ *   UNPARKING   -> UNPARKING ASKING UNKNOWN RELEASING WITHDRAWING IDLE
+ *   YIELDING    -> HELD RELEASING WITHDRAWING IDLE
  *   RELEASING   -> UNKNOWN RELEASING WITHDRAWING IDLE
  *   WITHDRAWING -> UNKNOWN RELEASING WITHDRAWING IDLE
  *
@@ -32,6 +37,10 @@ enum hf__zk_state {
     HF__ZK_WAITING, /* in line */
     HF__ZK_HELD,
     HF__ZK_UNKNOWN,   /* reported as unknown, or as a place that was lost */
+    HF__ZK_PARKING,   /* a park() has not been reported yet */
+    HF__ZK_PARKED,    /* waits for its condition */
+    HF__ZK_UNPARKING, /* an unpark() has not been reported yet */
+    HF__ZK_YIELDING,  /* was held, and a park() gives it up */
     HF__ZK_RELEASING, /* release() was called */
     HF__ZK_WITHDRAWING,
     HF__ZK_STATES
@@ -68,6 +77,17 @@ struct hf__zk_ticket {
     int32_t seek_error; /* a child that could not be read */
     uint32_t seeking;   /* answers that are still to come */
     hf_error refused;   /* why the create failed; code 0: it did not */
+
+    /* Of a ticket with a condition. */
+    struct hf__zk_condition *condition; /* where it may have a record */
+    struct hf__list parked_link;        /* condition->tickets */
+    uint64_t old;                       /* PARKING: the one that is given up */
+    int32_t record_number;              /* of its record, where it is KNOWN */
+    uint32_t round;                     /* condition.c's */
+    uint8_t record;                     /* enum hf__zk_record */
+    bool called;                        /* it bears a wake-up */
+    bool owes;  /* a park() or unpark() is to be reported */
+    bool beats; /* a renewal is to be reported */
 };
 
 /* release() or withdraw() was called. */

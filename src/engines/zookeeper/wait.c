@@ -17,6 +17,10 @@ void hf__zk_wait_lost_place(struct hf__zk *zk, struct hf__ticket *ticket)
 
     if (mine->state != HF__ZK_WAITING)
         return;
+    if (ticket->cond) {
+        hf__zk_condition_lose(zk, ticket, HF__LOST_BROKEN);
+        return;
+    }
     hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
     hf__up_lost(&zk->base, ticket, HF__LOST_BROKEN);
 }
@@ -80,8 +84,8 @@ void hf__zk_wait_stand(struct hf__zk *zk, struct hf__ticket *ticket,
                                          /* flags= */ 0, &err)
                    : watch(zk, ticket, before, &err);
     if (rc != 0 && asking) {
-        hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
-        hf__up_unknown(&zk->base, ticket, &err);
+        hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+        hf__zk_tickets_unknown(zk, ticket, &err);
     } else if (rc != 0) {
         hf__zk_wait_lost_place(zk, ticket);
     } else if (asking) {
@@ -114,4 +118,5 @@ void hf__zk_wait_event(struct hf__zk *zk, struct hf__zk_wire_text path)
     struct event event = {zk, hf__zk_nodes_hash(zk, path.text, path.len)};
 
     hf__ticket_table_each(&zk->tickets, look_at_event, &event);
+    hf__zk_condition_event(zk, event.hash);
 }

@@ -71,11 +71,43 @@ void hf__zk_wire_stat(struct hf__zk_wire *in, struct hf__zk_wire_stat *stat)
     stat->ctime_ms = hf__zk_wire_long(in);
     (void)hf__zk_wire_long(in); /* mtime */
     stat->version = hf__zk_wire_int(in);
-    (void)hf__zk_wire_long(in); /* cversion, aversion */
+    stat->children_version = hf__zk_wire_int(in);
+    (void)hf__zk_wire_int(in); /* of the access list */
     stat->owner = hf__zk_wire_long(in);
     (void)hf__zk_wire_int(in); /* length of the data */
     stat->children = hf__zk_wire_int(in);
     (void)hf__zk_wire_long(in); /* pzxid */
+}
+
+bool hf__zk_wire_part(struct hf__zk_wire *in, struct hf__zk_wire_part *part)
+{
+    struct hf__zk_wire_stat stat;
+    bool last;
+
+    memset(part, 0, sizeof(*part));
+    part->type = hf__zk_wire_int(in);
+    last = hf__zk_wire_bool(in);
+    part->error = hf__zk_wire_int(in);
+    if (last)
+        return false;
+    switch (part->type) {
+    case -1:
+        part->error = hf__zk_wire_int(in);
+        break;
+    case HF__ZK_CREATE_PLAIN:
+        part->path = hf__zk_wire_text(in);
+        break;
+    case HF__ZK_SET_DATA:
+        hf__zk_wire_stat(in, &stat);
+        break;
+    case HF__ZK_DELETE:
+    case HF__ZK_CHECK:
+        break;
+    default:
+        in->bad = true; /* nobody asked for such a part */
+        break;
+    }
+    return !in->bad;
 }
 
 uint32_t hf__zk_wire_count(struct hf__zk_wire *in, size_t least)
@@ -131,6 +163,13 @@ void hf__zk_wire_put_text(struct hf__buf *out, const void *text, size_t len)
 {
     put(out, (uint32_t)len, 4);
     hf__buf_append(out, text, len);
+}
+
+void hf__zk_wire_put_part(struct hf__buf *out, int32_t type)
+{
+    hf__zk_wire_put_int(out, type);
+    hf__zk_wire_put_bool(out, type == -1);
+    hf__zk_wire_put_int(out, -1);
 }
 
 void hf__zk_wire_patch_int(struct hf__buf *out, size_t at, int32_t value)

@@ -18,6 +18,8 @@ enum {
     HF__ZK_GET_CHILDREN = 8,
     HF__ZK_SYNC = 9,
     HF__ZK_PING = 11,
+    HF__ZK_GET_CHILDREN2 = 12, /* the answer has the Stat */
+    HF__ZK_CHECK = 13,         /* inside a transaction */
     HF__ZK_MULTI = 14,
     HF__ZK_CREATE = 15, /* create2: the answer has the Stat */
     HF__ZK_REMOVE_WATCHES = 18,
@@ -41,6 +43,7 @@ enum {
 /* Errors of the server that we know by number. */
 enum {
     HF__ZK_OK = 0,
+    HF__ZK_OTHER_PART = -2, /* of a transaction: another part has failed */
     HF__ZK_UNIMPLEMENTED = -6,
     HF__ZK_NO_NODE = -101,
     HF__ZK_NO_AUTH = -102,
@@ -72,8 +75,16 @@ struct hf__zk_wire_stat {
     int64_t mzxid;    /* the last one that changed it */
     int64_t ctime_ms; /* the leader's wall clock */
     int32_t version;
+    int32_t children_version; /* of its list of children */
     int64_t owner; /* the session that an ephemeral node belongs to */
     int32_t children;
+};
+
+/* What became of one part of a transaction. */
+struct hf__zk_wire_part {
+    int32_t type; /* HF__ZK_DELETE, …; -1: it was not carried out */
+    int32_t error;
+    struct hf__zk_wire_text path; /* of a node that was made */
 };
 
 bool hf__zk_wire_bool(struct hf__zk_wire *in);
@@ -81,6 +92,9 @@ int32_t hf__zk_wire_int(struct hf__zk_wire *in);
 int64_t hf__zk_wire_long(struct hf__zk_wire *in);
 struct hf__zk_wire_text hf__zk_wire_text(struct hf__zk_wire *in);
 void hf__zk_wire_stat(struct hf__zk_wire *in, struct hf__zk_wire_stat *stat);
+/* The next part of the answer to a transaction; false: there is no more, or
+ * what follows is none. */
+bool hf__zk_wire_part(struct hf__zk_wire *in, struct hf__zk_wire_part *part);
 /* How many elements a list says it has; no more than could be there, if each
  * has @least bytes. */
 uint32_t hf__zk_wire_count(struct hf__zk_wire *in, size_t least);
@@ -89,6 +103,9 @@ void hf__zk_wire_put_bool(struct hf__buf *out, bool value);
 void hf__zk_wire_put_int(struct hf__buf *out, int32_t value);
 void hf__zk_wire_put_long(struct hf__buf *out, int64_t value);
 void hf__zk_wire_put_text(struct hf__buf *out, const void *text, size_t len);
+/* Begin a part of a transaction: what it needs follows, as in a request of its
+ * own. After the last part comes one of the type -1. */
+void hf__zk_wire_put_part(struct hf__buf *out, int32_t type);
 /* Overwrite the four bytes at @at. */
 void hf__zk_wire_patch_int(struct hf__buf *out, size_t at, int32_t value);
 

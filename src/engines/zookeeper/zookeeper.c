@@ -121,6 +121,8 @@ static int choose_dialect(struct hf__zk *zk, hf_error *err)
         zk->base.caps &= ~(HF_CAP_SHARED | HF_CAP_DOWNGRADE);
     if (!dialect->marker[HF__ZK_SLOT])
         zk->base.caps &= ~HF_CAP_SLOTS;
+    if (!dialect->conditions)
+        zk->base.caps &= ~HF_CAP_CONDITIONS;
     if (dialect->semaphore)
         zk->base.caps &=
             ~HF_CAP_LIST; /* it does not see waiters for the mutex */
@@ -191,6 +193,7 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
     zk->stream.io.fd = -1;
     zk->members.stream.io.fd = -1;
     zk->pending_last = &zk->pending;
+    hf__list_init(&zk->conditions);
     hf__calls_init(&zk->calls, sizeof(struct hf__zk_call));
     hf__ticket_table_init(&zk->tickets);
     hf__list_init(&zk->feeds);
@@ -229,6 +232,7 @@ static void zk_close(struct hf__engine *engine, bool forked)
         return;
     hf__link_stop(&zk->link);
     hf__zk_tickets_forget_all(zk);
+    hf__zk_condition_forget_all(zk);
     hf__zk_calls_drop(zk);
     hf__zk_acl_release(zk);
     hf__tls_context_free(zk->tls);
@@ -283,6 +287,24 @@ static int zk_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
                   : hf__zk_errors_not_up(zk, err);
 }
 
+static int zk_park(struct hf__engine *engine, struct hf__ticket *ticket,
+                   struct hf__ticket *old, hf_error *err)
+{
+    struct hf__zk *zk = zk_of(engine);
+
+    return zk->up ? hf__zk_park(zk, ticket, old, err)
+                  : hf__zk_errors_not_up(zk, err);
+}
+
+static int zk_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                     hf_error *err)
+{
+    struct hf__zk *zk = zk_of(engine);
+
+    return zk->up ? hf__zk_unpark(zk, ticket, err)
+                  : hf__zk_errors_not_up(zk, err);
+}
+
 static void zk_flush(struct hf__engine *engine)
 {
     hf__stream_flush(&zk_of(engine)->stream);
@@ -298,7 +320,7 @@ const struct hf__engine_ops hf__engine_zookeeper = {
             HF_CAP_SURVIVES_RESTART | HF_CAP_SURVIVES_FAILOVER |
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
-            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT,
+            HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT | HF_CAP_CONDITIONS,
     .flags = HF__BEATS_WAITERS | HF__SESSION,
     .size = sizeof(struct hf__zk),
     .ticket_size = sizeof(struct hf__zk_ticket),
@@ -310,6 +332,9 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .release = zk_release,
     .renew = zk_renew,
     .downgrade = zk_downgrade,
+    .park = zk_park,
+    .unpark = zk_unpark,
+    .signal = hf__zk_signal,
     .list = hf__zk_inspect_list,
     .check_token = hf__zk_inspect_check,
     .break_lock = hf__zk_inspect_break,

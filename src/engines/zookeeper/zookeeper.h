@@ -5,6 +5,7 @@
  *   zookeeper.c   the ops table, open, connect, close, the timer
  *   connection.c  one connection: frames in and out
  *   calls.c       the calls under way, one write at a time
+ *   multi.c       transactions
  *   session.c     greeting, timeouts, the end of a session
  *   wire.c        the protocol's encoding, jute (pure)
  *   tickets.c     tickets, their moves, outcomes of any step
@@ -12,6 +13,7 @@
  *   queue.c       who stands where in line (pure)
  *   lease.c       how long a session is good for (pure)
  *   acquire.c  release.c  renew.c (and downgrade)  wait.c
+ *   park.c (and unpark)  signal.c  condition.c  who is parked, and called
  *   curator_semaphore.c  the two lines of Curator's semaphore
  *   medallion_seek.c     finding a node whose name does not tell that it is ours
  *   inspect.c     list, check, break       watch.c  hints of changes
@@ -24,10 +26,14 @@
 #include "engines/common/calls.h"
 #include "engines/common/link.h"
 #include "engines/zookeeper/calls.h"
+#include "engines/zookeeper/condition.h"
 #include "engines/zookeeper/connection.h"
 #include "engines/zookeeper/lease.h"
+#include "engines/zookeeper/multi.h"
+#include "engines/zookeeper/park.h"
 #include "engines/zookeeper/release.h"
 #include "engines/zookeeper/session.h"
+#include "engines/zookeeper/signal.h"
 #include "engines/zookeeper/tickets.h"
 #include "engines/zookeeper/wait.h"
 
@@ -96,6 +102,8 @@ struct hf__zk {
     /* tickets.c, nodes.c */
     struct hf__ticket_table tickets;
     uint64_t hash_key[2];
+    struct hf__list conditions; /* condition.c */
+    uint64_t condition_ids;
     struct hf__buf scratch;
     char whoami[112];
 };
@@ -132,6 +140,11 @@ int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
 /* The same behind everything that is to be written now. */
 int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
                                hf_error *err);
+/* A ticket with a condition asks for the lock: it was called, or unparked. */
+void hf__zk_acquire_called(struct hf__zk *zk, struct hf__ticket *ticket);
+/* The lock's node is missing, or that of the condition: make it, and go on. */
+int hf__zk_acquire_make_container(struct hf__zk *zk, struct hf__ticket *ticket,
+                                  hf_error *err);
 /* There is no node of @ticket, whatever it wanted. */
 void hf__zk_acquire_not_there(struct hf__zk *zk, struct hf__ticket *ticket);
 struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,

@@ -714,11 +714,17 @@ static int list_keys(size_t n, int *ret_rows)
     struct fake *fake;
     hf_client *client;
     hf_error err;
+    size_t response;
+    size_t range;
     int rc;
 
     hf__buf_append(&kvs, head, sizeof(head));
+    response = hf__pb_begin(&kvs, HF__TXN_RESPONSES);
+    range = hf__pb_begin(&kvs, HF__OP_RANGE);
     for (size_t i = 0; i < n; i++)
         hf__buf_append(&kvs, "\x12\x00", 2);
+    hf__pb_end(&kvs, range);
+    hf__pb_end(&kvs, response);
     hf__frame_head(kvs.text, kvs.len - sizeof(head));
     pages[1].says = (struct hf__pb){kvs.text, kvs.len};
     test_defer(free, kvs.text); /* the server that says it ends before */

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signal.c - waking those who are parked.
+ *
+ * We read who is parked and who of them is called. Then one transaction adds a
+ * stamp and touches the record that it calls, if our lock's node is still there,
+ * nobody has changed the stamps, and that record still exists. Otherwise we look
+ * again. A broadcast is one stamp, too: it touches the first records, and each
+ * one that is called tells the one behind it (condition.c).
+ *
+ * Stamps that nobody is left for are dropped on this occasion.
+ *
+ * Failure: a signal whose answer was lost is repeated by the core, and may then
+ * wake one more.
+ */
+#include "engines/zookeeper/zookeeper.h"
+
+enum { TOUCHED = 100 }; /* records, by one broadcast */
+
+/* One signal under way: condition->signals. */
+struct signal {
+    struct hf__list link;
+    struct hf__query *query;
+    bool sent;
+    uint32_t woken; /* if it succeeds */
+    uint32_t tries; /* bounded, should the store play tricks */
+};
+
+static struct signal *first_signal(const struct hf__zk_condition *condition)
+{
+    struct hf__list *link = hf__list_first(&condition->signals);
+
+    return link ? HF_CONTAINER_OF(link, struct signal, link) : NULL;
+}
+
+/* Answer the first signal; the next one needs to look again. */
+static void finish(struct hf__zk *zk, struct hf__zk_condition *condition,
+                   int rc, const hf_error *err)
+{
+    struct signal *signal = first_signal(condition);
+    struct hf__query *query = signal->query;
+
+    query->woken = rc == 0 ? signal->woken : 0;
+    hf__list_remove(&signal->link);
+    hf__free(signal);
+    if (first_signal(condition))
+        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+    else
+        hf__zk_condition_tidy(condition);
+    hf__up_answer(&zk->base, query, rc, err);
+}
+
+static void finish_lost(struct hf__zk *zk, struct hf__zk_condition *condition)
+{
+    const struct hf__query *query = first_signal(condition)->query;
+    hf_error err;
+    int rc = hf__fail(&err, HF_ELOST, "'%s' is not held any more", query->name);
+
+    finish(zk, condition, rc, &err);
+}
+
+static void finish_unavailable(struct hf__zk *zk,
+                               struct hf__zk_condition *condition, int code)
+{
+    hf_error err;
+
+    (void)hf__zk_errors_lost(zk, &err);
+    err.code = code;
+    finish(zk, condition, code, &err);
+}
+
+void hf__zk_signal_failed(struct hf__zk *zk, struct hf__zk_condition *condition)
+{
+    uint64_t id = condition->id;
+
+    while (condition && first_signal(condition) &&
+           !first_signal(condition)->sent) {
+        struct signal *signal = first_signal(condition);
+        struct hf__query *query = signal->query;
+        hf_error err;
+        int rc = hf__zk_errors_lost(zk, &err);
+
+        hf__list_remove(&signal->link);
+        hf__free(signal);
+        hf__up_answer(&zk->base, query, rc, &err);
+        condition = hf__zk_condition_find(zk, id);
+    }
+    if (condition)
+        hf__zk_condition_tidy(condition);
+}
+
+void hf__zk_signal_drop_all(struct hf__zk_condition *condition)
+{
+    struct signal *signal;
+
+    while ((signal = first_signal(condition)) != NULL) {
+        hf__list_remove(&signal->link);
+        hf__free(signal);
+    }
+}
+
+/* Part 0 compares the lock's node, part 1 the stamps; the others touch. */
+static void on_signalled(struct hf__zk *zk, const struct hf__zk_call *call,
+                         struct hf__zk_reply *reply)
+{
+    struct hf__zk_condition *condition =
+        hf__zk_condition_find(zk, call->condition);
+    struct hf__zk_multi_result result;
+    struct signal *signal;
+    hf_error err;
+
+    if (!condition || !first_signal(condition))
+        return;
+    signal = first_signal(condition);
+    signal->sent = false;
+    if (!reply) {
+        finish_unavailable(zk, condition, HF_EUNKNOWN);
+        return;
+    }
+    result = hf__zk_multi_result(reply);
+    if (result.error == HF__ZK_OK) {
+        finish(zk, condition, 0, /* err= */ NULL);
+    } else if (result.error == HF__ZK_NO_NODE && result.failed == 0) {
+        finish_lost(zk, condition);
+    } else if ((result.error == HF__ZK_NO_NODE ||
+                result.error == HF__ZK_BAD_VERSION) &&
+               ++signal->tries < TOUCHED) {
+        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+    } else {
+        (void)hf__zk_errors_read(zk, result.error, &err);
+        finish(zk, condition, err.code, &err);
+    }
+}
+
+/* Add the stamp, and drop what nobody is left for. *ret_changed: something has
+ * become different. */
+static int change_stamps(struct hf__zk_view *view, const struct signal *signal,
+                         bool *ret_changed)
+{
+    uint32_t n = view->line.n;
+    size_t before = view->wakes.n;
+    int rc = 0;
+
+    hf__condition_clean(&view->wakes, n > 0 ? view->made[0] : UINT64_MAX);
+    *ret_changed = view->wakes.n != before || signal->woken > 0;
+    if (signal->woken > 0)
+        rc = hf__condition_signal(&view->wakes, view->made[n - 1] + 1,
+                                  signal->query->all);
+    return rc;
+}
+
+/* Add the parts that touch the records that are called now. */
+static void add_touches(struct hf__zk *zk,
+                        const struct hf__zk_condition *condition,
+                        const struct hf__zk_view *view, uint32_t woken)
+{
+    static const struct hf__buf nothing = {0};
+    uint32_t end = view->called + (woken < TOUCHED ? woken : TOUCHED);
+
+    for (uint32_t i = view->called; i < end; i++) {
+        struct hf__zk_wire_text name = view->line.all[i].name;
+
+        zk->scratch.len = 0;
+        hf__buf_append(&zk->scratch, condition->dir, condition->dir_len);
+        hf__buf_add_char(&zk->scratch, '/');
+        hf__buf_append(&zk->scratch, name.text, name.len);
+        zk->stream.out.failed |= hf__buf_failed(&zk->scratch);
+        hf__zk_multi_set(zk, hf__buf_text(&zk->scratch), zk->scratch.len,
+                         &nothing, HF__ZK_ANY_VERSION);
+    }
+    if (hf__buf_failed(&zk->scratch))
+        hf__buf_release(&zk->scratch);
+}
+
+static int send_stamp(struct hf__zk *zk, struct hf__zk_condition *condition,
+                      struct hf__zk_view *view,
+                      const struct hf__zk_ticket *mine, hf_error *err)
+{
+    struct signal *signal = first_signal(condition);
+    struct hf__zk_call call = {.done = on_signalled,
+                               .condition = condition->id,
+                               .flags = HF__ZK_WRITES};
+    struct hf__buf stamps = {0};
+    bool changed;
+    size_t mark;
+    int rc = change_stamps(view, signal, &changed);
+
+    if (rc != 0)
+        return hf__fail(err, rc, "%s",
+                        rc == HF_ENOMEM ? "out of memory"
+                                        : "too many wake-ups are not used up");
+    mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
+    hf__zk_multi_check(zk, mine->path, mine->path_len, HF__ZK_ANY_VERSION);
+    if (changed) {
+        hf__zk_condition_write(
+            &view->wakes, view->line.n > 0 ? view->line.all[0].sequence : 0,
+            &stamps);
+        hf__zk_multi_set(zk, condition->dir, condition->dir_len, &stamps,
+                         view->version);
+        add_touches(zk, condition, view, signal->woken);
+    }
+    hf__buf_release(&stamps);
+    rc = hf__zk_multi_end(zk, mark, &call, err);
+    signal->sent = rc == 0;
+    return rc;
+}
+
+void hf__zk_signal_send(struct hf__zk *zk, struct hf__zk_condition *condition,
+                        struct hf__zk_view *view)
+{
+    struct signal *signal = first_signal(condition);
+    struct hf__ticket *ticket;
+    uint32_t parked = view->line.n - view->called;
+    hf_error err;
+    int rc;
+
+    if (!signal || signal->sent)
+        return;
+    ticket = hf__zk_tickets_find(zk, signal->query->ticket);
+    if (!ticket || hf__zk_ticket(zk, ticket)->state != HF__ZK_HELD ||
+        hf__zk_ticket(zk, ticket)->node != HF__ZK_NODE_KNOWN) {
+        finish_lost(zk, condition);
+        return;
+    }
+    signal->woken = signal->query->all || parked == 0 ? parked : 1;
+    rc = send_stamp(zk, condition, view, hf__zk_ticket(zk, ticket), &err);
+    if (rc != 0)
+        finish(zk, condition, rc, &err);
+}
+
+int hf__zk_signal(struct hf__engine *engine, struct hf__query *query,
+                  hf_error *err)
+{
+    struct hf__zk *zk = (struct hf__zk *)engine;
+    struct hf__zk_condition *condition;
+    struct signal *signal;
+
+    if (!zk->up)
+        return hf__zk_errors_not_up(zk, err);
+    condition =
+        hf__zk_condition_get(zk, query->name, strlen(query->name), query->cond);
+    signal = condition ? hf__calloc(1, sizeof(*signal)) : NULL;
+    if (!signal) {
+        if (condition)
+            hf__zk_condition_tidy(condition);
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    signal->query = query;
+    hf__list_init(&signal->link);
+    hf__list_append(&condition->signals, &signal->link);
+    hf__zk_condition_look(zk, condition, /* flags= */ 0);
+    return 0;
+}
