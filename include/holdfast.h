@@ -74,6 +74,8 @@ extern "C" {
 #define HF_OWNER_MAX 127
 /** A note has at most this many bytes of UTF-8, and no control characters. */
 #define HF_NOTE_MAX 255
+/** The name of a condition has 1 to this many bytes, otherwise as names. */
+#define HF_COND_MAX 63
 /** The largest number of slots that a semaphore may have. */
 #define HF_SLOTS_MAX 65535
 /** The longest wait, lease or cap: a hundred years, in milliseconds. */
@@ -155,8 +157,15 @@ typedef struct hf_election hf_election; /* a standing candidacy */
 enum { HF_EXCLUSIVE = 0, HF_SHARED = 1, HF_SLOT = 2 };
 
 /** States of a hold, in the only order in which they are reached,
- *  except that HF_HELD may follow HF_JEOPARDY again. */
-enum { HF_HELD = 0, HF_JEOPARDY = 1, HF_LOST = 2, HF_RELEASED = 3 };
+ *  except that HF_HELD may follow HF_JEOPARDY again. HF_WAITING: given up
+ *  inside hf_cond_wait(), and not held. */
+enum {
+    HF_HELD = 0,
+    HF_JEOPARDY = 1,
+    HF_LOST = 2,
+    HF_RELEASED = 3,
+    HF_WAITING = 4
+};
 
 /** Flags of hf_opts. */
 enum {
@@ -190,7 +199,8 @@ enum {
     HF_CAP_BIT_DEATH_NOTICE = 15,
     HF_CAP_BIT_LOCK_DELAY = 16, /* lock_delay= is kept */
     /** A broken connection alone frees nothing: LOST comes before the next grant. */
-    HF_CAP_BIT_TOLD_BEFORE_REGRANT = 17
+    HF_CAP_BIT_TOLD_BEFORE_REGRANT = 17,
+    HF_CAP_BIT_CONDITIONS = 18 /* hf_cond_*() work */
 };
 #define HF_CAP_FENCED (UINT64_C(1) << HF_CAP_BIT_FENCED)
 #define HF_CAP_FIFO (UINT64_C(1) << HF_CAP_BIT_FIFO)
@@ -211,6 +221,7 @@ enum {
 #define HF_CAP_LOCK_DELAY (UINT64_C(1) << HF_CAP_BIT_LOCK_DELAY)
 #define HF_CAP_TOLD_BEFORE_REGRANT                                             \
     (UINT64_C(1) << HF_CAP_BIT_TOLD_BEFORE_REGRANT)
+#define HF_CAP_CONDITIONS (UINT64_C(1) << HF_CAP_BIT_CONDITIONS)
 
 /** Options of hf_acquire(). */
 typedef struct hf_opts {
@@ -571,6 +582,77 @@ HF_API int hf_event_fd(hf_client *client);
 HF_API int hf_dispatch(hf_client *client);
 
 /*
+ * Conditions
+ * ----------
+ *
+ * A condition belongs to a lock: it is known by the lock's name and its own.
+ * Who holds the lock and finds that it has to wait for a change gives the lock
+ * up and waits, in one step; who makes the change holds the lock and signals.
+ *
+ *     while (queue_is_empty())
+ *         if (hf_cond_wait(hold, "not empty", HF_FOREVER, &err) != 0)
+ *             ...
+ *
+ * Whoever returns from a wait holds the lock again and looks at its predicate
+ * again: somebody may have come first, and a return without a signal is
+ * allowed. One signal wakes one waiter, the one that has waited longest; without
+ * a waiter it is forgotten. A woken one that dies, is cancelled or loses the
+ * lock before it has released it, or waited again, passes its wake-up to the next
+ * waiter. So no crash loses a wake-up, and an item that kills its consumer also
+ * wakes the next one.
+ *
+ * Exclusive holds alone, taken once: a re-entered, shared or slot hold and a
+ * multi-lock are refused (HF_EINVAL). HF_CAP_CONDITIONS says whether the engine
+ * has conditions; those without answer HF_EUNSUPPORTED.
+ */
+
+/**
+ * Give up @hold, wait until @cond is signalled or @wait_ms have passed
+ * (HF_FOREVER: without end), and get the lock again. Getting it again is not
+ * bounded by @wait_ms; use hf_cond_wait_start() and hf_cancel() for that.
+ *
+ *   0                woken, or for no reason: HF_HELD, with a larger token
+ *   HF_ETIMEOUT      nobody signalled in time: HF_HELD likewise
+ *   HF_ECANCELED     HF_RELEASED; so with HF_ECLOSED
+ *   HF_ELOST         it was not ours any more: HF_LOST, nothing waits
+ *   HF_EUNAVAILABLE  the wait is over and the engine is silent: HF_LOST
+ *   HF_EINVAL        @cond is no name, or the hold is of the wrong kind
+ *   HF_EUNSUPPORTED  the engine has no conditions
+ *
+ * After the last two the hold is unchanged, and after any other failure of the
+ * engine to begin. While it waits hf_check() answers HF_WAITING, hf_token() the
+ * old token; an hf_release() by another thread ends the wait (HF_ECANCELED). No
+ * on_event tells that it is HF_HELD again. Any thread. Blocks.
+ */
+HF_API int hf_cond_wait(hf_hold *hold, const char *cond, int64_t wait_ms,
+                        hf_error *err);
+/**
+ * Wake the one that has waited longest. Returns how many were woken: 0 or 1.
+ *
+ *   HF_ELOST     @hold was lost: nobody was woken
+ *   HF_EUNKNOWN  it was lost while the engine did not answer
+ *
+ * The woken one gets the lock when it is free, after those who wait for it
+ * already. An answer that is lost is asked for again, which may wake one more.
+ * Any thread. Blocks.
+ */
+HF_API int hf_cond_signal(hf_hold *hold, const char *cond, hf_error *err);
+/** Wake all that wait now. Returns how many. Otherwise as hf_cond_signal(). */
+HF_API int hf_cond_broadcast(hf_hold *hold, const char *cond, hf_error *err);
+/** hf_cond_wait() that does not wait. The request has its own reference to
+ *  @hold; @done gets it borrowed. Cancelled: HF_ECANCELED, and the hold is
+ *  HF_RELEASED, or what the outcome would have been. */
+HF_API int hf_cond_wait_start(hf_hold *hold, const char *cond, int64_t wait_ms,
+                              hf_done_cb *done, void *ctx,
+                              hf_request **ret_request, hf_error *err);
+/** hf_cond_signal() that does not wait, or, with @all, hf_cond_broadcast(). The
+ *  outcome is how many were woken. Cancelled: HF_ECANCELED, and nobody knows
+ *  whether it woke. */
+HF_API int hf_cond_signal_start(hf_hold *hold, const char *cond, int all,
+                                hf_done_cb *done, void *ctx,
+                                hf_request **ret_request, hf_error *err);
+
+/*
  * Elections
  * ---------
  */
@@ -642,15 +724,15 @@ HF_API int hf_version_commit(hf_client *client, const char *name,
  * ----------------
  */
 
-/** Roles of hf_lock_info. */
-enum { HF_HOLDER = 0, HF_WAITER = 1 };
+/** Roles of hf_lock_info. HF_PARKED waits for a condition, not for the lock. */
+enum { HF_HOLDER = 0, HF_WAITER = 1, HF_PARKED = 2 };
 /** Does the process that a row names still live? */
 enum { HF_ALIVE_NO = 0, HF_ALIVE_YES = 1, HF_ALIVE_UNKNOWN = 2 };
 
 /** One holder of, or one waiter for, one lock. */
 typedef struct hf_lock_info {
     uint32_t size; /* set by us */
-    int32_t role;  /* HF_HOLDER, HF_WAITER */
+    int32_t role;  /* HF_HOLDER, HF_WAITER, HF_PARKED */
     int32_t mode;  /* what it holds or waits for */
     int32_t slots; /* HF_SLOT: how many the name admits; else 0 */
     const char *name;
@@ -661,16 +743,17 @@ typedef struct hf_lock_info {
     uint64_t token;    /* holders, where there is one */
     int64_t since_ms;  /* held or waited for so long; -1: unknown */
     int64_t lease_ms;  /* holders: until the engine would free it; -1: never */
-    uint32_t place;    /* waiters: 1 is the next */
+    uint32_t place;    /* waiters, parked: 1 is the next */
     uint32_t alive;    /* HF_ALIVE_* */
     int64_t ttl_ms;    /* what a renewal makes of lease_ms; 0: unknown */
+    const char *cond;  /* parked: for which condition; else "" */
 } hf_lock_info;
 typedef int hf_list_cb(const hf_lock_info *info, void *ctx);
 
 /**
  * Call @each for every holder and waiter of the locks whose names begin with
  * @prefix (NULL: all), on this thread: the rows of one name together, holders
- * first, waiters in order. A non-zero return stops, and is returned.
+ * first, waiters in order, then those that wait for a condition. A non-zero return stops, and is returned.
  */
 HF_API int hf_list(hf_client *client, const char *prefix, hf_list_cb *each,
                    void *ctx, hf_error *err);

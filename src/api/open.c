@@ -346,7 +346,9 @@ static void release_seats(struct hf__gate *gate)
         HF_LIST_EACH(&seat->holds, held) {
             hf__hold_part(HF_CONTAINER_OF(held, hf_hold, link), HF_RELEASED);
         }
-        hf__leaving_take(seat, /* releasing= */ true);
+        /* Who was woken and has not released it has not used its wake-up up:
+         * a withdrawal passes it on. */
+        hf__leaving_take(seat, /* releasing= */ !seat->cond);
     }
     hf__gate_unpin(gate);
 }
@@ -445,6 +447,7 @@ static void tear_down(hf_client *client)
         hf__list_remove(link);
         hf__free(ticket->texts);
         hf__free(ticket->reason);
+        hf__free((char *)(uintptr_t)ticket->cond);
         hf__free(ticket);
     }
     hf__query_abandon(client);

@@ -22,6 +22,7 @@ uint64_t hf_hold_owner(const hf_hold *hold)
     if (!hold || hf__monitor_enter_any(hold->client, /* err= */ NULL) != 0)
         return 0;
     owner = hold->ticket ? hold->ticket->owner_serial
+            : hold->wait ? hold->wait->ticket->owner_serial
             : hold->lost ? hold->lost->owner_serial
                          : 0;
     hf__monitor_leave(hold->client);
@@ -34,7 +35,7 @@ static int may_give(const hf_hold *hold, hf_error *err)
     const struct hf__ticket *ticket = hold->ticket;
 
     if (!ticket || hold->client->now_ns >= ticket->deadline_ns)
-        return hf__fail(err, HF_ELOST, "'%s' was lost or released", hold->name);
+        return hf__hold_none(hold, err);
     if (ticket->holds.next != ticket->holds.prev)
         return hf__fail(err, HF_ECONFLICT,
                         "'%s' was entered again: release the other holds "

@@ -18,6 +18,7 @@
 #include "core/client.h"
 #include "core/keeper.h"
 #include "core/monitor.h"
+#include "core/parked.h"
 
 /* ---- without the monitor -------------------------------------------------- */
 
@@ -65,6 +66,8 @@ int hf_beat(hf_hold *hold)
 
     if (state < 0)
         return state;
+    if (state == HF_WAITING)
+        return 0; /* there is nothing to renew */
     if (state > HF_JEOPARDY)
         return HF_ELOST;
     if (hold->members_n == 0)
@@ -100,13 +103,6 @@ static int64_t lease_ms(const struct hf__ticket *ticket)
     return ticket->lease_ms;
 }
 
-static int64_t max_hold_ms(const struct hf__ticket *ticket)
-{
-    return ticket->until_ns == HF_NEVER
-               ? 0
-               : (ticket->until_ns - ticket->granted_ns) / HF_MS;
-}
-
 int64_t hf_ttl_ms(const hf_hold *hold)
 {
     return ask_ticket(hold, lease_ms);
@@ -114,7 +110,7 @@ int64_t hf_ttl_ms(const hf_hold *hold)
 
 int64_t hf_max_hold_ms(const hf_hold *hold)
 {
-    return ask_ticket(hold, max_hold_ms);
+    return ask_ticket(hold, hf__keeper_max_hold);
 }
 
 /* ---- references ------------------------------------------------------------ */
@@ -195,6 +191,8 @@ int hf__release_begin(hf_hold *hold, struct hf__waiter *waiter)
     hf_client *client = hold->client;
     struct hf__ticket *ticket = hold->ticket;
 
+    if (hold->wait)
+        hf__parked_forget(hold->wait, HF_ECANCELED);
     if (!ticket) {
         int state = atomic_load_explicit(&hold->state, memory_order_relaxed);
 
@@ -304,7 +302,7 @@ static int live_ticket(hf_hold *hold, struct hf__ticket **ret_ticket,
     struct hf__ticket *ticket = hold->ticket;
 
     if (!ticket || hold->client->now_ns >= ticket->deadline_ns)
-        return hf__fail(err, HF_ELOST, "'%s' was lost or released", hold->name);
+        return hf__hold_none(hold, err);
     *ret_ticket = ticket;
     return 0;
 }
@@ -361,7 +359,8 @@ static int downgrade(hf_hold *hold, hf_error *err)
         return rc;
     if (ticket->mode == HF_SHARED)
         return 0;
-    if (!client->engine->ops->downgrade || ticket->mode != HF_EXCLUSIVE)
+    if (!client->engine->ops->downgrade || ticket->mode != HF_EXCLUSIVE ||
+        ticket->cond)
         return hf__fail(err, HF_EUNSUPPORTED, "%s cannot downgrade '%s'",
                         client->engine_name, hold->name);
     hf__waiter_init(&waiter);

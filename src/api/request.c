@@ -19,6 +19,7 @@
 #include "config/name.h"
 #include "core/client.h"
 #include "core/monitor.h"
+#include "core/parked.h"
 #include "core/query.h"
 
 #define TTL_MIN_MS 10
@@ -552,10 +553,10 @@ int hf_acquire_start(hf_client *client, const char *name, const hf_opts *opts,
 static int take_outcome(struct hf_request *request, hf_hold **ret_hold,
                         hf_error *err)
 {
-    if (request->rc != 0)
+    if (request->rc < 0)
         return hf__fail_pass(err, &request->error);
     if (request->kind != &acquiring)
-        return 0;
+        return request->rc;
     if (!ret_hold)
         return hf__fail(err, HF_EINVAL, "ret_hold is NULL");
     if (!request->hold)
@@ -603,7 +604,8 @@ int hf_request_wait(hf_request *request, int64_t wait_ms, hf_hold **ret_hold,
     rc = await(request, wait_ms, err);
     if (rc == 0) {
         rc = take_outcome(request, ret_hold, err);
-        query = HF_STEAL(request->query); /* a list's, with its rows */
+        if (request->each)
+            query = HF_STEAL(request->query); /* a list's, with its rows */
     }
     hf__monitor_leave(client);
     if (query) {
@@ -658,6 +660,16 @@ static void end_request(struct hf_request *request)
     hf__monitor_handle_gone(client);
 }
 
+int hf__request_take(struct hf_request *request, hf_error *err)
+{
+    int rc = await(request, HF_FOREVER, err);
+
+    if (rc == 0)
+        rc = take_outcome(request, /* ret_hold= */ NULL, err);
+    end_request(request);
+    return rc;
+}
+
 void hf_request_free(hf_request *request)
 {
     hf_client *client;
@@ -677,6 +689,8 @@ void hf__request_let_go(hf_hold *hold)
 {
     struct hf__ticket *ticket = hold->ticket;
 
+    if (hold->wait)
+        hf__parked_forget(hold->wait, HF_ECANCELED);
     if (!ticket)
         return;
     hf__hold_part(hold, HF_RELEASED);

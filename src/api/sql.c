@@ -25,7 +25,7 @@ static int ticket_of(hf_hold *hold, uint64_t *ret_id, hf_error *err)
             hf__fail(err, HF_EUNSUPPORTED,
                      "the locks of a multi-lock have connections of their own");
     else if (!hold->ticket)
-        rc = hf__fail(err, HF_ELOST, "'%s' was lost or released", hold->name);
+        rc = hf__hold_none(hold, err);
     else
         *ret_id = hold->ticket->id;
     hf__monitor_leave(hold->client);

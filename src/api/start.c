@@ -20,7 +20,7 @@ void hf__start_tell(struct hf_request *request)
 {
     hf_error err = request->error;
 
-    request->done(request->rc, NULL, request->rc == 0 ? NULL : &err,
+    request->done(request->rc, NULL, request->rc >= 0 ? NULL : &err,
                   request->ctx);
 }
 
@@ -34,9 +34,8 @@ static hf_hold *member_at(hf_hold *hold, uint32_t i)
     return hold->members_n > 0 ? hold->members[i] : hold;
 }
 
-/* With the monitor: may a request about @hold begin? */
-static int may_start(hf_client *client, const struct hf_request *request,
-                     hf_done_cb *done, hf_error *err)
+int hf__start_may(hf_client *client, const struct hf_request *request,
+                  hf_done_cb *done, hf_error *err)
 {
     if (client->closed)
         return hf__fail(err, HF_ECLOSED, "the client is closed");
@@ -64,7 +63,7 @@ static void conclude_release(struct hf_request *request, int rc)
 }
 
 /* No callback of the hold runs now: this one is next. */
-static void let_go(struct hf_request *request)
+void hf__start_let_go(struct hf_request *request)
 {
     if (request->hold)
         hf__release_unref(HF_STEAL(request->hold));
@@ -73,9 +72,9 @@ static void let_go(struct hf_request *request)
 static const struct hf__request_kind releasing = {
     .forget = forget_release,
     .conclude = conclude_release,
-    .prepare = let_go,
+    .prepare = hf__start_let_go,
     .tell = hf__start_tell,
-    .drop = let_go,
+    .drop = hf__start_let_go,
     .outlasts_close = true,
 };
 
@@ -121,7 +120,7 @@ int hf_release_start(hf_hold *hold, hf_done_cb *done, void *ctx,
     client = hold->client;
     request = hf__request_new(client, members_of(hold), /* room= */ 0);
     (void)hf__monitor_enter_any(client, err); /* not forked: it cannot fail */
-    rc = ret_request ? may_start(client, request, done, err)
+    rc = ret_request ? hf__start_may(client, request, done, err)
                      : hf__fail(err, HF_EINVAL, "ret_request is NULL");
     if (rc == 0) {
         request->hold = hold;
@@ -154,7 +153,7 @@ static void forget_verify(struct hf_request *request, int rc)
     conclude_verify(request, rc == HF_ETIMEOUT ? HF_EUNKNOWN : rc);
 }
 
-static void tell_verify(struct hf_request *request)
+void hf__start_tell_hold(struct hf_request *request)
 {
     hf_hold *hold = HF_STEAL(request->hold);
     hf_error err = request->error;
@@ -167,8 +166,8 @@ static void tell_verify(struct hf_request *request)
 static const struct hf__request_kind verifying = {
     .forget = forget_verify,
     .conclude = conclude_verify,
-    .tell = tell_verify,
-    .drop = let_go,
+    .tell = hf__start_tell_hold,
+    .drop = hf__start_let_go,
 };
 
 static void verify_members(struct hf_request *request)
@@ -197,7 +196,7 @@ int hf_verify_start(hf_hold *hold, hf_done_cb *done, void *ctx,
     if (rc != 0)
         return rc;
     request = hf__request_new(client, members_of(hold), /* room= */ 0);
-    rc = may_start(client, request, done, err);
+    rc = hf__start_may(client, request, done, err);
     if (rc == 0) {
         request->hold = hf_hold_ref(hold);
         request->until_ns = hf__release_deadline(client);

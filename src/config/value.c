@@ -423,6 +423,7 @@ static const char *const cap_names[] = {
     "death_notice",
     "lock_delay",
     "told_before_regrant",
+    "conditions",
 };
 
 const char *hf_capability_name(uint64_t capability)

@@ -17,6 +17,7 @@
 #include "core/leaving.h"
 #include "core/log.h"
 #include "core/monitor.h"
+#include "core/parked.h"
 #include "core/query.h"
 #include "core/retry.h"
 
@@ -61,6 +62,7 @@ static void ask_again(struct hf__gate *gate)
     }
     if (place && place->state == HF__TICKET_RESTING)
         hf__ticket_ask(place);
+    hf__parked_ask_again(gate);
     hf__gate_unpin(gate);
 }
 

@@ -40,6 +40,7 @@
 #include "core/client.h"
 #include "core/keeper.h"
 #include "core/leaving.h"
+#include "core/parked.h"
 
 #define IN_A_ROW_NS (10 * HF_MS)
 #define STANDARD_PASSES 16u
@@ -100,6 +101,7 @@ static struct hf__gate *gate_new(hf_client *client, const char *name,
     gate->client = client;
     gate->hash = hash;
     hf__list_init(&gate->seats);
+    hf__list_init(&gate->parked);
     hf__list_init(&gate->waiting);
     gate->timer.fire = idle_fire;
     return gate;
@@ -336,7 +338,8 @@ static void advance(struct hf__gate *gate)
 static bool needed(const struct hf__gate *gate)
 {
     return gate->place || gate->leaving > 0 || gate->pins > 0 ||
-           !hf__list_empty(&gate->seats) || !hf__list_empty(&gate->waiting);
+           !hf__list_empty(&gate->seats) || !hf__list_empty(&gate->waiting) ||
+           !hf__list_empty(&gate->parked);
 }
 
 void hf__gate_pin(struct hf__gate *gate)
@@ -539,6 +542,7 @@ void hf__gate_fail_all(struct hf__gate *gate, const hf_error *err)
     hf__gate_pin(gate);
     while (first_waiting(gate))
         hf__gate_failed(gate, err);
+    hf__parked_fail_all(gate, err);
     hf__gate_unpin(gate);
 }
 
@@ -586,7 +590,7 @@ static bool may_pass(const struct hf__gate *gate, const struct hf__ticket *seat,
 {
     const hf_client *client = gate->client;
 
-    return seat->mode == HF_EXCLUSIVE && !seat->downgrading &&
+    return seat->mode == HF_EXCLUSIVE && !seat->downgrading && !seat->cond &&
            (HF__PLANTED("passed_without_end") ||
             (gate->passes < hf__gate_most_passes(client) &&
              client->now_ns - gate->passing_since_ns < IN_A_ROW_NS)) &&
@@ -640,7 +644,8 @@ bool hf__gate_release(struct hf__ticket *ticket, struct hf__waiter *waiter)
         if (waiter)
             hf__list_append(&ticket->waiters, &waiter->watch);
         hf__leaving_take(ticket, /* releasing= */ true);
-        if (gate->place && client->engine->ops->attend)
+        if ((gate->place || !hf__list_empty(&gate->parked)) &&
+            client->engine->ops->attend)
             client->engine->ops->attend(client->engine);
     }
     hf__gate_unpin(gate);

@@ -17,6 +17,7 @@ struct hf__gate {
     hf_client *client;
     uint64_t hash;
     struct hf__list seats;    /* HELD tickets */
+    struct hf__list parked;   /* tickets of those who wait on a condition */
     struct hf__list waiting;  /* requests, first come first */
     struct hf__ticket *place; /* our one place in line at the engine */
     struct hf__timer timer;   /* an idle place is given up then */

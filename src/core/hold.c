@@ -13,6 +13,7 @@
 #include "core/hold.h"
 
 #include "core/client.h"
+#include "core/keeper.h"
 
 static void prepare_event(struct hf__callback *callback)
 {
@@ -111,7 +112,7 @@ bool hf__hold_seen_lost(const hf_hold *hold)
 void hf__hold_move(hf_hold *hold, int state)
 {
     int before = atomic_load_explicit(&hold->state, memory_order_acquire);
-    bool tell = hold->on_event && state != HF_RELEASED;
+    bool tell = hold->on_event && state <= HF_LOST;
 
     /* LOST is final once hf_check() has returned it. */
     while (before != HF_LOST &&
@@ -126,18 +127,11 @@ void hf__hold_move(hf_hold *hold, int state)
         hf__callbacks_add(hold->client, &hold->callback);
 }
 
-/* How many milliseconds of max_hold the ticket was granted with. */
-static int64_t cap_of(const struct hf__ticket *ticket)
-{
-    return ticket->until_ns == HF_NEVER
-               ? HF_FOREVER
-               : (ticket->until_ns - ticket->granted_ns) / HF_MS;
-}
-
 static struct hf__acquired *remember(const struct hf__ticket *ticket)
 {
     size_t owner_len = strlen(ticket->owner) + 1;
     size_t note_len = strlen(ticket->note) + 1;
+    int64_t max_hold_ms = hf__keeper_max_hold(ticket);
     struct hf__acquired *lost =
         hf__malloc(sizeof(*lost) + owner_len + note_len);
 
@@ -147,7 +141,7 @@ static struct hf__acquired *remember(const struct hf__ticket *ticket)
     lost->slots = ticket->slots;
     lost->flags = ticket->flags;
     lost->ttl_ms = ticket->ttl_ms;
-    lost->max_hold_ms = cap_of(ticket);
+    lost->max_hold_ms = max_hold_ms != 0 ? max_hold_ms : HF_FOREVER;
     lost->owner_serial = ticket->owner_serial;
     lost->owner = memcpy(lost->texts, ticket->owner, owner_len);
     lost->note = memcpy(lost->texts + owner_len, ticket->note, note_len);
@@ -161,6 +155,15 @@ void hf__hold_revive(hf_hold *hold, hf_hold *fresh)
     hf__list_remove(&fresh->link);
     hf__hold_free(fresh);
     hf__hold_bind(hold, ticket);
+}
+
+int hf__hold_none(const hf_hold *hold, hf_error *err)
+{
+    if (hold->wait)
+        return hf__fail(err, HF_EINVAL,
+                        "'%s' is given up while it waits on a condition",
+                        hold->name);
+    return hf__fail(err, HF_ELOST, "'%s' was lost or released", hold->name);
 }
 
 void hf__hold_part(hf_hold *hold, int state)

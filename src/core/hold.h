@@ -30,7 +30,7 @@ struct hf__acquired {
 
 struct hf_hold {
     _Atomic uint32_t refs;
-    _Atomic int32_t state;       /* HF_HELD … HF_RELEASED */
+    _Atomic int32_t state;       /* HF_HELD … HF_WAITING */
     _Atomic int64_t deadline_ns; /* HF_NEVER: no lease */
     _Atomic uint64_t token;
     _Atomic uint32_t beat; /* hf_beat() was called */
@@ -38,7 +38,8 @@ struct hf_hold {
     int32_t moved; /* the state the core has given it last */
     int32_t told;  /* the state that on_event gets */
     hf_client *client;
-    struct hf__ticket *ticket;    /* NULL once released or lost */
+    struct hf__ticket *ticket;    /* NULL once released or lost, and WAITING */
+    struct hf_request *wait;      /* WAITING: on a condition; else NULL */
     struct hf__acquired *lost;    /* of a LOST one; NULL without memory, or
                                      while it is acquired again */
     struct hf__list link;         /* ticket->holds, or the spare list */
@@ -63,7 +64,9 @@ void hf__hold_bind(hf_hold *hold, struct hf__ticket *ticket);
 void hf__hold_move(hf_hold *hold, int state);
 /* Has a check seen it LOST, though the core has not moved it yet? */
 bool hf__hold_seen_lost(const hf_hold *hold);
-/* Part from the ticket: RELEASED or LOST. */
+/* Why it has no ticket: HF_ELOST, or HF_EINVAL while it waits. */
+int hf__hold_none(const hf_hold *hold, hf_error *err);
+/* Part from the ticket: RELEASED, LOST or WAITING. */
 void hf__hold_part(hf_hold *hold, int state);
 /* Make @hold, which is LOST, a hold of the ticket of @fresh, which is freed. */
 void hf__hold_revive(hf_hold *hold, hf_hold *fresh);

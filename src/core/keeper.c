@@ -225,6 +225,13 @@ void hf__keeper_cap(struct hf__ticket *ticket, int64_t max_hold_ms,
         cap_without_lease(ticket);
 }
 
+int64_t hf__keeper_max_hold(const struct hf__ticket *ticket)
+{
+    return ticket->until_ns == HF_NEVER
+               ? 0
+               : (ticket->until_ns - ticket->granted_ns) / HF_MS;
+}
+
 bool hf__keeper_start(struct hf__ticket *ticket, const struct hf__grant *grant)
 {
     ticket->lease_ms = grant->lease_ms;
@@ -267,6 +274,11 @@ void hf__keeper_renewed(struct hf__ticket *ticket,
         move_holds(ticket, HF_HELD);
         plan(ticket);
     }
+}
+
+void hf__keeper_resume(struct hf__ticket *ticket)
+{
+    plan(ticket);
 }
 
 void hf__keeper_stop(struct hf__ticket *ticket)
@@ -316,7 +328,11 @@ void hf__keeper_beat(struct hf__ticket *ticket)
 {
     hf_client *client = ticket->gate->client;
 
-    if ((client->engine->ops->flags & HF__BEATS_WAITERS) == 0)
+    uint32_t beats = HF__BEATS_WAITERS;
+
+    if (ticket->state == HF__TICKET_PARKED)
+        beats |= HF__BEATS_PARKED;
+    if ((client->engine->ops->flags & beats) == 0)
         return;
     ticket->timer.fire = beat_fire;
     hf__monitor_timer(client, &ticket->timer,

@@ -76,11 +76,11 @@ static size_t room_for(const char *text)
 int hf__query_add_lock(struct hf__query *query, const hf_lock_info *info)
 {
     int rc;
-    struct hf__row *row =
-        new_row(query,
-                room_for(info->name) + room_for(info->owner) +
-                    room_for(info->host) + room_for(info->note),
-                &rc);
+    struct hf__row *row = new_row(
+        query,
+        room_for(info->name) + room_for(info->owner) + room_for(info->host) +
+            room_for(info->note) + room_for(info->cond),
+        &rc);
     char *to;
 
     if (!row)
@@ -92,6 +92,7 @@ int hf__query_add_lock(struct hf__query *query, const hf_lock_info *info)
     row->is.lock.owner = put_text(&to, info->owner);
     row->is.lock.host = put_text(&to, info->host);
     row->is.lock.note = put_text(&to, info->note);
+    row->is.lock.cond = put_text(&to, info->cond);
     return keep_row(query, row);
 }
 
@@ -150,6 +151,7 @@ void hf__query_free(struct hf__query *query)
     hf__free((char *)(uintptr_t)query->name);
     hf__free((char *)(uintptr_t)query->prefix);
     hf__free((char *)(uintptr_t)query->owner);
+    hf__free((char *)(uintptr_t)query->cond);
     hf__free(query);
 }
 

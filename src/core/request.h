@@ -65,12 +65,17 @@ struct hf_request {
 
     /* All but an acquire, which only asks who holds the lock when its time is
      * over. */
-    bool awaited;            /* somebody has to read its answer soon */
-    uint32_t open;           /* answers that are still to come */
-    uint32_t answers_n;      /* one, or one for each member of a multi-lock */
-    struct hf__query *query; /* the question, then the rows */
-    hf_list_cb *each;        /* who gets them */
-    hf_error error;          /* what err points to; the last field, so that a
+    struct hf__ticket *ticket; /* a wait on a condition: what stands for it */
+    bool overdue;              /* the same: its time is over */
+    bool spurious;             /* the same: signals may have been missed. A
+                                signal: an attempt may have woken */
+    bool awaited;              /* somebody has to read its answer soon */
+    uint32_t attempts;         /* a signal: how often it was asked in vain */
+    uint32_t open;             /* answers that are still to come */
+    uint32_t answers_n;        /* one, or one for each member of a multi-lock */
+    struct hf__query *query;   /* the question, then the rows */
+    hf_list_cb *each;          /* who gets them */
+    hf_error error;            /* what err points to; the last field, so that a
                                request on the stack need not clear it */
     struct hf__waiter answers[];
 };

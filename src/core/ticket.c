@@ -27,18 +27,21 @@
 #include "core/client.h"
 #include "core/keeper.h"
 #include "core/leaving.h"
+#include "core/parked.h"
 #include "core/query.h"
 #include "core/retry.h"
 
 #define MAY(state) (1u << HF__TICKET_##state)
 
-static const uint8_t moves[] = {
+static const uint16_t moves[] = {
     [HF__TICKET_NEW] = MAY(ASKING) | MAY(GONE),
-    [HF__TICKET_ASKING] =
-        MAY(QUEUED) | MAY(RESTING) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
+    [HF__TICKET_ASKING] = MAY(QUEUED) | MAY(RESTING) | MAY(PARKED) | MAY(HELD) |
+                          MAY(LEAVING) | MAY(GONE),
     [HF__TICKET_RESTING] = MAY(ASKING) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
     [HF__TICKET_QUEUED] = MAY(RESTING) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
-    [HF__TICKET_HELD] = MAY(LEAVING) | MAY(GONE),
+    [HF__TICKET_PARKED] = MAY(QUEUED) | MAY(HELD) | MAY(LEAVING) | MAY(GONE),
+    [HF__TICKET_HELD] = MAY(PARTING) | MAY(LEAVING) | MAY(GONE),
+    [HF__TICKET_PARTING] = MAY(HELD) | MAY(LEAVING) | MAY(GONE),
     [HF__TICKET_LEAVING] = MAY(GONE),
     [HF__TICKET_GONE] = 0,
 };
@@ -46,7 +49,7 @@ static const uint8_t moves[] = {
 void hf__ticket_move(struct hf__ticket *ticket, int state)
 {
     /* What somebody must drive: in line, and on the way out. */
-    static const uint8_t asked = MAY(ASKING) | MAY(QUEUED);
+    static const uint16_t asked = MAY(ASKING) | MAY(QUEUED) | MAY(PARKED);
     hf_client *client = ticket->gate->client;
     int before = ticket->state;
 
@@ -150,6 +153,26 @@ struct hf__ticket *hf__ticket_new(struct hf__gate *gate,
     return ticket;
 }
 
+struct hf__ticket *hf__ticket_like(const struct hf__ticket *ticket)
+{
+    struct hf_request request;
+    struct hf__ticket *like;
+
+    memset(&request, 0, offsetof(struct hf_request, started));
+    request.mode = ticket->mode;
+    request.slots = ticket->slots;
+    request.ttl_ms = ticket->ttl_ms;
+    request.owner = ticket->owner;
+    request.owner_serial = ticket->owner_serial;
+    request.note = ticket->note;
+    like = hf__ticket_new(ticket->gate, &request);
+    if (!like)
+        return NULL;
+    like->reserve = 1;
+    like->flags = ticket->flags;
+    return like;
+}
+
 void hf__ticket_free(struct hf__ticket *ticket)
 {
     hf_client *client = ticket->gate->client;
@@ -159,6 +182,8 @@ void hf__ticket_free(struct hf__ticket *ticket)
     hf__monitor_timer_user_gone(client);
     hf__free(ticket->texts);
     hf__free(ticket->reason);
+    if (HF_UNLIKELY(ticket->cond != NULL))
+        hf__free((char *)(uintptr_t)ticket->cond);
     if (client->spare_tickets_n >= HF__CLIENT_SPARES) {
         hf__free(ticket);
         return;
@@ -235,7 +260,11 @@ void hf__ticket_ask(struct hf__ticket *ticket)
     }
     ticket->asked_ns = client->now_ns;
     ticket->sent_ns = client->now_ns;
-    rc = client->engine->ops->acquire(client->engine, ticket, &err);
+    if (HF_UNLIKELY(ticket->old != NULL))
+        rc = client->engine->ops->park(client->engine, ticket, ticket->old,
+                                       &err);
+    else
+        rc = client->engine->ops->acquire(client->engine, ticket, &err);
     if (HF_UNLIKELY(rc != 0))
         ask_failed(ticket, &err);
 }
@@ -245,7 +274,7 @@ static bool worth_another_try(const struct hf__ticket *ticket, int code)
     return code == HF_EUNAVAILABLE && !ticket->nowait;
 }
 
-static void be_gone(struct hf__ticket *ticket)
+void hf__ticket_end(struct hf__ticket *ticket)
 {
     hf__keeper_stop(ticket);
     hf__ticket_move(ticket, HF__TICKET_GONE);
@@ -257,7 +286,7 @@ void hf__ticket_drop(struct hf__ticket *ticket)
     bool resting = ticket->state == HF__TICKET_RESTING;
 
     if (resting && !ticket->unsure)
-        be_gone(ticket); /* the engine knows nothing of it */
+        hf__ticket_end(ticket); /* the engine knows nothing of it */
     else
         hf__leaving_take(ticket, /* releasing= */ false);
 }
@@ -269,21 +298,33 @@ static void retire(struct hf__ticket *ticket)
     if (ticket->unsure)
         hf__leaving_take(ticket, /* releasing= */ false);
     else
-        be_gone(ticket);
+        hf__ticket_end(ticket);
+}
+
+/* Did a park that was refused follow one of unknown outcome? Then the engine
+ * may have parked the ticket at that time. */
+static bool still_unsure(const struct hf__ticket *ticket)
+{
+    return ticket->old && ticket->unsure;
 }
 
 static void ask_failed(struct hf__ticket *ticket, const hf_error *err)
 {
     struct hf__gate *gate = ticket->gate;
 
-    if (worth_another_try(ticket, err->code)) {
+    if (ticket->old ? still_unsure(ticket)
+                    : worth_another_try(ticket, err->code)) {
         hf__ticket_reason(ticket, err->text, /* names= */ false);
         rest(ticket, 0);
         return;
     }
     hf__gate_pin(gate);
-    retire(ticket);
-    hf__gate_failed(gate, err);
+    if (ticket->wait) {
+        hf__parked_failed(ticket, err);
+    } else {
+        retire(ticket);
+        hf__gate_failed(gate, err);
+    }
     hf__gate_unpin(gate);
 }
 
@@ -314,7 +355,7 @@ void hf__ticket_lose(struct hf__ticket *ticket, int reason, bool certain)
     hf__ticket_tell(ticket, HF_ELOST);
     hf__list_remove(&ticket->link);
     if (certain)
-        be_gone(ticket);
+        hf__ticket_end(ticket);
     else
         hf__leaving_take_lost(ticket);
     hf__gate_unpin(gate);
@@ -328,7 +369,7 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
     struct hf__gate *gate = ticket->gate;
 
     (void)owner;
-    if (ticket->state == HF__TICKET_HELD || ticket->state == HF__TICKET_LEAVING)
+    if (ticket->state >= HF__TICKET_HELD)
         return; /* pushed as well as answered, or not wanted any more */
     ticket->token = grant->token;
     if (HF__PLANTED("token_of_a_coarse_clock"))
@@ -337,7 +378,9 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
     ticket->attempts = 0;
     ticket->granted_ns = gate->client->now_ns;
     hf__gate_pin(gate);
-    if (HF_UNLIKELY(!hf__keeper_start(ticket, grant))) {
+    if (HF_UNLIKELY(ticket->wait != NULL)) {
+        hf__parked_granted(ticket, grant);
+    } else if (HF_UNLIKELY(!hf__keeper_start(ticket, grant))) {
         gate->place = NULL;
         hf__leaving_take(ticket, /* releasing= */ false);
     } else {
@@ -350,14 +393,30 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
 static void on_queued(void *owner, struct hf__ticket *ticket)
 {
     (void)owner;
-    if (ticket->state != HF__TICKET_ASKING)
+    if (ticket->state != HF__TICKET_ASKING &&
+        ticket->state != HF__TICKET_PARKED)
         return; /* the push was quicker */
     ticket->answered = true;
     ticket->unsure = false;
     ticket->attempts = 0;
     ticket->confirmed_ns = ticket->sent_ns;
+    if (HF_UNLIKELY(ticket->wait != NULL))
+        hf__parked_queued(ticket);
     hf__ticket_move(ticket, HF__TICKET_QUEUED);
     hf__keeper_beat(ticket);
+}
+
+static void on_parked(void *owner, struct hf__ticket *ticket)
+{
+    (void)owner;
+    if (ticket->state != HF__TICKET_ASKING || !ticket->old)
+        return; /* a signal, and the push, were quicker */
+    ticket->answered = true;
+    ticket->unsure = false;
+    ticket->attempts = 0;
+    ticket->confirmed_ns = ticket->sent_ns;
+    hf__ticket_move(ticket, HF__TICKET_PARKED);
+    hf__parked_parked(ticket);
 }
 
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
@@ -392,7 +451,7 @@ static void on_failed(void *owner, struct hf__ticket *ticket,
     (void)owner;
     if (ticket->state != HF__TICKET_ASKING)
         return;
-    ticket->unsure = false;
+    ticket->unsure = still_unsure(ticket);
     ask_failed(ticket, err);
 }
 
@@ -406,6 +465,8 @@ static void on_unknown(void *owner, struct hf__ticket *ticket,
         rest(ticket, 0);
     } else if (ticket->state == HF__TICKET_LEAVING) {
         hf__leaving_unknown(ticket);
+    } else if (ticket->state == HF__TICKET_PARKED) {
+        hf__parked_unknown(ticket);
     } else {
         hf__ticket_tell(ticket, HF_EUNKNOWN);
     }
@@ -430,7 +491,8 @@ static void on_renewed(void *owner, struct hf__ticket *ticket,
         return;
     ticket->attempts = 0;
     /* First, so that a renewal that came too late does not count as one. */
-    if (ticket->state == HF__TICKET_HELD &&
+    if ((ticket->state == HF__TICKET_HELD ||
+         ticket->state == HF__TICKET_PARTING) &&
         ticket->gate->client->now_ns < ticket->deadline_ns)
         tell_renewed(ticket);
     hf__keeper_renewed(ticket, grant);
@@ -466,6 +528,8 @@ static void on_lost(void *owner, struct hf__ticket *ticket, int reason)
         if (ticket->renewing)
             hf__metrics_renewal_failed(&client->metrics, HF__RENEWAL_LOST);
         hf__ticket_lose(ticket, reason, /* certain= */ true);
+    } else if (ticket->cond && ticket->state < HF__TICKET_HELD) {
+        hf__parked_lost(ticket, reason);
     } else if (ticket->state == HF__TICKET_QUEUED ||
                (ticket->state == HF__TICKET_ASKING &&
                 !HF__PLANTED("place_lost_while_asking"))) {

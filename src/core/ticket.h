@@ -3,22 +3,27 @@
  * ticket.h - one request at the engine, from asking to being gone.
  *
  *   NEW ──▶ ASKING ──▶ QUEUED ──▶ HELD ──▶ LEAVING ──▶ GONE
- *            │  ▲         │
- *            ▼  │         │ lost its place
- *           RESTING ◀─────┘
+ *            │  ▲ │       │ ▲      │  ▲                   ▲
+ *            ▼  │ │       │ │      ▼  │ not parked        │
+ *           RESTING ◀─────┘ │    PARTING ─────────────────┘
+ *                 │ lost its│ place
+ *                 └▶ PARKED ┘ signalled, or the wait is over
  *
  * All moves, which ticket.c asserts:
  *
  *   NEW      -> ASKING GONE
- *   ASKING   -> QUEUED RESTING HELD LEAVING GONE
+ *   ASKING   -> QUEUED RESTING PARKED HELD LEAVING GONE
  *   RESTING  -> ASKING HELD LEAVING GONE
  *   QUEUED   -> RESTING HELD LEAVING GONE
- *   HELD     -> LEAVING GONE
+ *   PARKED   -> QUEUED HELD LEAVING GONE
+ *   HELD     -> PARTING LEAVING GONE
+ *   PARTING  -> HELD LEAVING GONE
  *   LEAVING  -> GONE
  *
- * A ticket belongs to a gate: it is the gate's place in line or one of its
- * seats. Requests of callers come and go behind it. LEAVING tickets belong to
- * leaving.c until the engine has confirmed that they are gone.
+ * A ticket belongs to a gate: it is the gate's place in line, one of its seats,
+ * or stands for one caller that waits on a condition (parked.c). Requests of
+ * callers come and go behind it. LEAVING tickets belong to leaving.c until the
+ * engine has confirmed that they are gone.
  */
 #ifndef HF_TICKET_H
 #define HF_TICKET_H
@@ -34,7 +39,10 @@ enum hf__ticket_state {
     HF__TICKET_RESTING, /* will be asked again when the timer fires, or when
                            the engine is connected */
     HF__TICKET_QUEUED,  /* in line at the engine */
+    HF__TICKET_PARKED,  /* waits there for a signal, not in line */
     HF__TICKET_HELD,
+    HF__TICKET_PARTING, /* held until the park() of another ticket, which is
+                           under way, gives it up */
     HF__TICKET_LEAVING, /* withdraw() or release(), until confirmed */
     HF__TICKET_GONE
 };
@@ -71,12 +79,16 @@ struct hf__ticket {
     const char *owner; /* text for records; never NULL */
     const char *note;  /* "" for none */
     bool nowait;       /* answer busy instead of queueing */
+    bool parked;       /* the engine has said parked, and nothing else since */
+    const char *cond;  /* the condition for which it parks, is in line, or
+                          holds; it may bear a wake-up. NULL: none */
     uint64_t token;    /* HELD */
     int64_t sent_ns;   /* when the last acquire or renew was sent */
 
     /* The core's own. */
     uint8_t state;        /* enum hf__ticket_state */
-    bool unsure;          /* an earlier acquire ended unknown */
+    bool unsure;          /* an earlier acquire or park ended unknown */
+    bool unparking;       /* PARKED: the wait is over, unpark() not answered */
     bool answered;        /* the engine has ever said queued or busy */
     bool renewing;        /* a renew() is under way */
     uint8_t leaving_by;   /* enum hf__leaving_by */
@@ -87,16 +99,20 @@ struct hf__ticket {
     uint32_t attempts;    /* of the retry policy, since the last answer */
     uint32_t places_lost; /* in a row, each soon after it was asked for */
     struct hf__gate *gate;
-    struct hf__list link;   /* gate->seats, or client->leaving */
-    struct hf__list holds;  /* of callers: one, or more by re-entry */
-    struct hf__timer timer; /* HELD: keeper; RESTING: retry; LEAVING: retry */
-    uint64_t token_end;     /* tokens up to here, exclusive, are ours */
-    uint64_t owner_serial;  /* 0: owner is the caller's text */
-    int64_t lease_ms;       /* as granted; 0: none */
-    int64_t asked_ns;       /* when the last acquire was sent */
-    int64_t confirmed_ns;   /* when the last answered one was sent */
-    int64_t deadline_ns;    /* our claim ends here */
-    int64_t until_ns;       /* renew no longer than this (max_hold) */
+    struct hf_request *wait; /* on a condition, that it stands for, or whose
+                                park() gives it up; NULL: none */
+    struct hf__ticket *old;  /* what its park() gives up, until that is certain;
+                                NULL: none */
+    struct hf__list link;    /* gate->seats, gate->parked, or client->leaving */
+    struct hf__list holds;   /* of callers: one, or more by re-entry */
+    struct hf__timer timer;  /* HELD: keeper; RESTING: retry; LEAVING: retry */
+    uint64_t token_end;      /* tokens up to here, exclusive, are ours */
+    uint64_t owner_serial;   /* 0: owner is the caller's text */
+    int64_t lease_ms;        /* as granted; 0: none */
+    int64_t asked_ns;        /* when the last acquire was sent */
+    int64_t confirmed_ns;    /* when the last answered one was sent */
+    int64_t deadline_ns;     /* our claim ends here */
+    int64_t until_ns;        /* renew no longer than this (max_hold) */
     int64_t granted_ns;
     int64_t closed_until_ns; /* LEAVING, lost: lock_delay ends here */
     struct hf__list waiters; /* of a blocking release, verify or downgrade */
@@ -113,6 +129,8 @@ struct hf__engine_up;
 /* A ticket for @request at @gate, NEW; NULL without memory. */
 struct hf__ticket *hf__ticket_new(struct hf__gate *gate,
                                   const struct hf_request *request);
+/* Another ticket of the same owner, for the same, NEW; NULL without memory. */
+struct hf__ticket *hf__ticket_like(const struct hf__ticket *ticket);
 /* Remember why @ticket is not granted, or, with @names, who holds it. Without
  * memory it stays unknown. */
 void hf__ticket_reason(struct hf__ticket *ticket, const char *text, bool names);
@@ -124,6 +142,8 @@ void hf__ticket_ask(struct hf__ticket *ticket);
 /* Nobody stands behind the ticket any more: it leaves, by leaving.c if the
  * engine may know of it. */
 void hf__ticket_drop(struct hf__ticket *ticket);
+/* The engine knows nothing of the ticket (any more): GONE, and freed. */
+void hf__ticket_end(struct hf__ticket *ticket);
 /* Could @ticket serve @request as well: the same mode, lease and note? */
 bool hf__ticket_suits(const struct hf__ticket *ticket,
                       const struct hf_request *request);

@@ -140,6 +140,35 @@ typedef int hf__engine_downgrade_fn(struct hf__engine *engine,
  * (HF__RESERVES_TOKENS). */
 typedef int hf__engine_pass_fn(struct hf__engine *engine,
                                struct hf__ticket *ticket, uint64_t *ret_token);
+/*
+ * Give up @old, which is held, and park on the condition ticket->cond of its
+ * lock, in one step on the store: at no instant is @ticket not there and @old
+ * free. A wake-up that @old bears is used up by it. Ends, exactly once per call,
+ * in a report about @ticket:
+ *
+ *   hf__up_parked()   parked; @old is gone, and the engine has forgotten it
+ *   hf__up_queued(),  the same, and a signal has called it already: in line, or
+ *   hf__up_granted()  holding. These also follow hf__up_parked(), when a signal
+ *                     has come
+ *   hf__up_lost()     @old is not ours any more; nothing is parked, and the
+ *                     engine has forgotten both
+ *   hf__up_failed()   certain: nothing has changed, @old is held as before
+ *   hf__up_unknown()  sent, and the answer was lost: it will be asked again, or
+ *                     both are withdrawn
+ *
+ * MUST be idempotent for one ticket (ticket->id): asking again answers what
+ * @ticket is by now, whatever became of @old. From this call on nothing is
+ * reported of @old, unless it is withdrawn or hf__up_failed() keeps it.
+ */
+typedef int hf__engine_park_fn(struct hf__engine *engine,
+                               struct hf__ticket *ticket,
+                               struct hf__ticket *old, hf_error *err);
+/* The wait of a parked ticket is over: it goes to the end of the line, without
+ * a wake-up; one that was called already stays what it is. Ends in
+ * hf__up_queued(), hf__up_granted(), hf__up_lost() or hf__up_unknown().
+ * Idempotent. */
+typedef int hf__engine_unpark_fn(struct hf__engine *engine,
+                                 struct hf__ticket *ticket, hf_error *err);
 /* One question about locks in general: list, check, break, version, doctor.
  * Ends in hf__up_answer(). */
 typedef int hf__engine_query_fn(struct hf__engine *engine,
@@ -167,7 +196,10 @@ enum {
     /* Grants may carry a range of tokens (hf__grant.tokens > 1). */
     HF__RESERVES_TOKENS = 2,
     /* One lease for the whole client: down means JEOPARDY for every hold. */
-    HF__SESSION = 4
+    HF__SESSION = 4,
+    /* renew() is also called for parked tickets, every third of a lease. With
+     * HF__BEATS_WAITERS it is in any case. */
+    HF__BEATS_PARKED = 8
 };
 
 struct hf__engine_ops {
@@ -191,6 +223,13 @@ struct hf__engine_ops {
     hf__engine_renew_fn *renew;       /* required */
     hf__engine_downgrade_fn *downgrade; /* NULL: HF_EUNSUPPORTED */
     hf__engine_pass_fn *pass;           /* NULL: by ranges of tokens, or not */
+    hf__engine_park_fn *park;           /* these three: all, or all are NULL */
+    hf__engine_unpark_fn *unpark;
+    /* Wake the first ticket that is parked on query->cond, or with query->all
+     * all of them, if query->ticket still holds query->name: compared on the
+     * store in the step that calls them. The answer is query->woken;
+     * HF_ELOST: it does not hold, and nobody was woken. */
+    hf__engine_query_fn *signal;
     hf__engine_query_fn *list; /* NULL: HF_EUNSUPPORTED, as all below */
     hf__engine_query_fn *check_token;
     hf__engine_query_fn *break_lock;
@@ -222,6 +261,7 @@ struct hf__grant {
     int64_t sent_ns;  /* when the request, or the last answered beat, was
                           sent: the lease counts from here */
     const char *by;   /* for people: who agreed, where many are asked; NULL */
+    bool woken;       /* of a ticket with a condition: it bears a wake-up */
 };
 
 struct hf__engine_up {
@@ -230,6 +270,7 @@ struct hf__engine_up {
     void (*granted)(void *owner, struct hf__ticket *ticket,
                     const struct hf__grant *grant);
     void (*queued)(void *owner, struct hf__ticket *ticket);
+    void (*parked)(void *owner, struct hf__ticket *ticket);
     void (*busy)(void *owner, struct hf__ticket *ticket, int64_t again_ns,
                  const char *holder);
     void (*failed)(void *owner, struct hf__ticket *ticket, const hf_error *err);
@@ -248,9 +289,10 @@ struct hf__engine_up {
     {                                                                          \
         .connected = prefix##connected, .down = prefix##down,                  \
         .granted = prefix##granted, .queued = prefix##queued,                  \
-        .busy = prefix##busy, .failed = prefix##failed,                        \
-        .unknown = prefix##unknown, .renewed = prefix##renewed,                \
-        .lost = prefix##lost, .left = prefix##left, .answer = prefix##answer   \
+        .parked = prefix##parked, .busy = prefix##busy,                        \
+        .failed = prefix##failed, .unknown = prefix##unknown,                  \
+        .renewed = prefix##renewed, .lost = prefix##lost,                      \
+        .left = prefix##left, .answer = prefix##answer                         \
     }
 
 /* Connected: requests may be sent. Everything in line or held should be asked
@@ -277,6 +319,12 @@ static inline void hf__up_queued(struct hf__engine *engine,
 {
     engine->up->queued(engine->up_owner, ticket);
 }
+/* Of park: see there. */
+static inline void hf__up_parked(struct hf__engine *engine,
+                                 struct hf__ticket *ticket)
+{
+    engine->up->parked(engine->up_owner, ticket);
+}
 /* @again_ns: ask again at this instant; 0: by the retry policy. @holder: who
  * has it, for the error text ("db1:4211, \"vacuum\""); NULL: not known. */
 static inline void hf__up_busy(struct hf__engine *engine,
@@ -292,7 +340,7 @@ static inline void hf__up_failed(struct hf__engine *engine,
 {
     engine->up->failed(engine->up_owner, ticket, err);
 }
-/* Of acquire, withdraw, release or downgrade. */
+/* Of acquire, park, unpark, withdraw, release or downgrade. */
 static inline void hf__up_unknown(struct hf__engine *engine,
                                   struct hf__ticket *ticket,
                                   const hf_error *err)
@@ -306,7 +354,8 @@ static inline void hf__up_renewed(struct hf__engine *engine,
 {
     engine->up->renewed(engine->up_owner, ticket, grant);
 }
-/* Certain: neither held nor in line any more. A queued one is asked for again;
+/* Certain: neither held nor in line nor parked any more. A queued one is asked
+ * for again; in place of a parked one another ticket asks for the lock;
  * an acquire that is under way ends with this report, and is made again.
  * @reason: HF__LOST_*. Nothing of it is left on the store. */
 static inline void hf__up_lost(struct hf__engine *engine,
@@ -337,18 +386,21 @@ void hf__engine_log(const struct hf__engine *engine, int level,
 
 /* A row that list() or doctor() found; strings are copied by the adders. */
 struct hf__query {
-    struct hf__list link;      /* the core's */
-    const char *name;          /* list: exact name, or NULL */
-    const char *prefix;        /* list: "" for all; ignored with a name */
-    const char *owner;         /* break_lock, where token is 0 */
-    uint64_t token;            /* check_token, break_lock; version_commit: the
+    struct hf__list link; /* the core's */
+    const char *name;     /* list: exact name, or NULL */
+    const char *prefix;   /* list: "" for all; ignored with a name */
+    const char *owner;    /* break_lock, where token is 0 */
+    uint64_t token;       /* check_token, break_lock; version_commit: the
                                expected one */
-    uint64_t version;          /* answer of version_read, version_commit */
-    uint64_t ticket;           /* connection: its id */
-    void *connection;          /* answer of connection */
-    void *rows;                /* the core's */
-    void *engine_data;         /* the engine's, while under way */
-    bool changes;              /* break_lock, version_commit: once it is sent,
+    uint64_t version;     /* answer of version_read, version_commit */
+    const char *cond;     /* signal: the condition of the lock @name */
+    bool all;             /* signal: wake all, not one */
+    uint32_t woken;       /* answer of signal: how many */
+    uint64_t ticket;      /* connection, signal: the hold's id */
+    void *connection;     /* answer of connection */
+    void *rows;           /* the core's */
+    void *engine_data;    /* the engine's, while under way */
+    bool changes; /* break_lock, version_commit, signal: once it is sent,
                                   no answer is HF_EUNKNOWN */
     struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */
     int rc;                    /* the core's */

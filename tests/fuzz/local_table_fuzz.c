@@ -126,7 +126,8 @@ static void forge(struct input *in)
         return;
     forged.used = 0;
     for (int i = 0; i < n; i++) {
-        struct hf__record *record = hf__draft_append(&forged, &key, "o", "n");
+        struct hf__record *record =
+            hf__draft_append(&forged, &key, "o", "n", NULL);
 
         CHECK(record);
         fill_record(in, record);

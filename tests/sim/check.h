@@ -12,7 +12,9 @@
  *      of a shared one, or a slot: than all exclusive ones.
  *   5. LOST is told, within a moment, to whoever asked to be told.
  *   6. Calls return in time; without faults a grant is known at once.
- *   7. In the end nothing is left at the service, nobody waits, all memory is
+ *   7. Nobody waits on a condition, all being quiet, for what is there: what it
+ *      waits for came with a signal after it had begun to wait.
+ *   8. In the end nothing is left at the service, nobody waits, all memory is
  *      given back, and every request had exactly one outcome.
  */
 #ifndef HF_SIM_CHECK_H

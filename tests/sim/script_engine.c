@@ -19,6 +19,8 @@
 #include "server.h"
 #include "world.h"
 
+enum { QUERIES_MAX = 16 };
+
 struct inbox_item {
     struct sim_message message;
     struct inbox_item *next;
@@ -36,6 +38,11 @@ struct sim_engine {
     bool waited_in; /* somebody sits in wait() */
     struct inbox_item *first;
     struct inbox_item **last;
+    struct {
+        struct hf__query *query; /* NULL: free */
+        uint32_t seq;
+    } signals[QUERIES_MAX]; /* under way */
+    uint32_t signal_seq;
 };
 
 /* Our bytes of every ticket. */
@@ -53,6 +60,7 @@ struct sim_ticket {
     bool granted;
     bool queued;
     bool overtaken; /* a push came before the answer to the acquire */
+    struct hf__ticket *old; /* what the park under way gives up */
 };
 
 static struct sim_engine *self_of(struct hf__engine *engine)
@@ -113,6 +121,8 @@ static void post(struct sim_engine *self, struct sim_ticket *mine,
         .nowait = ticket->nowait,
         .ttl_ms = ticket->ttl_ms,
         .reserve = sim_kind == SIM_BEATS ? ticket->reserve : 1,
+        .old = mine->old ? mine->old->id : 0,
+        .cond = ticket->cond ? 1 + sim_name_number(ticket->cond) : 0,
     };
 
     sim_send(&message);
@@ -130,7 +140,7 @@ static int request(struct hf__engine *engine, struct hf__ticket *ticket,
     mine->seq = ++mine->next_seq;
     mine->sent_ns = hf__now();
     mine->overtaken = false;
-    if (op == SIM_ACQUIRE)
+    if (op == SIM_ACQUIRE || op == SIM_PARK || op == SIM_UNPARK)
         mine->acquire_seq = mine->seq;
     post(self, mine, op, mine->seq);
     return 0;
@@ -160,6 +170,64 @@ static int script_downgrade(struct hf__engine *engine,
     return request(engine, ticket, SIM_DOWNGRADE, err);
 }
 
+static int script_park(struct hf__engine *engine, struct hf__ticket *ticket,
+                       struct hf__ticket *old, hf_error *err)
+{
+    mine_of(self_of(engine), ticket)->old = old;
+    return request(engine, ticket, SIM_PARK, err);
+}
+
+static int script_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                         hf_error *err)
+{
+    return request(engine, ticket, SIM_UNPARK, err);
+}
+
+static int script_signal(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err)
+{
+    struct sim_engine *self = self_of(engine);
+    struct sim_message message = {
+        .op = SIM_SIGNAL,
+        .client = self->client,
+        .epoch = self->epoch,
+        .seq = ++self->signal_seq,
+        .ticket = query->ticket,
+        .name = sim_name_number(query->name),
+        .cond = 1 + sim_name_number(query->cond),
+        .all = query->all,
+    };
+
+    if (!self->connected)
+        return hf__fail(err, HF_EUNAVAILABLE, "sim: not connected");
+    for (int i = 0; i < QUERIES_MAX; i++) {
+        if (self->signals[i].query)
+            continue;
+        self->signals[i].query = query;
+        self->signals[i].seq = message.seq;
+        self->base.under_way++;
+        sim_send(&message);
+        return 0;
+    }
+    return hf__fail(err, HF_EUNAVAILABLE, "sim: too many signals");
+}
+
+/* The signal number @seq is answered; 0: all that are under way. */
+static void answer_signals(struct sim_engine *self, uint32_t seq, int rc,
+                           uint32_t woken)
+{
+    for (int i = 0; i < QUERIES_MAX; i++) {
+        struct hf__query *query = self->signals[i].query;
+
+        if (!query || (seq != 0 && self->signals[i].seq != seq))
+            continue;
+        self->signals[i].query = NULL;
+        self->base.under_way--;
+        query->woken = woken;
+        hf__up_answer(&self->base, query, rc, NULL);
+    }
+}
+
 static int script_renew(struct hf__engine *engine, struct hf__ticket **tickets,
                         size_t n, hf_error *err)
 {
@@ -180,16 +248,27 @@ static int script_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 
 /* ---- answers ------------------------------------------------------------ */
 
+/* The park is certain: the engine forgets what it gave up. */
+static void forget_old(struct sim_engine *self, struct sim_ticket *mine)
+{
+    struct hf__ticket *old = HF_STEAL(mine->old);
+
+    if (old)
+        forget(mine_of(self, old));
+}
+
 static void report_granted(struct sim_engine *self, struct sim_ticket *mine,
                            const struct sim_message *m, int64_t sent_ns)
 {
     struct hf__grant grant = {
+        .woken = m->woken,
         .token = m->token,
         .tokens = m->tokens,
         .lease_ms = m->ttl_ms,
         .sent_ns = sim_bug == SIM_BUG_ARRIVAL_IS_START ? hf__now() : sent_ns,
     };
 
+    forget_old(self, mine);
     mine->granted = true;
     mine->queued = false;
     hf__up_granted(&self->base, mine->ticket, &grant);
@@ -214,11 +293,12 @@ static void on_left(struct sim_engine *self, struct sim_ticket *mine, int rc)
 
 static void on_lost(struct sim_engine *self, struct sim_ticket *mine)
 {
-    if (mine->overtaken && mine->op == SIM_CONFIRM) {
+    if (mine->overtaken && mine->op == SIM_CONFIRM && !mine->ticket->cond) {
         /* The acquire is under way still, for the core: ask again. */
         (void)request(&self->base, mine->ticket, SIM_ACQUIRE, NULL);
         return;
     }
+    forget_old(self, mine);
     forget(mine);
     hf__up_lost(&self->base, mine->ticket, HF__LOST_TAKEN);
 }
@@ -267,8 +347,14 @@ static void on_reply(struct sim_engine *self, struct sim_ticket *mine,
         report_granted(self, mine, m, mine->sent_ns);
         break;
     case SIM_QUEUED:
+        forget_old(self, mine);
         mine->queued = true;
         hf__up_queued(&self->base, mine->ticket);
+        break;
+    case SIM_PARKED:
+        forget_old(self, mine);
+        mine->queued = true; /* a grant may be pushed */
+        hf__up_parked(&self->base, mine->ticket);
         break;
     case SIM_RENEWED:
         mine->ticket->mode = HF_SHARED;
@@ -291,7 +377,9 @@ static void on_reply(struct sim_engine *self, struct sim_ticket *mine,
 static void on_push(struct sim_engine *self, struct sim_ticket *mine,
                     const struct sim_message *m)
 {
-    bool asking = mine->seq != 0 && mine->op == SIM_ACQUIRE;
+    bool asking = mine->seq != 0 &&
+                  (mine->op == SIM_ACQUIRE || mine->op == SIM_PARK ||
+                   mine->op == SIM_UNPARK);
     int64_t sent_ns = asking ? mine->sent_ns : mine->answered_ns;
 
     if (mine->granted || (!asking && !mine->queued) ||
@@ -349,6 +437,7 @@ static void on_broken(struct sim_engine *self)
         if (!in_line) /* else the core asks for it again by itself */
             hf__up_unknown(&self->base, mine->ticket, &err);
     }
+    answer_signals(self, 0, HF_EUNKNOWN, 0);
     (void)hf__fail(&err, HF_EUNAVAILABLE, "sim: the connection broke");
     hf__up_down(&self->base, &err);
 }
@@ -366,6 +455,11 @@ static void handle(struct sim_engine *self, const struct sim_message *m)
     if (m->op == SIM_CONNECT) {
         self->connected = true;
         hf__up_connected(&self->base);
+        return;
+    }
+    if (m->op == SIM_SIGNAL) {
+        answer_signals(self, m->seq, m->status == SIM_LOST ? HF_ELOST : 0,
+                       m->tokens);
         return;
     }
     mine = find_ticket(self, m->ticket);
@@ -509,10 +603,18 @@ static void script_close(struct hf__engine *engine, bool forked)
     .release = script_release, .renew = script_renew,                          \
     .downgrade = script_downgrade
 
+#define SIM_CONDITIONS                                                         \
+    .park = script_park, .unpark = script_unpark, .signal = script_signal
+
 static const struct hf__engine_ops kinds[SIM_KINDS] = {
-    [SIM_BEATS] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH,
-                           HF__BEATS_WAITERS | HF__RESERVES_TOKENS)},
-    [SIM_ACCEPT] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH, 0),
+    [SIM_BEATS] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH |
+                               HF_CAP_CONDITIONS,
+                           HF__BEATS_WAITERS | HF__RESERVES_TOKENS),
+                   SIM_CONDITIONS},
+    [SIM_ACCEPT] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH |
+                                HF_CAP_CONDITIONS,
+                            0),
+                    SIM_CONDITIONS,
                     .wait = script_wait, .attend = script_attend,
                     .kick = script_kick, .sentry = script_sentry},
     [SIM_BUSY] = {SIM_OPS(SIM_CAPS, 0)},

@@ -2,8 +2,10 @@
 /*
  * server.c - the lock service of the simulation, and the network before it.
  *
- * The table is as plain as it can be: per name an array of holders and an
- * array of waiters, in order. Leases end by the service's own clock.
+ * The table is as plain as it can be: per name an array of holders, an array of
+ * waiters, in order, and one of those that are parked. Leases end by the
+ * service's own clock. A signal puts a mark on the ticket that it calls; the
+ * mark ends when its bearer leaves in order, and calls the next one otherwise.
  *
  * The network keeps the order of requests and of replies of one connection,
  * as TCP does; pushes travel apart and may overtake replies. A lost message
@@ -35,13 +37,17 @@ struct entry {
     int64_t granted_ns;
     int64_t expiry_ns;
     bool accepted;
+    int cond; /* 1 + number; 0: none */
+    bool mark;
 };
 
 struct lock {
     struct entry holders[ENTRIES_MAX];
     struct entry queue[ENTRIES_MAX];
+    struct entry parked[ENTRIES_MAX];
     int n_holders;
     int n_queue;
+    int n_parked;
     uint64_t last_token;
 };
 
@@ -86,10 +92,11 @@ static void tell(const char *what, const struct sim_message *m)
 {
     static const char *const ops[] = {"connect",   "acquire", "confirm",
                                       "withdraw",  "release", "renew",
-                                      "downgrade", "push",    "broken"};
-    static const char *const states[] = {"granted",    "queued", "busy",
-                                         "renewed",    "lost",   "left",
-                                         "left: lost", "invalid"};
+                                      "downgrade", "park",    "unpark",
+                                      "signal",    "push",    "broken"};
+    static const char *const states[] = {"granted",    "queued",  "busy",
+                                         "renewed",    "lost",    "left",
+                                         "left: lost", "invalid", "parked"};
 
     if (sim_verbose)
         printf("# %.6f s machine %d %s %s lock %d ticket %llu.%u: %s token "
@@ -199,6 +206,7 @@ static void reply(const struct sim_message *request, enum sim_status status,
     message.status = (uint8_t)status;
     message.token = entry ? entry->token : 0;
     message.tokens = entry ? entry->tokens : 0;
+    message.woken = entry && entry->mark;
     if (!survives(request->client))
         return;
     sim_at(in_order(sim_now() + travel_ns(), &client->last_reply_ns), deliver,
@@ -217,6 +225,7 @@ static void push(int name, const struct entry *entry)
         .ttl_ms = entry->ttl_ms,
         .token = entry->token,
         .tokens = entry->tokens,
+        .woken = entry->mark,
     };
     int64_t delay_ns = travel_ns();
 
@@ -280,17 +289,53 @@ static struct entry *make_holder(struct lock *lock, const struct entry *from)
     return entry;
 }
 
+static bool is_silent(const struct entry *entry)
+{
+    return sim_kind == SIM_BEATS &&
+           entry->heard_ns + true_span(entry->ttl_ms) <= sim_now();
+}
+
+/* Put the first that is parked on @cond at the end of the line. */
+static bool call_next(struct lock *lock, int cond)
+{
+    for (int i = 0; i < lock->n_parked; i++) {
+        struct entry *entry = &lock->parked[i];
+
+        if (entry->cond != cond || is_silent(entry))
+            continue;
+        lock->queue[lock->n_queue] = *entry;
+        lock->queue[lock->n_queue++].mark = true;
+        take_out(lock->parked, &lock->n_parked, entry);
+        return true;
+    }
+    return false;
+}
+
+/* It leaves, and not in order. */
+static void drop(struct lock *lock, struct entry *entries, int *n,
+                 struct entry *entry)
+{
+    struct entry gone = *entry;
+
+    take_out(entries, n, entry);
+    if (gone.mark && sim_bug != SIM_BUG_MARK_DIES)
+        (void)call_next(lock, gone.cond);
+}
+
 /* Drop what has expired, and give to the next. */
 static void settle(struct lock *lock)
 {
     int64_t now = sim_now();
 
+    for (int i = lock->n_parked - 1; i >= 0; i--)
+        if (is_silent(&lock->parked[i]))
+            take_out(lock->parked, &lock->n_parked, &lock->parked[i]);
     for (int i = lock->n_holders - 1; i >= 0; i--)
         if (lock->holders[i].expiry_ns <= now)
-            take_out(lock->holders, &lock->n_holders, &lock->holders[i]);
-    for (int i = lock->n_queue - 1; i >= 0 && sim_kind == SIM_BEATS; i--)
-        if (lock->queue[i].heard_ns + true_span(lock->queue[i].ttl_ms) <= now)
-            take_out(lock->queue, &lock->n_queue, &lock->queue[i]);
+            drop(lock, lock->holders, &lock->n_holders, &lock->holders[i]);
+    for (int i = lock->n_queue - 1; i >= 0; i--)
+        if (is_silent(&lock->queue[i]))
+            drop(lock, lock->queue, &lock->n_queue, &lock->queue[i]);
     while (lock->n_queue > 0 && compatible(lock, &lock->queue[0])) {
         struct entry *entry = make_holder(lock, &lock->queue[0]);
 
@@ -378,12 +423,21 @@ static void serve_acquire(struct lock *lock, const struct sim_message *m)
     }
 }
 
+static void hear_parked(struct lock *lock, struct entry *entry)
+{
+    entry->heard_ns = sim_now();
+    if (sim_kind == SIM_BEATS)
+        sim_at(sim_now() + true_span(entry->ttl_ms), tick, lock);
+}
+
 static void serve_renew(struct lock *lock, const struct sim_message *m)
 {
     struct entry *holder =
         find(lock->holders, lock->n_holders, m->client, m->ticket);
     struct entry *waiter =
         find(lock->queue, lock->n_queue, m->client, m->ticket);
+    struct entry *parked =
+        find(lock->parked, lock->n_parked, m->client, m->ticket);
 
     if (holder) {
         lease_anew(lock, holder);
@@ -391,6 +445,9 @@ static void serve_renew(struct lock *lock, const struct sim_message *m)
     } else if (waiter) {
         waiter->heard_ns = sim_now();
         reply(m, SIM_QUEUED, NULL);
+    } else if (parked) {
+        hear_parked(lock, parked);
+        reply(m, SIM_PARKED, NULL);
     } else if (sim_bug == SIM_BUG_RENEW_LIES && m->op == SIM_RENEW) {
         reply(m, SIM_RENEWED, NULL);
     } else {
@@ -404,12 +461,18 @@ static void serve_leave(struct lock *lock, const struct sim_message *m)
         find(lock->holders, lock->n_holders, m->client, m->ticket);
     struct entry *waiter =
         find(lock->queue, lock->n_queue, m->client, m->ticket);
+    struct entry *parked =
+        find(lock->parked, lock->n_parked, m->client, m->ticket);
     bool forgets = sim_bug == SIM_BUG_WITHDRAW_FORGETS && m->op == SIM_WITHDRAW;
 
+    if (holder && m->op == SIM_RELEASE)
+        holder->mark = false; /* used up */
+    if (parked && !forgets)
+        take_out(lock->parked, &lock->n_parked, parked);
     if (waiter && !forgets)
-        take_out(lock->queue, &lock->n_queue, waiter);
+        drop(lock, lock->queue, &lock->n_queue, waiter);
     if (holder && !forgets)
-        take_out(lock->holders, &lock->n_holders, holder);
+        drop(lock, lock->holders, &lock->n_holders, holder);
     if (sim_bug == SIM_BUG_RELEASE_FREES_ALL && m->op == SIM_RELEASE)
         lock->n_holders = 0;
     settle(lock);
@@ -431,6 +494,108 @@ static void serve_downgrade(struct lock *lock, const struct sim_message *m)
     settle(lock);
 }
 
+/* ---- conditions --------------------------------------------------------- */
+
+/* What the ticket is by now; false: it is not here. */
+static bool answer_known(struct lock *lock, const struct sim_message *m)
+{
+    struct entry *holder =
+        find(lock->holders, lock->n_holders, m->client, m->ticket);
+    struct entry *waiter =
+        find(lock->queue, lock->n_queue, m->client, m->ticket);
+    struct entry *parked =
+        find(lock->parked, lock->n_parked, m->client, m->ticket);
+
+    if (holder) {
+        holder->seq = m->seq;
+        lease_anew(lock, holder);
+        reply(m, SIM_GRANTED, holder);
+    } else if (waiter) {
+        waiter->seq = m->seq;
+        waiter->heard_ns = sim_now();
+        reply(m, SIM_QUEUED, NULL);
+    } else if (parked) {
+        parked->seq = m->seq;
+        hear_parked(lock, parked);
+        reply(m, SIM_PARKED, NULL);
+    }
+    return holder || waiter || parked;
+}
+
+static void park_now(const struct sim_message *m)
+{
+    struct lock *lock = &locks[m->name];
+    struct entry *entry = &lock->parked[lock->n_parked++];
+
+    *entry = (struct entry){.client = m->client,
+                            .epoch = m->epoch,
+                            .seq = m->seq,
+                            .ticket = m->ticket,
+                            .mode = m->mode,
+                            .ttl_ms = m->ttl_ms,
+                            .reserve = m->reserve,
+                            .cond = m->cond};
+    if (lock->n_parked == ENTRIES_MAX)
+        abort();
+    hear_parked(lock, entry);
+}
+
+static void park_late(void *arg)
+{
+    struct sim_message *m = arg;
+
+    park_now(m);
+    message_free(m);
+}
+
+static void serve_park(struct lock *lock, const struct sim_message *m)
+{
+    struct entry *old = find(lock->holders, lock->n_holders, m->client, m->old);
+
+    if (answer_known(lock, m))
+        return;
+    if (!old) {
+        reply(m, SIM_LOST, NULL);
+        return;
+    }
+    take_out(lock->holders, &lock->n_holders, old); /* in order, with its mark */
+    if (sim_bug == SIM_BUG_PARKS_LATE)
+        sim_at(sim_now() + (int64_t)sim_below(100 * HF_MS), park_late,
+               message_new(m));
+    else
+        park_now(m);
+    settle(lock);
+    reply(m, SIM_PARKED, NULL);
+}
+
+static void serve_unpark(struct lock *lock, const struct sim_message *m)
+{
+    struct entry *parked =
+        find(lock->parked, lock->n_parked, m->client, m->ticket);
+
+    if (parked) {
+        lock->queue[lock->n_queue++] = *parked;
+        take_out(lock->parked, &lock->n_parked, parked);
+        settle(lock);
+    }
+    if (!answer_known(lock, m))
+        reply(m, SIM_LOST, NULL);
+}
+
+static void serve_signal(struct lock *lock, const struct sim_message *m)
+{
+    struct entry woken = {.tokens = 0};
+
+    if (!find(lock->holders, lock->n_holders, m->client, m->ticket)) {
+        reply(m, SIM_LOST, NULL);
+        return;
+    }
+    while ((m->all || woken.tokens == 0) && call_next(lock, m->cond))
+        woken.tokens++;
+    settle(lock);
+    reply(m, SIM_GRANTED, &woken);
+}
+
 static void serve(const struct sim_message *m)
 {
     struct lock *lock = &locks[m->name];
@@ -447,6 +612,15 @@ static void serve(const struct sim_message *m)
         break;
     case SIM_DOWNGRADE:
         serve_downgrade(lock, m);
+        break;
+    case SIM_PARK:
+        serve_park(lock, m);
+        break;
+    case SIM_UNPARK:
+        serve_unpark(lock, m);
+        break;
+    case SIM_SIGNAL:
+        serve_signal(lock, m);
         break;
     default:
         serve_leave(lock, m);
@@ -564,7 +738,8 @@ int sim_server_count(int machine)
 
     for (int i = 0; i < SIM_NAMES; i++)
         count += count_of(locks[i].holders, locks[i].n_holders, machine) +
-                 count_of(locks[i].queue, locks[i].n_queue, machine);
+                 count_of(locks[i].queue, locks[i].n_queue, machine) +
+                 count_of(locks[i].parked, locks[i].n_parked, machine);
     return count;
 }
 
@@ -583,7 +758,10 @@ void sim_server_print(void)
         for (int j = 0; j < locks[i].n_holders; j++)
             print_entry(i, "holder", &locks[i].holders[j]);
         for (int j = 0; j < locks[i].n_queue; j++)
-            print_entry(i, "waiter", &locks[i].queue[j]);
+            print_entry(i, locks[i].queue[j].mark ? "called" : "waiter",
+                        &locks[i].queue[j]);
+        for (int j = 0; j < locks[i].n_parked; j++)
+            print_entry(i, "parked", &locks[i].parked[j]);
     }
 }
 
@@ -592,6 +770,7 @@ void sim_server_reset(void)
     for (int i = 0; i < SIM_NAMES; i++) {
         locks[i].n_holders = 0;
         locks[i].n_queue = 0;
+        locks[i].n_parked = 0;
         locks[i].last_token = 0;
     }
     n_clients = 0;

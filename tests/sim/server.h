@@ -32,6 +32,8 @@ enum sim_bug {
     SIM_BUG_STALE_PUSH,        /* a push of an earlier attempt is believed */
     SIM_BUG_LOST_WAKE,         /* the world loses wake-ups */
     SIM_BUG_CLOCK,             /* clocks differ by more than was agreed */
+    SIM_BUG_MARK_DIES,         /* a wake-up ends with its bearer */
+    SIM_BUG_PARKS_LATE,        /* the lock is free before the ticket parks */
     SIM_BUGS
 };
 
@@ -43,6 +45,9 @@ enum sim_op {
     SIM_RELEASE,
     SIM_RENEW,
     SIM_DOWNGRADE,
+    SIM_PARK,
+    SIM_UNPARK,
+    SIM_SIGNAL,
     SIM_PUSH,  /* to the client only: a grant */
     SIM_BROKEN /* to the client only: the connection is gone */
 };
@@ -55,7 +60,8 @@ enum sim_status {
     SIM_LOST,
     SIM_LEFT,
     SIM_LEFT_LOST,
-    SIM_INVALID
+    SIM_INVALID,
+    SIM_PARKED
 };
 
 struct sim_message {
@@ -72,7 +78,11 @@ struct sim_message {
     int64_t ttl_ms;
     uint32_t reserve;
     uint64_t token;
-    uint32_t tokens;
+    uint32_t tokens; /* of a signal's answer: how many it woke */
+    uint64_t old;    /* SIM_PARK: the ticket that it gives up */
+    int cond;        /* 1 + number of the condition; 0: none */
+    bool all;        /* SIM_SIGNAL: a broadcast */
+    bool woken;      /* a grant: it bears a wake-up */
 };
 
 struct sim_network {
@@ -107,7 +117,7 @@ int sim_name_number(const char *name);
 /* Who holds @token of lock @name right now; false: nobody. */
 bool sim_server_holds(int name, uint64_t token, int64_t *ret_granted_ns,
                       bool *ret_first);
-/* Holders and waiters of all locks, of the clients of machine @machine. */
+/* Holders, waiters and parked ones of all locks, of the clients of machine @machine. */
 int sim_server_count(int machine);
 void sim_server_print(void);
 

@@ -221,6 +221,8 @@ static int run_mutations(void)
         [SIM_BUG_STALE_PUSH] = "a push of an earlier attempt is believed",
         [SIM_BUG_LOST_WAKE] = "wake-ups get lost",
         [SIM_BUG_CLOCK] = "clocks differ too much",
+        [SIM_BUG_MARK_DIES] = "a wake-up ends with its bearer",
+        [SIM_BUG_PARKS_LATE] = "the lock is free before the ticket parks",
     };
     int missed = 0;
 

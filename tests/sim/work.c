@@ -7,7 +7,8 @@
  * do with holding is there; what they may answer is checked here, what they
  * mean in check.c.
  *
- * Locks 0 to 2 are exclusive or shared, lock 3 has two slots.
+ * Locks 0 to 2 are exclusive or shared, lock 3 has two slots. Lock 4 guards a
+ * store of things: who adds one signals, who finds none waits.
  */
 #include "work.h"
 
@@ -17,10 +18,15 @@
 #include "server.h"
 #include "world.h"
 
-enum { WORKERS_MAX = 4, SLOT_LOCK = 3, SLOTS = 2, LOCKS = 4 };
+enum { WORKERS_MAX = 4, SLOT_LOCK = 3, SLOTS = 2, LOCKS = 4, STORE_LOCK = 4 };
 /* A call may be late by so much, beyond what it was told to wait. */
 #define LATE_NS (100 * HF_MS)
 #define IO_TIMEOUT_MS 2000
+/* How long somebody waits for a thing, and how long one may lie there, once all
+ * faults have ended. */
+enum { THING_WAIT_MS = 30000 };
+#define THING_LIES_NS (12 * HF_SECOND)
+#define QUIET_FROM_NS (12 * HF_SECOND)
 
 struct program {
     int number;
@@ -35,8 +41,11 @@ struct program {
 static struct program programs[WORK_PROGRAMS];
 static bool finishing;
 static uint64_t next_owner;
-static const char *const lock_names[LOCKS] = {"lock-0", "lock-1", "lock-2",
-                                              "lock-3"};
+static const char *const lock_names[LOCKS + 1] = {"lock-0", "lock-1", "lock-2",
+                                                  "lock-3", "lock-4"};
+static int things;         /* in the store */
+static int64_t lie_ns;     /* since then there was one, always */
+static bool only_things;   /* most of the work is about them */
 
 /* One thing that is asked for, and all that is to be known about it. */
 struct wish {
@@ -473,12 +482,150 @@ static void do_elect(struct program *program)
         check_fail("elect_stop says %s: %s", hf_errname(rc), err.text);
 }
 
+/* ---- conditions --------------------------------------------------------- */
+
+static bool wish_for_store(struct wish *wish, struct program *program)
+{
+    hf_hold *hold;
+    hf_error err;
+    int rc;
+
+    wish_init(wish, program, STORE_LOCK);
+    wish->opts.wait_ms = HF_FOREVER;
+    wish->opts.ttl_ms = sim_chance(500) ? 500 : 3000;
+    wish->opts.flags = 0;
+    wish->opts.max_hold_ms = 0;
+    wish->opts.on_event = NULL;
+    wish->what.wants_told = false;
+    ask(wish);
+    rc = hf_acquire(program->client, lock_names[STORE_LOCK], &wish->opts, &hold,
+                    &err);
+    if (rc != 0) {
+        check_refusal(wish, "acquire", rc, &err);
+        return false;
+    }
+    got(wish, hold);
+    return true;
+}
+
+static bool believes(const struct wish *wish)
+{
+    return hf_check(wish->hold) <= HF_JEOPARDY;
+}
+
+static void add_thing(void)
+{
+    if (things++ == 0)
+        lie_ns = sim_now();
+}
+
+static void do_produce(struct program *program)
+{
+    struct wish wish;
+    hf_error err;
+    int rc;
+
+    if (!wish_for_store(&wish, program))
+        return;
+    if (believes(&wish)) {
+        add_thing();
+        rc = sim_chance(800) ? hf_cond_signal(wish.hold, "cond-0", &err)
+                             : hf_cond_broadcast(wish.hold, "cond-0", &err);
+        if (rc < 0 && rc != HF_ELOST && rc != HF_EUNKNOWN && !program->closing)
+            check_fail("signal says %s: %s", hf_errname(rc), err.text);
+        if (rc < 0 && things > 0)
+            things--; /* who has lost the lock takes it back */
+    }
+    let_go(&wish);
+}
+
+/* Nobody signalled. Was there a thing all the time? */
+static void check_forgotten(const struct program *program)
+{
+    int64_t since_ns = lie_ns > QUIET_FROM_NS ? lie_ns : QUIET_FROM_NS;
+
+    if (things > 0 && sim_now() - since_ns > THING_LIES_NS)
+        check_fail("machine %d waits for a thing, and for %lld ms there has "
+                   "been one: a wake-up is lost",
+                   program->number,
+                   (long long)((sim_now() - lie_ns) / HF_MS));
+}
+
+static int wait_for_thing(struct wish *wish, hf_error *err)
+{
+    hf_request *request;
+    int rc;
+
+    if (sim_chance(500))
+        return hf_cond_wait(wish->hold, "cond-0", THING_WAIT_MS, err);
+    rc = hf_cond_wait_start(wish->hold, "cond-0", THING_WAIT_MS, NULL, NULL,
+                            &request, err);
+    if (rc != 0)
+        return rc;
+    if (sim_chance(500)) {
+        sim_sleep((int64_t)sim_below(sim_chance(500) ? 20 * HF_MS : HF_SECOND));
+        hf_cancel(request);
+    }
+    rc = hf_request_wait(request, HF_FOREVER, NULL, err);
+    hf_request_free(request);
+    wish->asked_ns = sim_now(); /* nobody listened before */
+    return rc;
+}
+
+/* Give the lock up and wait; false: it is not had again. */
+static bool wait_once(struct wish *wish)
+{
+    int state;
+    hf_error err;
+    int rc;
+
+    check_unclaim(wish->claim);
+    wish->claim = NULL;
+    ask(wish);
+    tell(wish, "waits on a condition");
+    rc = wait_for_thing(wish, &err);
+    state = hf_check(wish->hold);
+    if (rc != 0 && rc != HF_ETIMEOUT) {
+        if (rc != HF_ELOST && rc != HF_ECANCELED && rc != HF_EUNAVAILABLE &&
+            !wish->program->closing)
+            check_fail("a wait says %s: %s", hf_errname(rc), err.text);
+        if (state == HF_WAITING || state == HF_HELD)
+            check_fail("a wait that says %s leaves the hold in state %d",
+                       hf_errname(rc), state);
+        (void)hf_release(wish->hold, NULL);
+        return false;
+    }
+    if (state == HF_WAITING)
+        check_fail("a wait that has ended waits");
+    if (rc == HF_ETIMEOUT)
+        check_forgotten(wish->program);
+    wish->claim =
+        check_claim(wish->hold, &wish->what, wish->seen, wish->asked_ns);
+    return true;
+}
+
+static void do_consume(struct program *program)
+{
+    struct wish wish;
+
+    if (!wish_for_store(&wish, program))
+        return;
+    for (int i = 0; i < 3 && things == 0 && believes(&wish); i++)
+        if (!wait_once(&wish))
+            return;
+    if (things > 0 && believes(&wish))
+        things--;
+    let_go(&wish);
+}
+
 /* ---- programs ----------------------------------------------------------- */
 
 static void do_something(struct program *program)
 {
-    uint64_t dice = sim_below(20);
+    uint64_t dice = sim_below(25);
 
+    if (only_things && sim_chance(900))
+        dice = sim_chance(600) ? 21 : 24;
     if (dice < 10)
         do_block(program);
     else if (dice < 13)
@@ -487,16 +634,22 @@ static void do_something(struct program *program)
         do_request(program);
     else if (dice < 18)
         do_many(program);
-    else
+    else if (dice < 20)
         do_elect(program);
+    else if (sim_kind == SIM_BUSY)
+        do_block(program); /* it has no conditions */
+    else if (dice < 22)
+        do_consume(program);
+    else
+        do_produce(program);
 }
 
 static void worker(void *arg)
 {
     struct program *program = arg;
-    int things = 3 + (int)sim_below(10);
+    int turns = 3 + (int)sim_below(10);
 
-    for (int i = 0; i < things && !program->closing; i++) {
+    for (int i = 0; i < turns && !program->closing; i++) {
         do_something(program);
         if (sim_chance(500))
             sim_sleep((int64_t)sim_below(20 * HF_MS));
@@ -567,6 +720,9 @@ void work_start(void)
 {
     finishing = false;
     next_owner = 0;
+    things = 0;
+    lie_ns = 0;
+    only_things = sim_chance(250);
     for (int i = 0; i < WORK_PROGRAMS; i++) {
         memset(&programs[i], 0, sizeof(programs[i]));
         programs[i].number = i;

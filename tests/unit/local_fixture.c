@@ -61,6 +61,12 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
     ask_of(ticket)->report = QUEUED;
 }
 
+static void on_parked(void *owner, struct hf__ticket *ticket)
+{
+    (void)owner;
+    ask_of(ticket)->report = PARKED;
+}
+
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
                     const char *holder)
 {

@@ -12,6 +12,7 @@ enum report {
     NOTHING,
     GRANTED,
     QUEUED,
+    PARKED,
     BUSY,
     FAILED,
     UNKNOWN,

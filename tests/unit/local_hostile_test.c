@@ -44,7 +44,7 @@ static void forge(struct side *side, const char *name,
 {
     struct hf__key key;
     struct hf__draft *draft = open_bucket(side, name, &key);
-    struct hf__record *record = hf__draft_append(draft, &key, "", "");
+    struct hf__record *record = hf__draft_append(draft, &key, "", "", NULL);
 
     ASSERT_NOT_NULL(record);
     record->client = what->client;

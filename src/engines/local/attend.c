@@ -46,7 +46,7 @@ static struct ahead look_ahead(const struct hf__draft *draft,
     HF__RECORDS(draft, record) {
         if (record->client == client && record->id == id)
             break;
-        if (!hf__record_is(record, key))
+        if (record->state == HF__RECORD_PARKED || !hf__record_is(record, key))
             continue;
         if (record->state == HF__RECORD_WAITING) {
             ahead.waiter = record->client;
@@ -58,6 +58,40 @@ static struct ahead look_ahead(const struct hf__draft *draft,
             ahead.holder = record->client;
         if (record->expires_ns < ahead.expires_ns)
             ahead.expires_ns = record->expires_ns;
+    }
+    return ahead;
+}
+
+/* The same for one that is parked: those before it on its condition count as
+ * waiters, and those that bear its wake-ups as holders. */
+static struct ahead look_parked(const struct hf__draft *draft,
+                                const struct hf__key *key,
+                                const struct hf__ticket *ticket,
+                                uint64_t client)
+{
+    struct ahead ahead = {.expires_ns = HF_NEVER};
+    size_t len = strlen(ticket->cond);
+    bool before = true;
+
+    HF__RECORDS(draft, record) {
+        if (record->client == client && record->id == ticket->id)
+            before = false;
+        else if (!hf__record_is(record, key) ||
+                 !hf__record_is_cond(record, ticket->cond, len))
+            continue;
+        else if (record->state == HF__RECORD_PARKED && before) {
+            ahead.waiter = record->client;
+            ahead.waiters++;
+        } else if ((record->flags & HF__RECORD_MARK) != 0) {
+            ahead.holders++;
+            ahead.holder = record->client;
+            if (record->expires_ns < ahead.expires_ns)
+                ahead.expires_ns = record->expires_ns;
+        }
+    }
+    if (ahead.waiters == 0 && ahead.holders == 0) { /* nobody to watch */
+        ahead.holders = 1;
+        ahead.holder = client;
     }
     return ahead;
 }
@@ -76,14 +110,27 @@ static int64_t next_check(const struct ahead *ahead, int64_t now_ns)
     return expires_ns < now_ns + pause_ns ? expires_ns : now_ns + pause_ns;
 }
 
+/* Does the life of @record's client concern @mine, one of several? */
+static bool concerns(const struct hf__record *record,
+                     const struct hf__local_ticket *mine)
+{
+    const char *cond = mine->ticket->cond;
+
+    if (mine->parked)
+        return (record->flags & HF__RECORD_MARK) != 0 &&
+               hf__record_is_cond(record, cond, strlen(cond));
+    return hf__record_holds(record) && record->state != HF__RECORD_DELAYED;
+}
+
 /* False if one of them is dead. */
-static bool watch_holders(struct hf__local *local, const struct hf__key *key)
+static bool watch_several(struct hf__local *local,
+                          const struct hf__local_ticket *mine,
+                          const struct hf__key *key)
 {
     bool alive = true;
 
     HF__RECORDS(&local->store.draft, record)
-        if (hf__record_holds(record) && record->state != HF__RECORD_DELAYED &&
-            hf__record_is(record, key) &&
+        if (hf__record_is(record, key) && concerns(record, mine) &&
             !hf__watch_add(&local->watch, &local->store, record->client))
             alive = false;
     return alive;
@@ -96,7 +143,7 @@ static void watch_ahead(struct hf__local *local, struct hf__local_ticket *mine,
 {
     bool alive = mine->target != 0
                      ? hf__watch_add(&local->watch, &local->store, mine->target)
-                     : watch_holders(local, key);
+                     : watch_several(local, mine, key);
 
     if (!alive)
         mine->check_ns = 0;
@@ -106,10 +153,13 @@ static void watch_ahead(struct hf__local *local, struct hf__local_ticket *mine,
 void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
                        const struct hf__key *key, int64_t now_ns)
 {
-    struct ahead ahead = look_ahead(&local->store.draft, key,
-                                    local->store.client, mine->ticket->id);
+    const struct hf__draft *draft = &local->store.draft;
+    uint64_t client = local->store.client;
+    struct ahead ahead = mine->parked
+                             ? look_parked(draft, key, mine->ticket, client)
+                             : look_ahead(draft, key, client, mine->ticket->id);
 
-    mine->word = local->store.draft.word;
+    mine->word = draft->word;
     mine->check_ns = next_check(&ahead, now_ns);
     mine->target = ahead.waiter;
     if (ahead.waiters == 0 && ahead.holders == 1)
@@ -193,6 +243,8 @@ static void look_at_list(struct hf__local *local, struct hf__list *list,
         rc = hf__local_ask(local, ticket, sent_ns, died, &why);
         if (rc == HF__ANSWER_HELD)
             hf__local_report_grant(local, ticket, sent_ns);
+        else if (rc == HF__ANSWER_GONE)
+            hf__local_condition_report(local, ticket, rc, sent_ns);
         else if (rc < 0)
             look_later(local, mine, now_ns + AGAIN_NS); /* full, or damaged */
     }

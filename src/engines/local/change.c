@@ -51,7 +51,8 @@ static int64_t lease_end(int64_t now_ns, int64_t lease_ms)
 static int no_room(const struct hf__draft *draft, hf_error *err)
 {
     static const uint32_t record_max = sizeof(struct hf__record) + HF__KEY_MAX +
-                                       HF_OWNER_MAX + HF_NOTE_MAX + 8;
+                                       HF_OWNER_MAX + HF_NOTE_MAX + 1 +
+                                       HF_COND_MAX + 8;
 
     if (draft->used + record_max + sizeof(struct hf__table_block) <
         hf__class_bytes(HF__TABLE_CLASSES))
@@ -69,7 +70,7 @@ static struct hf__record *enter(const struct hf__store *store,
                                 const struct hf__asker *asker)
 {
     struct hf__record *record =
-        hf__draft_append(draft, key, asker->owner, asker->note);
+        hf__draft_append(draft, key, asker->owner, asker->note, asker->cond);
 
     if (!record)
         return NULL;
@@ -105,7 +106,27 @@ static void wake_granted(struct hf__draft *draft, const struct hf__key *key)
             record->wake = 1;
 }
 
-/* Edit the draft; our record, or NULL without room. */
+/* What may be done for @record, of a name whose dead were dropped. */
+static struct hf__record *advance(struct hf__store *store,
+                                  const struct hf__key *key,
+                                  const struct hf__asker *asker,
+                                  struct hf__record *record)
+{
+    struct hf__draft *draft = &store->draft;
+
+    if (asker->unpark && record->state == HF__RECORD_PARKED)
+        record = hf__draft_unpark(draft, key, record);
+    record->wake = 0; /* we look at it just now */
+    if (record->state == HF__RECORD_WAITING ||
+        (record->state == HF__RECORD_PARKED && draft->changed))
+        hf__draft_promote(draft, key, asker->now_ns);
+    if (record->state == HF__RECORD_GRANTED)
+        accept(store, draft, record, asker);
+    return record;
+}
+
+/* Edit the draft; our record, or NULL without room, or where a ticket that was
+ * parked is gone. */
 static struct hf__record *edit_ask(struct hf__store *store,
                                    const struct hf__key *key,
                                    const struct hf__asker *asker,
@@ -114,28 +135,64 @@ static struct hf__record *edit_ask(struct hf__store *store,
     struct hf__draft *draft = &store->draft;
     struct hf__record *record;
 
+    *ret_entered = false;
     if (HF_LIKELY(draft->used == 0)) {
+        if (HF_UNLIKELY(asker->cond != NULL))
+            return NULL;
         *ret_entered = true;
         record = enter(store, draft, key, asker);
         if (record)
             accept(store, draft, record, asker);
         return record;
     }
-    *ret_entered = false;
     hf__draft_purge(&store->table, draft, key, asker->now_ns, store->client,
                     asker->id);
     record = hf__draft_find(draft, key, store->client, asker->id);
+    if (!record && asker->cond)
+        return NULL;
     if (!record || HF__PLANTED("repeated_request_is_new")) {
         *ret_entered = true;
         record = enter(store, draft, key, asker);
         if (!record)
             return NULL;
     }
-    if (record->state == HF__RECORD_WAITING)
-        hf__draft_promote(draft, key, asker->now_ns);
-    if (record->state == HF__RECORD_GRANTED)
-        accept(store, draft, record, asker);
-    return record;
+    return advance(store, key, asker, record);
+}
+
+static int answer_of(const struct hf__record *record)
+{
+    switch (record->state) {
+    case HF__RECORD_HELD:
+        return HF__ANSWER_HELD;
+    case HF__RECORD_PARKED:
+        return HF__ANSWER_PARKED;
+    default:
+        return HF__ANSWER_WAITING;
+    }
+}
+
+/* Another client has changed the bucket. */
+enum { AGAIN = HF__ANSWER_GONE + 1 };
+
+/* Install the draft in which @record is ours, wake, and answer. */
+static int install_ours(struct hf__store *store,
+                        const struct hf__record *record, struct hf__result *ret,
+                        hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    int rc = 0;
+
+    ret->token = record->token;
+    ret->tokens = record->tokens;
+    ret->woken = (record->flags & HF__RECORD_MARK) != 0;
+    ret->ours = draft->changed;
+    ret->alone = draft->used == (uint32_t)record->size * 8;
+    if (draft->changed)
+        rc = hf__block_install(store, draft, err);
+    if (rc != 0)
+        return rc == 1 ? AGAIN : rc;
+    wake(store, draft);
+    return answer_of(record);
 }
 
 int hf__change_ask(struct hf__store *store, const struct hf__key *key,
@@ -153,25 +210,16 @@ int hf__change_ask(struct hf__store *store, const struct hf__key *key,
             return rc;
         record = edit_ask(store, key, asker, &entered);
         if (!record)
-            return no_room(draft, err);
+            return asker->cond ? HF__ANSWER_GONE : no_room(draft, err);
         if (asker->nowait && record->state == HF__RECORD_WAITING)
             return HF__ANSWER_BUSY; /* the draft is thrown away */
         if (entered && hf__block_ready(store, draft, err) != 0)
             return HF_ENOSPACE;
         if (asker->rewake)
             wake_granted(draft, key);
-        ret->token = record->token;
-        ret->tokens = record->tokens;
-        ret->ours = draft->changed;
-        ret->alone = draft->used == (uint32_t)record->size * 8;
-        rc = draft->changed ? hf__block_install(store, draft, err) : 0;
-        if (rc == 1)
-            continue;
-        if (rc != 0)
+        rc = install_ours(store, record, ret, err);
+        if (rc != AGAIN)
             return rc;
-        wake(store, draft);
-        return record->state == HF__RECORD_HELD ? HF__ANSWER_HELD
-                                                : HF__ANSWER_WAITING;
     }
 }
 
@@ -200,7 +248,7 @@ static bool stays_closed(struct hf__draft *draft, struct hf__record *record,
 }
 
 int hf__change_leave(struct hf__store *store, const struct hf__key *key,
-                     uint64_t id, uint64_t used, hf_error *err)
+                     const struct hf__leave *leave, hf_error *err)
 {
     struct hf__draft *draft = &store->draft;
     int64_t now_ns = hf__table_now(&store->table);
@@ -213,17 +261,20 @@ int hf__change_leave(struct hf__store *store, const struct hf__key *key,
         rc = hf__block_load(store, key->bucket, draft, err);
         if (rc != 0)
             return rc;
-        record = hf__draft_find(draft, key, store->client, id);
+        record = hf__draft_find(draft, key, store->client, leave->id);
         if (!record)
             return 1;
         closed = stays_closed(draft, record, now_ns);
         if (closed && !draft->changed)
             return 1;
         if (closed) {
+            hf__draft_purge(&store->table, draft, key, now_ns, 0, 0);
             rc = hf__block_install(store, draft, err);
             continue;
         }
-        give_back(draft, record, used);
+        give_back(draft, record, leave->used);
+        if (leave->in_order)
+            record->flags &= (uint8_t)~HF__RECORD_MARK;
         hf__draft_drop(draft, key, record);
         if (draft->used != 0) {
             hf__draft_purge(&store->table, draft, key, now_ns, 0, 0);
@@ -234,6 +285,104 @@ int hf__change_leave(struct hf__store *store, const struct hf__key *key,
     if (rc == 0)
         wake(store, draft);
     return rc == 0 && closed ? 1 : rc;
+}
+
+/* ---- conditions -------------------------------------------------------- */
+
+/* The ticket @id of ours, if it holds. */
+static struct hf__record *find_holder(struct hf__store *store,
+                                      const struct hf__key *key, uint64_t id,
+                                      int64_t now_ns)
+{
+    struct hf__record *record =
+        hf__draft_find(&store->draft, key, store->client, id);
+
+    return record && record->state == HF__RECORD_HELD &&
+                   record->mode == HF_EXCLUSIVE && record->expires_ns > now_ns
+               ? record
+               : NULL;
+}
+
+/* Our ticket in the draft: parked in place of @old, unless it is there already.
+ * NULL with *ret_rc: HF__ANSWER_GONE, or an error. */
+static struct hf__record *edit_park(struct hf__store *store,
+                                    const struct hf__key *key,
+                                    const struct hf__asker *asker,
+                                    const struct hf__leave *old, int *ret_rc,
+                                    hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    struct hf__record *record;
+
+    hf__draft_purge(&store->table, draft, key, asker->now_ns, store->client,
+                    asker->id);
+    record = hf__draft_find(draft, key, store->client, asker->id);
+    if (record)
+        return advance(store, key, asker, record);
+    record = find_holder(store, key, old->id, asker->now_ns);
+    *ret_rc = HF__ANSWER_GONE;
+    if (!record)
+        return NULL;
+    give_back(draft, record, old->used);
+    hf__draft_remove(draft, record); /* and its mark, which is used up */
+    record = enter(store, draft, key, asker);
+    if (!record) {
+        *ret_rc = no_room(draft, err);
+        return NULL;
+    }
+    record->state = HF__RECORD_PARKED;
+    *ret_rc = hf__block_ready(store, draft, err);
+    if (*ret_rc != 0)
+        return NULL;
+    hf__draft_promote(draft, key, asker->now_ns);
+    return record;
+}
+
+int hf__change_park(struct hf__store *store, const struct hf__key *key,
+                    const struct hf__asker *asker, const struct hf__leave *old,
+                    struct hf__result *ret, hf_error *err)
+{
+    for (;;) {
+        struct hf__record *record;
+        int rc = hf__block_load(store, key->bucket, &store->draft, err);
+
+        if (rc != 0)
+            return rc;
+        record = edit_park(store, key, asker, old, &rc, err);
+        if (!record)
+            return rc;
+        rc = install_ours(store, record, ret, err);
+        if (rc != AGAIN)
+            return rc;
+    }
+}
+
+int hf__change_signal(struct hf__store *store, const struct hf__key *key,
+                      uint64_t id, const char *cond, bool all, uint32_t *ret_n,
+                      hf_error *err)
+{
+    struct hf__draft *draft = &store->draft;
+    int64_t now_ns = hf__table_now(&store->table);
+    size_t len = strlen(cond);
+    uint32_t n;
+    int rc;
+
+    do {
+        rc = hf__block_load(store, key->bucket, draft, err);
+        if (rc != 0)
+            return rc;
+        hf__draft_purge(&store->table, draft, key, now_ns, 0, 0);
+        if (!find_holder(store, key, id, now_ns))
+            return hf__fail(err, HF_ELOST, "it is not held any more");
+        for (n = 0; (all || n == 0) && hf__draft_call(draft, key, cond, len);)
+            n++;
+        rc = draft->changed ? hf__block_install(store, draft, err) : 0;
+    } while (rc == 1);
+    if (rc != 0)
+        return rc;
+    wake(store, draft);
+    *ret_n = n;
+    return 0;
 }
 
 /* ---- renew ------------------------------------------------------------- */
@@ -334,7 +483,7 @@ static void rename_owner(struct hf__record *record, const char *owner,
     size_t room = (size_t)record->size * 8 - sizeof(*record) - record->name_len;
     char *texts = record->texts + record->name_len;
 
-    if (len + record->note_len > room)
+    if (len + record->note_len > room || record->flags != 0)
         return;
     memmove(texts + len, texts + record->owner_len, record->note_len);
     memcpy(texts, owner, len);
@@ -454,7 +603,7 @@ int hf__change_commit(struct hf__store *store, const struct hf__key *key,
             return hf__fail(err, HF_ECONFLICT, "the version is %llu now",
                             (unsigned long long)(record ? record->token : 0));
         if (!record) {
-            record = hf__draft_append(draft, key, "", "");
+            record = hf__draft_append(draft, key, "", "", /* cond= */ NULL);
             if (!record)
                 return no_room(draft, err);
             record->state = HF__RECORD_VERSION;

@@ -19,15 +19,24 @@ struct hf__asker {
     uint16_t slots;
     uint8_t mode;
     bool nowait;
-    bool rewake; /* a client that should have woken others has died */
+    bool rewake;      /* a client that should have woken others has died */
+    bool unpark;      /* its wait is over: it goes to the end of the line */
+    const char *cond; /* it was parked; never enters the line anew. Or NULL */
 };
 
-enum hf__answer { HF__ANSWER_HELD, HF__ANSWER_WAITING, HF__ANSWER_BUSY };
+enum hf__answer {
+    HF__ANSWER_HELD,
+    HF__ANSWER_WAITING,
+    HF__ANSWER_BUSY,
+    HF__ANSWER_PARKED,
+    HF__ANSWER_GONE /* with a condition: there is no such ticket */
+};
 
 /* What a change left behind. */
 struct hf__result {
     uint64_t token;
     uint32_t tokens;
+    bool woken; /* held: it bears a wake-up */
     bool ours;  /* the block is the one that we installed just now */
     bool alone; /* and nothing else is in it */
 };
@@ -38,10 +47,28 @@ struct hf__result {
 int hf__change_ask(struct hf__store *store, const struct hf__key *key,
                    const struct hf__asker *asker, struct hf__result *ret,
                    hf_error *err);
-/* Leave, holding or waiting; tokens above @used go back. 0; 1: we were not
- * there, or it was lost; or an error. */
+/* How a ticket leaves. */
+struct hf__leave {
+    uint64_t id;
+    uint64_t used; /* tokens above it go back */
+    bool
+        in_order; /* a wake-up that it bears is used up; else the next gets it */
+};
+/* Leave, parked, waiting or holding. 0; 1: we were not there, or it was lost;
+ * or an error. */
 int hf__change_leave(struct hf__store *store, const struct hf__key *key,
-                     uint64_t id, uint64_t used, hf_error *err);
+                     const struct hf__leave *leave, hf_error *err);
+/* Park in the step in which the holder @old leaves, in order. Idempotent, as
+ * hf__change_ask(), whose answers it gives; HF__ANSWER_GONE: @old does not hold.
+ */
+int hf__change_park(struct hf__store *store, const struct hf__key *key,
+                    const struct hf__asker *asker, const struct hf__leave *old,
+                    struct hf__result *ret, hf_error *err);
+/* Call the first that is parked on @cond, or @all, for the holder @id. *ret_n:
+ * how many. 0; HF_ELOST; or an error. */
+int hf__change_signal(struct hf__store *store, const struct hf__key *key,
+                      uint64_t id, const char *cond, bool all, uint32_t *ret_n,
+                      hf_error *err);
 
 struct hf__renewal {
     uint64_t id;

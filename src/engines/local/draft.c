@@ -14,7 +14,14 @@
  *   - a ticket that was granted;
  *   - the one behind a ticket that was removed, because it watched that one;
  *   - the new first waiter, if there is more than one holder: it watched only
- *     its predecessor, and must watch them all now.
+ *     its predecessor, and must watch them all now;
+ *   - a ticket that was called, which watched nobody in line; and the one that
+ *     was parked behind it on the same condition, which watched it.
+ *
+ * CONDITIONS. A parked record is outside the line. A signal calls the first one
+ * of its condition: the record goes to the end of the line and bears a mark, the
+ * wake-up, until it leaves in order. Wherever else a bearer is removed, its mark
+ * calls the next.
  */
 #include "engines/local/store.h"
 
@@ -42,17 +49,31 @@ int hf__draft_room(struct hf__draft *draft, uint32_t bytes)
     return 0;
 }
 
+/* The texts before it have been found to fit into @room. */
+static bool cond_fits(const struct hf__record *record, size_t room)
+{
+    size_t at = hf__record_cond_at(record);
+    uint8_t len;
+
+    if ((record->flags & HF__RECORD_COND) == 0)
+        return record->flags == 0 && record->state != HF__RECORD_PARKED;
+    if ((record->flags & ~(HF__RECORD_COND | HF__RECORD_MARK)) != 0 ||
+        at + 1 > room)
+        return false;
+    len = (uint8_t)record->texts[at];
+    return len >= 1 && len <= HF_COND_MAX && at + 1 + len <= room;
+}
+
 static bool record_fits(const struct hf__record *record, size_t left)
 {
     size_t size = (size_t)record->size * 8;
 
     return size >= sizeof(*record) && size <= left &&
            record->name_len <= HF__KEY_MAX &&
-           (size_t)record->name_len + record->owner_len + record->note_len <=
-               size - sizeof(*record) &&
-           record->since_ns >= 0 && record->expires_ns >= 0 &&
-           record->state >= HF__RECORD_HELD &&
-           record->state <= HF__RECORD_VERSION && record->mode <= HF_SLOT;
+           hf__record_cond_at(record) <= size - sizeof(*record) &&
+           cond_fits(record, size - sizeof(*record)) && record->since_ns >= 0 &&
+           record->expires_ns >= 0 && record->state >= HF__RECORD_HELD &&
+           record->state <= HF__RECORD_PARKED && record->mode <= HF_SLOT;
 }
 
 bool hf__draft_check(struct hf__draft *draft)
@@ -73,11 +94,15 @@ bool hf__draft_check(struct hf__draft *draft)
 
 struct hf__record *hf__draft_append(struct hf__draft *draft,
                                     const struct hf__key *key,
-                                    const char *owner, const char *note)
+                                    const char *owner, const char *note,
+                                    const char *cond)
 {
     size_t owner_len = strlen(owner);
     size_t note_len = strlen(note);
-    size_t texts = (key->len + owner_len + note_len + 7) & ~(size_t)7;
+    size_t cond_len = cond ? strlen(cond) : 0;
+    size_t cond_room = cond ? 1 + cond_len : 0;
+    size_t texts =
+        (key->len + owner_len + note_len + cond_room + 7) & ~(size_t)7;
     size_t size = sizeof(struct hf__record) + texts;
     struct hf__record *record;
 
@@ -97,6 +122,13 @@ struct hf__record *hf__draft_append(struct hf__draft *draft,
     memcpy(record->texts, key->text, key->len);
     memcpy(record->texts + key->len, owner, owner_len);
     memcpy(record->texts + key->len + owner_len, note, note_len);
+    if (HF_UNLIKELY(cond != NULL)) {
+        char *at = record->texts + hf__record_cond_at(record);
+
+        record->flags = HF__RECORD_COND;
+        at[0] = (char)cond_len;
+        memcpy(at + 1, cond, cond_len);
+    }
     draft->used += (uint32_t)size;
     draft->changed = true;
     return record;
@@ -134,18 +166,102 @@ struct hf__record *hf__draft_version(const struct hf__draft *draft,
     return NULL;
 }
 
-void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
-                    struct hf__record *record)
+/* ---- conditions -------------------------------------------------------- */
+
+/* The condition of a record, kept while records move. */
+struct cond {
+    uint8_t len; /* 0: none */
+    char text[HF_COND_MAX];
+};
+
+static void take_cond(const struct hf__record *record, struct cond *cond)
+{
+    const char *at = record->texts + hf__record_cond_at(record);
+
+    cond->len = 0;
+    if ((record->flags & HF__RECORD_COND) == 0)
+        return;
+    cond->len = (uint8_t)at[0];
+    memcpy(cond->text, at + 1, cond->len);
+}
+
+/* The first that is parked on @cond, from @at on; NULL. */
+static struct hf__record *first_parked(const struct hf__draft *draft, size_t at,
+                                       const struct hf__key *key,
+                                       const char *cond, size_t len)
+{
+    while (at < draft->used) {
+        struct hf__record *record = HF__RECORD_AT(draft, at);
+
+        if (record->state == HF__RECORD_PARKED && hf__record_is(record, key) &&
+            hf__record_is_cond(record, cond, len))
+            return record;
+        at += (size_t)record->size * 8;
+    }
+    return NULL;
+}
+
+static void wake_parked(struct hf__draft *draft, size_t at,
+                        const struct hf__key *key, const struct cond *cond)
+{
+    struct hf__record *next =
+        first_parked(draft, at, key, cond->text, cond->len);
+
+    if (next)
+        next->wake = 1;
+}
+
+/* Exchange the record with all that are behind it. */
+static struct hf__record *move_to_end(struct hf__draft *draft,
+                                      struct hf__record *record)
+{
+    char copy[sizeof(struct hf__record) + HF__KEY_MAX + 2 * UINT8_MAX +
+              HF_COND_MAX + 16];
+    size_t size = (size_t)record->size * 8;
+    char *next = (char *)record + size;
+    size_t behind = (size_t)(draft->bytes + draft->used - next);
+
+    if (size > sizeof(copy))
+        return record; /* no honest record is so long: it stays */
+    memcpy(copy, record, size);
+    memmove(record, next, behind);
+    return memcpy((char *)record + behind, copy, size);
+}
+
+struct hf__record *hf__draft_unpark(struct hf__draft *draft,
+                                    const struct hf__key *key,
+                                    struct hf__record *record)
 {
     size_t at = (size_t)((char *)record - draft->bytes);
-    bool held =
-        record->state == HF__RECORD_HELD || record->state == HF__RECORD_DELAYED;
+    struct cond cond;
 
-    hf__draft_remove(draft, record);
-    if (held)
-        return; /* the first waiter watches all holders: promote() decides */
+    take_cond(record, &cond);
+    record = move_to_end(draft, record);
+    record->state = HF__RECORD_WAITING;
+    record->wake = 1;
+    draft->changed = true;
+    wake_parked(draft, at, key, &cond);
+    return record;
+}
+
+bool hf__draft_call(struct hf__draft *draft, const struct hf__key *key,
+                    const char *cond, size_t len)
+{
+    struct hf__record *record = first_parked(draft, 0, key, cond, len);
+
+    if (!record)
+        return false;
+    hf__draft_unpark(draft, key, record)->flags |= HF__RECORD_MARK;
+    return true;
+}
+
+/* The one behind a removed waiter watched it. */
+static void wake_next(struct hf__draft *draft, size_t at,
+                      const struct hf__key *key)
+{
     while (at < draft->used) {
-        record = HF__RECORD_AT(draft, at);
+        struct hf__record *record = HF__RECORD_AT(draft, at);
+
         if (record->state == HF__RECORD_WAITING && hf__record_is(record, key)) {
             record->wake = 1;
             return;
@@ -153,6 +269,27 @@ void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
         at += (size_t)record->size * 8;
     }
 }
+
+void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
+                    struct hf__record *record)
+{
+    size_t at = (size_t)((char *)record - draft->bytes);
+    uint8_t state = record->state;
+    bool marked = (record->flags & HF__RECORD_MARK) != 0;
+    struct cond cond;
+
+    take_cond(record, &cond);
+    hf__draft_remove(draft, record);
+    if (state == HF__RECORD_PARKED)
+        wake_parked(draft, at, key, &cond);
+    else if (state == HF__RECORD_WAITING || state == HF__RECORD_GRANTED)
+        wake_next(draft, at, key);
+    /* Else the first waiter watches all holders: promote() decides. */
+    if (HF_UNLIKELY(marked) && !HF__PLANTED("wake_up_dies_with_its_bearer"))
+        (void)hf__draft_call(draft, key, cond.text, cond.len);
+}
+
+/* ---- the dead ---------------------------------------------------------- */
 
 bool hf__draft_stale(const struct hf__table *table,
                      const struct hf__record *record, int64_t now_ns)
@@ -163,6 +300,7 @@ bool hf__draft_stale(const struct hf__table *table,
         return record->expires_ns <= now_ns ||
                !hf__life_alive(table, record->client);
     case HF__RECORD_WAITING:
+    case HF__RECORD_PARKED:
         return !hf__life_alive(table, record->client);
     case HF__RECORD_DELAYED:
         return record->expires_ns <= now_ns;
@@ -186,6 +324,21 @@ bool hf__draft_delay(struct hf__draft *draft, struct hf__record *record,
     return true;
 }
 
+/* A name that stays closed keeps no wake-up: it calls the next now. */
+static bool call_of_delayed(struct hf__draft *draft, const struct hf__key *key,
+                            struct hf__record *record)
+{
+    struct cond cond;
+
+    if (record->state != HF__RECORD_DELAYED ||
+        (record->flags & HF__RECORD_MARK) == 0)
+        return false;
+    record->flags &= (uint8_t)~HF__RECORD_MARK;
+    take_cond(record, &cond);
+    (void)hf__draft_call(draft, key, cond.text, cond.len);
+    return true;
+}
+
 void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
                      const struct hf__key *key, int64_t now_ns, uint64_t client,
                      uint64_t id)
@@ -197,12 +350,18 @@ void hf__draft_purge(const struct hf__table *table, struct hf__draft *draft,
         bool own = client != 0 && record->client == client &&
                    record->id == id && record->state == HF__RECORD_GRANTED;
 
-        if (hf__record_is(record, key) && !own &&
-            hf__draft_stale(table, record, now_ns) &&
-            !hf__draft_delay(draft, record, now_ns))
-            hf__draft_drop(draft, key, record);
-        else
+        bool marked = (record->flags & HF__RECORD_MARK) != 0;
+
+        if (!hf__record_is(record, key) || own) {
             at += (size_t)record->size * 8;
+        } else if (call_of_delayed(draft, key, record)) {
+            at = 0; /* the call may have moved any of them */
+        } else if (!hf__draft_stale(table, record, now_ns)) {
+            at += (size_t)record->size * 8;
+        } else if (!hf__draft_delay(draft, record, now_ns)) {
+            hf__draft_drop(draft, key, record);
+            at = marked ? 0 : at;
+        }
     }
 }
 

@@ -48,7 +48,20 @@ static void slot_host(const struct hf__table_slot *slot, char *to, size_t size)
     copy_text(to, slot ? slot->host : "", len < size ? len : size - 1);
 }
 
-/* Which waiter of its name @record is. */
+/* Is @other in the same line as @record, which waits or is parked? */
+static bool same_line(const struct hf__record *record,
+                      const struct hf__record *other)
+{
+    const char *cond = record->texts + hf__record_cond_at(record);
+
+    if (record->state == HF__RECORD_PARKED)
+        return other->state == HF__RECORD_PARKED &&
+               hf__record_is_cond(other, cond + 1, (uint8_t)cond[0]);
+    return other->state == HF__RECORD_WAITING ||
+           other->state == HF__RECORD_GRANTED;
+}
+
+/* Which waiter of its line @record is. */
 static uint32_t place_of(const struct hf__local *local,
                          const struct hf__record *record, int64_t now_ns)
 {
@@ -59,13 +72,21 @@ static uint32_t place_of(const struct hf__local *local,
     HF__RECORDS(&local->store.draft, other) {
         if (other == record)
             break;
-        if ((other->state == HF__RECORD_WAITING ||
-             other->state == HF__RECORD_GRANTED) &&
-            hf__record_is(other, &key) &&
+        if (same_line(record, other) && hf__record_is(other, &key) &&
             !hf__draft_stale(&local->store.table, other, now_ns))
             place++;
     }
     return place;
+}
+
+static int role_of(const struct hf__record *record)
+{
+    if (record->state == HF__RECORD_PARKED)
+        return HF_PARKED;
+    return record->state == HF__RECORD_HELD ||
+                   record->state == HF__RECORD_DELAYED
+               ? HF_HOLDER
+               : HF_WAITER;
 }
 
 static int add_row(struct hf__local *local, struct hf__query *query,
@@ -75,6 +96,7 @@ static int add_row(struct hf__local *local, struct hf__query *query,
     char name[HF__KEY_MAX + 1];
     char owner[UINT8_MAX + 1];
     char note[UINT8_MAX + 1];
+    char cond[HF_COND_MAX + 1] = "";
     char host[HF__TABLE_HOST];
     const char *texts = record->texts;
     hf_lock_info row = {.size = sizeof(row)};
@@ -85,10 +107,12 @@ static int add_row(struct hf__local *local, struct hf__query *query,
     copy_text(note, texts + record->name_len + record->owner_len,
               record->note_len);
     slot_host(slot, host, sizeof(host));
-    row.role =
-        record->state == HF__RECORD_HELD || record->state == HF__RECORD_DELAYED
-            ? HF_HOLDER
-            : HF_WAITER;
+    row.role = role_of(record);
+    if (row.role == HF_PARKED) {
+        texts += hf__record_cond_at(record);
+        copy_text(cond, texts + 1, (uint8_t)texts[0]);
+    }
+    row.cond = cond;
     row.mode = record->mode;
     row.slots = record->slots;
     row.name = name;
@@ -101,7 +125,7 @@ static int add_row(struct hf__local *local, struct hf__query *query,
     row.lease_ms = -1;
     if (row.role == HF_HOLDER && record->expires_ns != HF_NEVER)
         row.lease_ms = (record->expires_ns - now_ns) / HF_MS;
-    if (row.role == HF_WAITER)
+    if (row.role != HF_HOLDER)
         row.place = place_of(local, record, now_ns);
     row.alive = record->state == HF__RECORD_DELAYED || !slot ? 0 : 1;
     return hf__query_add_lock(query, &row);
@@ -123,20 +147,17 @@ static bool is_asked_for(const struct hf__local *local,
     return len == 0 || memcmp(record->texts + before, wanted, len) == 0;
 }
 
-/* Holders first, then waiters in their order. */
+/* Holders first, then waiters in their order, then those that are parked. */
 static int list_bucket(struct hf__local *local, struct hf__query *query,
                        uint32_t bucket, int64_t now_ns, hf_error *err)
 {
     struct hf__draft *draft = &local->store.draft;
     int rc = hf__block_load(&local->store, bucket, draft, err);
 
-    for (int waiters = 0; waiters < 2 && rc == 0; waiters++) {
+    for (int role = HF_HOLDER; role <= HF_PARKED && rc == 0; role++) {
         HF__RECORDS(draft, record) {
-            bool waits = record->state == HF__RECORD_WAITING ||
-                         record->state == HF__RECORD_GRANTED;
-
             if (record->state == HF__RECORD_VERSION ||
-                waits != (waiters == 1) ||
+                role_of(record) != role ||
                 !is_asked_for(local, query, record) ||
                 hf__draft_stale(&local->store.table, record, now_ns))
                 continue;

@@ -266,9 +266,9 @@ static uint32_t delay_ms(const struct hf__local *local)
 
 /* ---- acquire ----------------------------------------------------------- */
 
-static void make_asker(const struct hf__local *local,
-                       const struct hf__ticket *ticket, int64_t sent_ns,
-                       struct hf__asker *asker)
+void hf__local_asker(const struct hf__local *local,
+                     const struct hf__ticket *ticket, int64_t sent_ns,
+                     struct hf__asker *asker)
 {
     asker->id = ticket->id;
     asker->owner = ticket->owner;
@@ -281,6 +281,8 @@ static void make_asker(const struct hf__local *local,
     asker->mode = (uint8_t)ticket->mode;
     asker->nowait = ticket->nowait;
     asker->rewake = false;
+    asker->unpark = false;
+    asker->cond = ticket->cond;
 }
 
 void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
@@ -292,43 +294,52 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
         .tokens = mine->tokens,
         .lease_ms = hf__local_lease_ms(local, ticket->ttl_ms),
         .sent_ns = sent_ns,
+        .woken = mine->woken,
     };
 
     hf__up_granted(&local->base, ticket, &grant);
 }
 
+void hf__local_note(struct hf__local *local, struct hf__ticket *ticket,
+                    const struct hf__key *key, int answer,
+                    const struct hf__result *result, int64_t now_ns)
+{
+    struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
+
+    mine->bucket = key->bucket;
+    if (HF_LIKELY(answer == HF__ANSWER_HELD)) {
+        mine->word = local->store.draft.word;
+        mine->alone = result->ours && result->alone;
+        mine->token = result->token;
+        mine->tokens = result->tokens;
+        mine->woken = result->woken;
+        enlist(local, mine, ticket, /* waits= */ false);
+    } else if (answer == HF__ANSWER_WAITING || answer == HF__ANSWER_PARKED) {
+        enlist(local, mine, ticket, /* waits= */ true);
+        mine->parked = answer == HF__ANSWER_PARKED;
+        hf__watch_begin(&local->watch);
+        hf__local_observe(local, mine, key, now_ns);
+        hf__watch_end(&local->watch);
+    }
+}
+
 int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
                   int64_t sent_ns, bool rewake, hf_error *err)
 {
-    struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
     struct hf__asker asker;
     struct hf__result result;
     struct hf__key key;
     int rc;
 
     ticket_key(local, ticket, &key);
-    make_asker(local, ticket, sent_ns, &asker);
+    hf__local_asker(local, ticket, sent_ns, &asker);
     asker.rewake = rewake;
-    mine->bucket = key.bucket;
     rc = hf__change_ask(&local->store, &key, &asker, &result, err);
-    if (HF_LIKELY(rc == HF__ANSWER_HELD)) {
-        mine->word = local->store.draft.word;
-        mine->alone = result.ours && result.alone;
-        mine->token = result.token;
-        mine->tokens = result.tokens;
-        enlist(local, mine, ticket, /* waits= */ false);
-    } else if (rc == HF__ANSWER_WAITING) {
-        enlist(local, mine, ticket, /* waits= */ true);
-        hf__watch_begin(&local->watch);
-        hf__local_observe(local, mine, &key, asker.now_ns);
-        hf__watch_end(&local->watch);
-    }
+    hf__local_note(local, ticket, &key, rc, &result, asker.now_ns);
     return rc;
 }
 
-/* No thread sleeps on the new watch yet: the driver, which sleeps on the old
- * one, or the sentry has to take it. */
-static void tell_watchers(struct hf__local *local)
+void hf__local_tell_watchers(struct hf__local *local)
 {
     if (local->sentry)
         hf__life_arm(&local->life, true);
@@ -352,7 +363,7 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     if (HF_LIKELY(rc == HF__ANSWER_HELD)) {
         hf__local_report_grant(local, ticket, ticket->sent_ns);
     } else if (rc == HF__ANSWER_WAITING) {
-        tell_watchers(local);
+        hf__local_tell_watchers(local);
         hf__up_queued(engine, ticket);
     } else if (rc == HF__ANSWER_BUSY) {
         ticket_key(local, ticket, &key);
@@ -366,10 +377,11 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
 /* ---- release, withdraw ------------------------------------------------- */
 
-/* The last token that an owner of this client got. */
-static uint64_t last_used(const struct hf__ticket *ticket,
-                          const struct hf__local_ticket *mine)
+uint64_t hf__local_last_used(const struct hf__local *local,
+                             struct hf__ticket *ticket)
 {
+    const struct hf__local_ticket *mine =
+        hf__engine_ticket(&local->base, ticket);
     uint64_t end = mine->token + mine->tokens - 1;
 
     return ticket->token >= mine->token && ticket->token <= end ? ticket->token
@@ -378,29 +390,30 @@ static uint64_t last_used(const struct hf__ticket *ticket,
 
 /* 0, 1: it was not there, or an error. */
 static int leave(struct hf__local *local, struct hf__ticket *ticket,
-                 hf_error *err)
+                 bool in_order, hf_error *err)
 {
     struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
-    uint64_t used = last_used(ticket, mine);
+    struct hf__leave how = {.id = ticket->id,
+                            .used = hf__local_last_used(local, ticket),
+                            .in_order = in_order};
     struct hf__key key;
     int rc;
 
-    if (HF_LIKELY(
-            mine->alone && delay_ms(local) == 0 &&
-            hf__block_empty(&local->store, mine->bucket, mine->word, used))) {
+    if (HF_LIKELY(mine->alone && delay_ms(local) == 0 &&
+                  hf__block_empty(&local->store, mine->bucket, mine->word,
+                                  how.used))) {
         hf__local_forget(local, mine);
         return 0;
     }
     ticket_key(local, ticket, &key);
-    rc = hf__change_leave(&local->store, &key, ticket->id, used, err);
+    rc = hf__change_leave(&local->store, &key, &how, err);
     if (rc >= 0)
         hf__local_forget(local, mine);
     return rc;
 }
 
-/* @absent: what it means that the ticket was not there. */
 static int leave_and_report(struct hf__engine *engine,
-                            struct hf__ticket *ticket, int absent,
+                            struct hf__ticket *ticket, bool in_order,
                             hf_error *err)
 {
     struct hf__local *local = (struct hf__local *)engine;
@@ -409,24 +422,24 @@ static int leave_and_report(struct hf__engine *engine,
 
     if (HF_UNLIKELY(!local->connected))
         return not_connected(err);
-    rc = leave(local, ticket, &why);
+    rc = leave(local, ticket, in_order, &why);
     if (HF_UNLIKELY(rc < 0))
         hf__up_unknown(engine, ticket, &why);
-    else
-        hf__up_left(engine, ticket, rc == 0 ? 0 : absent);
+    else /* a withdrawal does not ask what there was */
+        hf__up_left(engine, ticket, rc == 0 || !in_order ? 0 : HF_ELOST);
     return 0;
 }
 
 static int local_release(struct hf__engine *engine, struct hf__ticket *ticket,
                          hf_error *err)
 {
-    return leave_and_report(engine, ticket, HF_ELOST, err);
+    return leave_and_report(engine, ticket, /* in_order= */ true, err);
 }
 
 static int local_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
                           hf_error *err)
 {
-    return leave_and_report(engine, ticket, 0, err);
+    return leave_and_report(engine, ticket, /* in_order= */ false, err);
 }
 
 /* ---- renew, downgrade -------------------------------------------------- */
@@ -476,11 +489,36 @@ static void renew_run(struct hf__local *local, struct hf__ticket **tickets,
         } else {
             hf__local_forget(local, mine);
         }
-        if (renewals[i].found)
+        if (renewals[i].found && tickets[i]->cond &&
+            tickets[i]->token != mine->token)
+            hf__local_report_grant(local, tickets[i], sent_ns); /* not heard */
+        else if (renewals[i].found)
             hf__up_renewed(engine, tickets[i], &grant);
         else
             hf__up_lost(engine, tickets[i], HF__LOST_TAKEN);
     }
+}
+
+/* Check those that are parked, or were called: their records have no lease. How
+ * many others are left in @tickets. */
+static size_t renew_parked(struct hf__local *local, struct hf__ticket **tickets,
+                           size_t n, int64_t sent_ns)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct hf__ticket *ticket = tickets[i];
+        struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
+
+        if (!ticket->cond || !mine->waits) {
+            tickets[left++] = ticket;
+            continue;
+        }
+        hf__local_condition_report(
+            local, ticket, hf__local_ask(local, ticket, sent_ns, false, NULL),
+            sent_ns);
+    }
+    return left;
 }
 
 static bool store_is_there(struct hf__local *local)
@@ -508,6 +546,7 @@ static int local_renew(struct hf__engine *engine, struct hf__ticket **tickets,
         hf__local_lose_store(local);
         return 0;
     }
+    n = renew_parked(local, tickets, n, sent_ns);
     if (n > 1)
         qsort_r(tickets, n, sizeof(struct hf__ticket *), by_bucket, engine);
     for (size_t i = 0; i < n;) {
@@ -542,7 +581,7 @@ static int local_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!local->connected)
         return not_connected(err);
     ticket_key(local, ticket, &key);
-    make_asker(local, ticket, grant.sent_ns, &asker);
+    hf__local_asker(local, ticket, grant.sent_ns, &asker);
     grant.lease_ms = asker.lease_ms;
     rc = hf__change_downgrade(&local->store, &key, &asker, &why);
     mine->alone = false;
@@ -571,7 +610,7 @@ static int local_pass(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!local->connected)
         return HF_EUNAVAILABLE;
     ticket_key(local, ticket, &key);
-    make_asker(local, ticket, hf__now(), &asker);
+    hf__local_asker(local, ticket, hf__now(), &asker);
     rc = hf__change_pass(&local->store, &key, &asker, &result,
                          /* err= */ NULL);
     mine->alone = false;
@@ -593,7 +632,7 @@ const struct hf__engine_ops hf__engine_local = {
             HF_CAP_PUSH | HF_CAP_LEASED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
             HF_CAP_DEATH_NOTICE | HF_CAP_LOCK_DELAY |
-            HF_CAP_TOLD_BEFORE_REGRANT,
+            HF_CAP_TOLD_BEFORE_REGRANT | HF_CAP_CONDITIONS,
     .size = sizeof(struct hf__local),
     .ticket_size = sizeof(struct hf__local_ticket),
     .open = local_open,
@@ -605,6 +644,9 @@ const struct hf__engine_ops hf__engine_local = {
     .renew = local_renew,
     .downgrade = local_downgrade,
     .pass = local_pass,
+    .park = hf__local_park,
+    .unpark = hf__local_unpark,
+    .signal = hf__local_signal,
     .list = hf__local_list,
     .check_token = hf__local_check_token,
     .break_lock = hf__local_break,

@@ -50,14 +50,21 @@ struct hf__local_ticket {
     };
     int64_t check_ns; /* waiting: look again then; the table's time */
     uint32_t tokens;  /* held */
-    uint32_t bucket : 30;
+    uint32_t bucket : 28;
     uint32_t waits : 1;
-    uint32_t alone : 1; /* held: we installed @word, with this one only */
+    uint32_t parked : 1; /* waits: for a condition, not in line */
+    uint32_t woken : 1;  /* held: it bears a wake-up */
+    uint32_t alone : 1;  /* held: we installed @word, with this one only */
 };
 
 /* Where @name lives. The key is good until the next call. */
 void hf__local_key(struct hf__local *local, const char *name, size_t len,
                    struct hf__key *key);
+
+/* condition.c */
+hf__engine_park_fn hf__local_park;
+hf__engine_unpark_fn hf__local_unpark;
+hf__engine_query_fn hf__local_signal;
 
 /* inspect.c */
 hf__engine_query_fn hf__local_list;
@@ -78,10 +85,28 @@ hf__engine_sentry_fn hf__local_sentry;
 /* A ticket waits, as store->draft has it: watch for it. */
 void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
                        const struct hf__key *key, int64_t now_ns);
-/* Ask for a ticket, and note what came of it; reports a grant. Returns as
+/* Ask for a ticket, and note what came of it; reports nothing. Returns as
  * hf__change_ask(). */
 int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
                   int64_t sent_ns, bool rewake, hf_error *err);
+/* What a change says about a ticket: note it. */
+void hf__local_note(struct hf__local *local, struct hf__ticket *ticket,
+                    const struct hf__key *key, int answer,
+                    const struct hf__result *result, int64_t now_ns);
+/* The ticket as the table needs it. */
+void hf__local_asker(const struct hf__local *local,
+                     const struct hf__ticket *ticket, int64_t sent_ns,
+                     struct hf__asker *asker);
+/* The last token that an owner of this client got. */
+uint64_t hf__local_last_used(const struct hf__local *local,
+                             struct hf__ticket *ticket);
+/* No thread sleeps on the new watch yet: the driver, which sleeps on the old
+ * one, or the sentry has to take it. */
+void hf__local_tell_watchers(struct hf__local *local);
+/* Tell the core what became of a ticket that was parked: @answer, or an error. */
+void hf__local_condition_report(struct hf__local *local,
+                                struct hf__ticket *ticket, int answer,
+                                int64_t sent_ns);
 void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
                             int64_t sent_ns);
 /* The engine forgets @mine. */

@@ -17,7 +17,14 @@ enum hf__record_state {
     HF__RECORD_GRANTED, /* not accepted yet; lapses at expires_ns */
     HF__RECORD_WAITING,
     HF__RECORD_DELAYED, /* its holder died: closed until expires_ns */
-    HF__RECORD_VERSION  /* of an optimistic version: token is its number */
+    HF__RECORD_VERSION, /* of an optimistic version: token is its number */
+    HF__RECORD_PARKED /* waits for a condition; lasts while its client lives */
+};
+
+/* Flags of a record. */
+enum {
+    HF__RECORD_MARK = 1, /* bears a wake-up: a signal called it */
+    HF__RECORD_COND = 2  /* the name of a condition is behind the note */
 };
 
 /* One ticket in a block; a multiple of 8 bytes with its texts. */
@@ -38,8 +45,8 @@ struct hf__record {
     uint8_t mode;
     uint8_t state;
     uint8_t wake; /* in a draft: must hear of this change */
-    uint8_t unused;
-    char texts[]; /* name, owner, note */
+    uint8_t flags;
+    char texts[]; /* name, owner, note; a byte of length and the condition */
 };
 
 _Static_assert(sizeof(struct hf__record) == 64, "part of the layout");
@@ -115,6 +122,21 @@ static inline bool hf__record_is(const struct hf__record *record,
            memcmp(record->texts, key->text, key->len) == 0;
 }
 
+static inline size_t hf__record_cond_at(const struct hf__record *record)
+{
+    return (size_t)record->name_len + record->owner_len + record->note_len;
+}
+
+/* Is the condition of @record the one that @other has? */
+static inline bool hf__record_is_cond(const struct hf__record *record,
+                                      const char *cond, size_t len)
+{
+    const char *at = record->texts + hf__record_cond_at(record);
+
+    return (record->flags & HF__RECORD_COND) != 0 && (uint8_t)at[0] == len &&
+           memcmp(at + 1, cond, len) == 0;
+}
+
 /* Holds the name against others. */
 static inline bool hf__record_holds(const struct hf__record *record)
 {
@@ -131,11 +153,12 @@ void hf__draft_release(struct hf__draft *draft);
 int hf__draft_room(struct hf__draft *draft, uint32_t bytes);
 /* True if the loaded records are well-formed; clears the wake marks. */
 bool hf__draft_check(struct hf__draft *draft);
-/* A new last record with these texts; NULL without memory, or beyond the
- * largest block. The rest of it is zero. */
+/* A new last record with these texts, @cond may be NULL; NULL without memory,
+ * or beyond the largest block. The rest of it is zero. */
 struct hf__record *hf__draft_append(struct hf__draft *draft,
                                     const struct hf__key *key,
-                                    const char *owner, const char *note);
+                                    const char *owner, const char *note,
+                                    const char *cond);
 void hf__draft_remove(struct hf__draft *draft, struct hf__record *record);
 /* The ticket @id of @client, which is one of @key. */
 struct hf__record *hf__draft_find(const struct hf__draft *draft,
@@ -143,7 +166,16 @@ struct hf__record *hf__draft_find(const struct hf__draft *draft,
                                   uint64_t id);
 struct hf__record *hf__draft_version(const struct hf__draft *draft,
                                      const struct hf__key *key);
-/* Remove a waiter or holder; the next one is to check again. */
+/* Put the first that is parked on @cond at the end of the line, with a wake-up.
+ * False: there is none. */
+bool hf__draft_call(struct hf__draft *draft, const struct hf__key *key,
+                    const char *cond, size_t len);
+/* The same for the parked @record, without a wake-up; where it is then. */
+struct hf__record *hf__draft_unpark(struct hf__draft *draft,
+                                    const struct hf__key *key,
+                                    struct hf__record *record);
+/* Remove a waiter or holder; the next one is to check again. A wake-up that it
+ * bears goes to the next that is parked. */
 void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
                     struct hf__record *record);
 /* Drop the dead and the expired of @key, but not the ticket @id of @client;

@@ -32,7 +32,7 @@
 #endif
 
 enum {
-    HF__TABLE_LAYOUT = 1,
+    HF__TABLE_LAYOUT = 2,
     HF__TABLE_BUCKETS = 1 << 17,
     HF__TABLE_SLOTS = 1 << 14,
     HF__TABLE_SEGMENTS = 1 << 16,

@@ -360,6 +360,11 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
     hf__up_queued(above(owner), ticket);
 }
 
+static void on_parked(void *owner, struct hf__ticket *ticket)
+{
+    hf__up_parked(above(owner), ticket);
+}
+
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
                     const char *holder)
 {

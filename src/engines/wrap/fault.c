@@ -38,11 +38,13 @@ struct fault {
     bool inner_up;
     bool down; /* by our own doing */
     int64_t down_until_ns;
+    struct hf__query *dropped; /* the signal whose answer is swallowed */
 };
 
 /* Our bytes of every ticket. */
 struct fault_ticket {
     struct hf__ticket *ticket; /* NULL: not used yet */
+    struct hf__ticket *old;    /* whose lock a park gives up */
     struct hf__list link;      /* fault->active */
     int64_t call_ns;           /* when the delayed call is made */
     int64_t take_ns;           /* when the lock is taken away; HF_NEVER */
@@ -234,6 +236,12 @@ static int pass_down(struct fault *self, struct fault_ticket *mine,
     case HF__FAULT_RENEW:
         rc = inner->ops->renew(inner, &ticket, 1, err);
         break;
+    case HF__FAULT_PARK:
+        rc = inner->ops->park(inner, ticket, mine->old, err);
+        break;
+    case HF__FAULT_UNPARK:
+        rc = inner->ops->unpark(inner, ticket, err);
+        break;
     default:
         rc = inner->ops->downgrade(inner, ticket, err);
         break;
@@ -251,7 +259,7 @@ static int refuse(struct fault *self, struct fault_ticket *mine,
     hf_error why;
 
     (void)hf__fail(&why, code, "fault: the call fails as ordered");
-    if (call == HF__FAULT_ACQUIRE) {
+    if (call == HF__FAULT_ACQUIRE || call == HF__FAULT_PARK) {
         forget(mine);
         hf__up_failed(&self->wrap.base, mine->ticket, &why);
         return 0;
@@ -328,7 +336,7 @@ static void make_delayed_call(struct fault *self, struct fault_ticket *mine)
     rc = make_call(self, mine, call, &mine->verdict, &err);
     if (rc == 0 || call == HF__FAULT_RENEW)
         return;
-    if (call == HF__FAULT_ACQUIRE) {
+    if (call == HF__FAULT_ACQUIRE || call == HF__FAULT_PARK) {
         forget(mine);
         hf__up_failed(&self->wrap.base, mine->ticket, &err);
     } else {
@@ -383,6 +391,25 @@ static int fault_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
                            hf_error *err)
 {
     return start_call(engine, ticket, HF__FAULT_DOWNGRADE, err);
+}
+
+/* A lock that is being taken away is lost, not given up. */
+static int fault_park(struct hf__engine *engine, struct hf__ticket *ticket,
+                      struct hf__ticket *old, hf_error *err)
+{
+    struct fault_ticket *its = mine_of(engine, old);
+
+    if (its->taking)
+        return hf__fail(err, HF_ELOST, "fault: the lock is being taken away");
+    forget(its);
+    mine_of(engine, ticket)->old = old;
+    return start_call(engine, ticket, HF__FAULT_PARK, err);
+}
+
+static int fault_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    return start_call(engine, ticket, HF__FAULT_UNPARK, err);
 }
 
 static int fault_renew(struct hf__engine *engine, struct hf__ticket **tickets,
@@ -471,26 +498,46 @@ static void fault_close(struct hf__engine *engine, bool forked)
     hf__wrap_close(engine, forked);
 }
 
-static int judge_query(struct hf__engine *engine, hf_error *err)
+static int judge_query(struct fault *self,
+                       const struct hf__fault_verdict *verdict, hf_error *err)
+{
+    if (verdict->action == HF__FAULT_DOWN)
+        break_connection(self, verdict->ms);
+    if (self->down)
+        return hf__fail(err, HF_EUNAVAILABLE, "fault: the connection is down");
+    if (verdict->action == HF__FAULT_FAIL)
+        return hf__fail(err, verdict->code, "fault: the call fails as ordered");
+    return 0;
+}
+
+static int fault_signal(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err)
 {
     struct fault *self = fault_of(engine);
     struct hf__fault_verdict verdict =
-        hf__fault_judge(&self->script, HF__FAULT_QUERY);
+        hf__fault_judge(&self->script, HF__FAULT_SIGNAL);
+    int rc = judge_query(self, &verdict, err);
 
-    if (verdict.action == HF__FAULT_DOWN)
-        break_connection(self, verdict.ms);
-    if (self->down)
-        return hf__fail(err, HF_EUNAVAILABLE, "fault: the connection is down");
-    if (verdict.action == HF__FAULT_FAIL)
-        return hf__fail(err, verdict.code, "fault: the call fails as ordered");
-    return 0;
+    if (rc != 0)
+        return rc;
+    if (verdict.action == HF__FAULT_CUT) {
+        (void)hf__fail(err, HF_EUNKNOWN, "fault: the request was cut");
+        hf__up_answer(engine, query, HF_EUNKNOWN, err);
+        return 0;
+    }
+    if (verdict.action == HF__FAULT_DROP)
+        self->dropped = query;
+    return engine->inner->ops->signal(engine->inner, query, err);
 }
 
 #define FAULT_QUERY(slot)                                                      \
     static int fault_##slot(struct hf__engine *engine,                         \
                             struct hf__query *query, hf_error *err)            \
     {                                                                          \
-        int rc = judge_query(engine, err);                                     \
+        struct fault *self = fault_of(engine);                                 \
+        struct hf__fault_verdict verdict =                                     \
+            hf__fault_judge(&self->script, HF__FAULT_QUERY);                   \
+        int rc = judge_query(self, &verdict, err);                             \
                                                                                \
         return rc != 0 ? rc                                                    \
                        : engine->inner->ops->slot(engine->inner, query, err);  \
@@ -568,6 +615,12 @@ static void fault_queued(void *owner, struct hf__ticket *ticket)
         hf__up_queued(owner, ticket);
 }
 
+static void fault_parked(void *owner, struct hf__ticket *ticket)
+{
+    if (!swallow(owner, mine_of(owner, ticket)))
+        hf__up_parked(owner, ticket);
+}
+
 static void fault_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
                        const char *holder)
 {
@@ -641,6 +694,14 @@ static void fault_left(void *owner, struct hf__ticket *ticket, int rc)
 static void fault_answer(void *owner, struct hf__query *query, int rc,
                          const hf_error *err)
 {
+    struct fault *self = owner;
+    hf_error dropped;
+
+    if (query == self->dropped) {
+        self->dropped = NULL;
+        rc = hf__fail(&dropped, HF_EUNKNOWN, "fault: the answer was dropped");
+        err = &dropped;
+    }
     hf__up_answer(owner, query, rc, err);
 }
 
@@ -661,6 +722,9 @@ const struct hf__engine_ops hf__engine_fault = {
     .renew = fault_renew,
     .downgrade = fault_downgrade,
     .pass = hf__wrap_pass,
+    .park = fault_park,
+    .unpark = fault_unpark,
+    .signal = fault_signal,
     .list = fault_list,
     .check_token = fault_check_token,
     .break_lock = fault_break_lock,

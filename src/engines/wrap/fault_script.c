@@ -11,7 +11,8 @@
  * applies it at random (in a configuration file "%" does the same; in a URL
  * that sign has another meaning). Without a call it applies to all calls.
  *
- *   call      connect acquire withdraw release renew downgrade query hold any
+ *   call      connect acquire withdraw release renew downgrade park unpark
+ *             signal query hold any
  *   action    fail=CODE   refused with CODE (EUNAVAILABLE), nothing was done
  *             delay=TIME  made so much later
  *             cut         the request is lost: nothing was done, unknown
@@ -40,14 +41,18 @@ static const char *const call_names[HF__FAULT_CALLS] = {
     [HF__FAULT_CONNECT] = "connect",   [HF__FAULT_ACQUIRE] = "acquire",
     [HF__FAULT_WITHDRAW] = "withdraw", [HF__FAULT_RELEASE] = "release",
     [HF__FAULT_RENEW] = "renew",       [HF__FAULT_DOWNGRADE] = "downgrade",
-    [HF__FAULT_QUERY] = "query",       [HF__FAULT_HOLD] = "hold",
+    [HF__FAULT_PARK] = "park",         [HF__FAULT_UNPARK] = "unpark",
+    [HF__FAULT_SIGNAL] = "signal",     [HF__FAULT_QUERY] = "query",
+    [HF__FAULT_HOLD] = "hold",
 };
 
 enum {
     TICKET_CALLS = BIT(HF__FAULT_ACQUIRE) | BIT(HF__FAULT_WITHDRAW) |
                    BIT(HF__FAULT_RELEASE) | BIT(HF__FAULT_RENEW) |
-                   BIT(HF__FAULT_DOWNGRADE),
-    ALL_CALLS = TICKET_CALLS | BIT(HF__FAULT_CONNECT) | BIT(HF__FAULT_QUERY)
+                   BIT(HF__FAULT_DOWNGRADE) | BIT(HF__FAULT_PARK) |
+                   BIT(HF__FAULT_UNPARK),
+    ALL_CALLS = TICKET_CALLS | BIT(HF__FAULT_SIGNAL) | BIT(HF__FAULT_CONNECT) |
+                BIT(HF__FAULT_QUERY)
 };
 
 /* What each action may be done to, and whether it takes a value. */
@@ -60,11 +65,14 @@ static const struct action_row {
     [HF__FAULT_FAIL] = {"fail", ALL_CALLS, VALUE_CODE},
     [HF__FAULT_DELAY] = {"delay", TICKET_CALLS | BIT(HF__FAULT_CONNECT),
                          VALUE_TIME},
-    [HF__FAULT_CUT] = {"cut", TICKET_CALLS, VALUE_NONE},
-    [HF__FAULT_DROP] = {"drop", TICKET_CALLS, VALUE_NONE},
+    [HF__FAULT_CUT] = {"cut", TICKET_CALLS | BIT(HF__FAULT_SIGNAL), VALUE_NONE},
+    [HF__FAULT_DROP] = {"drop", TICKET_CALLS | BIT(HF__FAULT_SIGNAL),
+                        VALUE_NONE},
     [HF__FAULT_LOST] = {"lost", BIT(HF__FAULT_RENEW), VALUE_NONE},
     [HF__FAULT_EXPIRE] = {"expire", BIT(HF__FAULT_HOLD), VALUE_TIME},
-    [HF__FAULT_DOWN] = {"down", TICKET_CALLS | BIT(HF__FAULT_QUERY),
+    [HF__FAULT_DOWN] = {"down",
+                        TICKET_CALLS | BIT(HF__FAULT_SIGNAL) |
+                            BIT(HF__FAULT_QUERY),
                         VALUE_MAYBE_TIME},
 };
 
@@ -128,7 +136,8 @@ static int read_call(struct reader *reader, struct hf__fault_rule *rule)
     if (rule->calls == 0)
         return wrong(reader, reader->at,
                      "before the colon stands connect, acquire, withdraw, "
-                     "release, renew, downgrade, query, hold or any");
+                     "release, renew, downgrade, park, unpark, signal, query, "
+                     "hold or any");
     reader->at += len + 1;
     skip_spaces(reader);
     return 0;

@@ -12,6 +12,9 @@ enum hf__fault_call {
     HF__FAULT_RELEASE,
     HF__FAULT_RENEW,
     HF__FAULT_DOWNGRADE,
+    HF__FAULT_PARK,
+    HF__FAULT_UNPARK,
+    HF__FAULT_SIGNAL,
     HF__FAULT_QUERY,
     HF__FAULT_HOLD, /* not a call: what befalls a granted lock */
     HF__FAULT_CALLS

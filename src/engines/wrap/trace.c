@@ -164,6 +164,40 @@ static int trace_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
         engine->inner->ops->downgrade(engine->inner, ticket, err), err);
 }
 
+static int trace_park(struct hf__engine *engine, struct hf__ticket *ticket,
+                      struct hf__ticket *old, hf_error *err)
+{
+    struct trace_ticket *mine = hf__engine_ticket(engine, ticket);
+
+    mine->call = "park";
+    mine->called_ns = hf__now();
+    tell(engine, "park '%s' #%" PRIu64 " on '%s', gives up #%" PRIu64,
+         ticket->name, ticket->id, ticket->cond, old->id);
+    return tell_failure(
+        engine, "park",
+        engine->inner->ops->park(engine->inner, ticket, old, err), err);
+}
+
+static int trace_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                        hf_error *err)
+{
+    tell_call(engine, ticket, "unpark");
+    return tell_failure(engine, "unpark",
+                        engine->inner->ops->unpark(engine->inner, ticket, err),
+                        err);
+}
+
+static int trace_signal(struct hf__engine *engine, struct hf__query *query,
+                        hf_error *err)
+{
+    tell(engine, "%s '%s' of '%s' #%" PRIu64,
+         query->all ? "broadcast" : "signal", query->cond, query->name,
+         query->ticket);
+    return tell_failure(engine, "signal",
+                        engine->inner->ops->signal(engine->inner, query, err),
+                        err);
+}
+
 /* Queries: log the call; trace_answer() logs the answer. */
 #define TRACE_QUERY(slot, word)                                                \
     static int trace_##slot(struct hf__engine *engine,                         \
@@ -231,10 +265,12 @@ static void trace_granted(void *owner, struct hf__ticket *ticket,
 {
     char lease[SPAN_SIZE];
 
-    tell_report(
-        owner, ticket, "granted token %" PRIu64 ", lease %s%s%s", grant->token,
-        grant->lease_ms ? span(lease, grant->lease_ms * HF_MS) : "without end",
-        grant->by ? ", by " : "", grant->by ? grant->by : "");
+    tell_report(owner, ticket, "granted token %" PRIu64 ", lease %s%s%s%s",
+                grant->token,
+                grant->lease_ms ? span(lease, grant->lease_ms * HF_MS)
+                                : "without end",
+                grant->by ? ", by " : "", grant->by ? grant->by : "",
+                grant->woken ? ", woken" : "");
     hf__up_granted(owner, ticket, grant);
 }
 
@@ -242,6 +278,12 @@ static void trace_queued(void *owner, struct hf__ticket *ticket)
 {
     tell_report(owner, ticket, "queued");
     hf__up_queued(owner, ticket);
+}
+
+static void trace_parked(void *owner, struct hf__ticket *ticket)
+{
+    tell_report(owner, ticket, "parked");
+    hf__up_parked(owner, ticket);
 }
 
 static void trace_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
@@ -316,6 +358,9 @@ const struct hf__engine_ops hf__engine_trace = {
     .renew = trace_renew,
     .downgrade = trace_downgrade,
     .pass = hf__wrap_pass,
+    .park = trace_park,
+    .unpark = trace_unpark,
+    .signal = trace_signal,
     .list = trace_list,
     .check_token = trace_check_token,
     .break_lock = trace_break_lock,

@@ -20,6 +20,9 @@ static void narrow(struct hf__engine_ops *ops,
     ops->slot = NULL
     NARROW(downgrade);
     NARROW(pass);
+    NARROW(park);
+    NARROW(unpark);
+    NARROW(signal);
     NARROW(list);
     NARROW(check_token);
     NARROW(break_lock);

@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: MIT */
+/* condition.c - waits on conditions: what they mean, and how they end. */
+#include "condition.h"
+
+#include <pthread.h>
+
+hf_hold *condition_acquire(hf_client *client, const char *name)
+{
+    hf_opts opts = HF_OPTS_INIT;
+    hf_hold *hold;
+    hf_error err;
+
+    opts.flags = HF_NEW_OWNER;
+    opts.ttl_ms = 5000;
+    ASSERT_OK(hf_acquire(client, name, &opts, &hold, &err), &err);
+    return hold;
+}
+
+/* ---- waits that were started --------------------------------------------- */
+
+struct condition_wait condition_start(hf_client *client, const char *name,
+                                      const char *cond, int64_t wait_ms)
+{
+    struct condition_wait wait = {.hold = condition_acquire(client, name)};
+    hf_error err;
+
+    wait.token = hf_token(wait.hold);
+    ASSERT_OK(hf_cond_wait_start(wait.hold, cond, wait_ms, NULL, NULL,
+                                 &wait.request, &err),
+              &err);
+    return wait;
+}
+
+/* The same, and it is the @n-th that is parked. */
+struct condition_wait condition_park(hf_client *client, const char *name,
+                                     const char *cond, int n)
+{
+    struct condition_wait wait =
+        condition_start(client, name, cond, HF_FOREVER);
+
+    EVENTUALLY(client_count(client, name, HF_PARKED) == n);
+    ASSERT_EQ(hf_check(wait.hold), HF_WAITING);
+    return wait;
+}
+
+/* It ends with @rc, and holds the lock, which is released. */
+void condition_finish(struct condition_wait *wait, int rc)
+{
+    hf_error err;
+
+    ASSERT_RC(hf_request_wait(wait->request, EVENT_PATIENCE_MS, NULL, &err), rc,
+              &err);
+    ASSERT_EQ(hf_check(wait->hold), HF_HELD);
+    if (contract_can(HF_CAP_FENCED))
+        ASSERT_GT(hf_token(wait->hold), wait->token);
+    hf_request_free(wait->request);
+    client_release(wait->hold);
+}
+
+/* It ends with @rc, without the lock. */
+static void finish_without(struct condition_wait *wait, int rc, int state)
+{
+    hf_error err;
+
+    ASSERT_RC(hf_request_wait(wait->request, EVENT_PATIENCE_MS, NULL, &err), rc,
+              &err);
+    ASSERT_EQ(hf_check(wait->hold), state);
+    hf_request_free(wait->request);
+    hf_hold_unref(wait->hold);
+}
+
+int condition_signal(hf_client *client, const char *name, const char *cond)
+{
+    hf_hold *hold = condition_acquire(client, name);
+    hf_error err;
+    int n = hf_cond_signal(hold, cond, &err);
+
+    if (n < 0)
+        FAIL("signal: %s", err.text);
+    client_release(hold);
+    return n;
+}
+
+static int broadcast(hf_client *client, const char *name, const char *cond)
+{
+    hf_hold *hold = condition_acquire(client, name);
+    hf_error err;
+    int n = hf_cond_broadcast(hold, cond, &err);
+
+    if (n < 0)
+        FAIL("broadcast: %s", err.text);
+    client_release(hold);
+    return n;
+}
+
+void condition_nothing_left(hf_client *client, const char *name)
+{
+    EVENTUALLY(client_count(client, name, HF_PARKED) == 0);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 0);
+    EVENTUALLY(client_count(client, name, HF_HOLDER) == 0);
+}
+
+/* Somebody else has had the lock meanwhile, and the wait goes on. */
+static void assert_sleeps_on(hf_client *client, const char *name,
+                             const struct condition_wait *wait)
+{
+    client_release(condition_acquire(client, name));
+    ASSERT_EQ(hf_request_pending(wait->request), 1);
+    ASSERT_EQ(hf_check(wait->hold), HF_WAITING);
+}
+
+/* ---- what it means --------------------------------------------------------- */
+
+TEST(condition, engines_without_conditions_say_so)
+{
+    hf_client *client = contract_open(NULL);
+    hf_hold *hold = contract_acquire(client, contract_name("jobs"));
+    hf_error err;
+
+    if (!contract_can(HF_CAP_CONDITIONS)) {
+        ASSERT_RC(hf_cond_wait(hold, READY, 0, &err), HF_EUNSUPPORTED, &err);
+        ASSERT_HAS(err.text, "mode=table");
+        ASSERT_RC(hf_cond_signal(hold, READY, &err), HF_EUNSUPPORTED, &err);
+        ASSERT_EQ(hf_check(hold), HF_HELD);
+    }
+    client_release(hold);
+}
+
+TEST(condition, nobody_parked_holds_the_lock)
+{
+    hf_client *client;
+    hf_client *other;
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    wait = condition_park(client, name, READY, 1);
+    ASSERT_EQ(hf_remaining_ms(wait.hold), 0);
+    ASSERT_EQ(hf_token(wait.hold), wait.token);
+    ASSERT_RC(hf_verify(wait.hold, &err), HF_EINVAL, &err);
+    ASSERT_RC(hf_cond_signal(wait.hold, READY, &err), HF_EINVAL, &err);
+    assert_sleeps_on(other, name, &wait);
+    assert_sleeps_on(client, name, &wait);
+    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    condition_finish(&wait, 0);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, a_signal_of_the_same_client_wakes)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    wait = condition_park(client, name, READY, 1);
+    ASSERT_EQ(condition_signal(client, name, READY), 1);
+    condition_finish(&wait, 0);
+    ASSERT_EQ(condition_signal(client, name, READY), 0);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, signals_wake_the_earliest_and_no_other)
+{
+    enum { N = 5, K = 2 };
+    hf_client *clients[2];
+    const char *name = contract_name("jobs");
+    struct condition_wait waits[N];
+    hf_hold *hold;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    clients[0] = contract_open(NULL);
+    clients[1] = contract_open(NULL);
+    for (int i = 0; i < N; i++)
+        waits[i] = condition_park(clients[i % 2], name, READY, i + 1);
+    hold = condition_acquire(clients[0], name);
+    for (int i = 0; i < K; i++)
+        ASSERT_RC(hf_cond_signal(hold, READY, &err), 1, &err);
+    EVENTUALLY(client_count(clients[0], name, HF_PARKED) == N - K);
+    ASSERT_EQ(hf_request_pending(waits[0].request), 1);
+    client_release(hold);
+    for (int i = 0; i < K; i++)
+        condition_finish(&waits[i], 0);
+    for (int i = K; i < N; i++)
+        assert_sleeps_on(clients[i % 2], name, &waits[i]);
+    ASSERT_EQ(broadcast(clients[1], name, READY), N - K);
+    for (int i = K; i < N; i++)
+        condition_finish(&waits[i], 0);
+    condition_nothing_left(clients[0], name);
+}
+
+TEST(condition, a_signal_before_the_wait_is_forgotten)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    ASSERT_EQ(condition_signal(client, name, READY), 0);
+    ASSERT_EQ(broadcast(client, name, READY), 0);
+    wait = condition_park(client, name, READY, 1);
+    assert_sleeps_on(client, name, &wait);
+    ASSERT_EQ(condition_signal(client, name, READY), 1);
+    condition_finish(&wait, 0);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, conditions_and_locks_are_apart)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    const char *other = contract_name("jobs/other");
+    struct condition_wait empty;
+    struct condition_wait full;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    empty = condition_park(client, name, "not/empty", 1);
+    full = condition_park(client, name, "not:full' {", 2);
+    ASSERT_EQ(condition_signal(client, other, "not/empty"), 0);
+    ASSERT_EQ(condition_signal(client, name, "not"), 0);
+    ASSERT_EQ(condition_signal(client, name, "not:full' {"), 1);
+    condition_finish(&full, 0);
+    assert_sleeps_on(client, name, &empty);
+    ASSERT_EQ(condition_signal(client, name, "not/empty"), 1);
+    condition_finish(&empty, 0);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, the_woken_stand_behind_those_who_wait)
+{
+    hf_client *client;
+    hf_client *other;
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+    hf_request *request;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_CONDITIONS | HF_CAP_FIFO);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    wait = condition_park(client, name, READY, 1);
+    hold = condition_acquire(client, name);
+    request = client_start(other, name);
+    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
+    ASSERT_EQ(hf_cond_signal(hold, READY, NULL), 1);
+    client_release(hold);
+    hold = client_finish(request);
+    ASSERT_EQ(hf_request_pending(wait.request), 1);
+    client_release(hold);
+    condition_finish(&wait, 0);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, tokens_grow_over_waits)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    hf_hold *hold;
+    hf_error err;
+    uint64_t token;
+
+    NEEDS(HF_CAP_CONDITIONS | HF_CAP_FENCED);
+    client = contract_open(NULL);
+    hold = condition_acquire(client, name);
+    for (int i = 0; i < 3; i++) {
+        token = hf_token(hold);
+        ASSERT_RC(hf_cond_wait(hold, READY, 1, &err), HF_ETIMEOUT, &err);
+        ASSERT_EQ(hf_check(hold), HF_HELD);
+        ASSERT_GT(hf_token(hold), token);
+        ASSERT_OK(hf_verify(hold, &err), &err);
+    }
+    client_release(hold);
+    condition_nothing_left(client, name);
+}
+
+/* ---- what is refused ------------------------------------------------------- */
+
+static void assert_refused(hf_hold *hold)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_RC(hf_cond_wait(hold, READY, 0, &err), HF_EINVAL, &err);
+    ASSERT_RC(hf_cond_wait_start(hold, READY, 0, NULL, NULL, &request, &err),
+              HF_EINVAL, &err);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+}
+
+TEST(condition, holds_of_another_kind_are_refused)
+{
+    const char *names[2] = {contract_name("a"), contract_name("b")};
+    hf_client *client;
+    hf_hold *hold;
+    hf_hold *inner;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    hold = contract_acquire(client, names[0]);
+    inner = contract_acquire(client, names[0]);
+    assert_refused(hold);
+    assert_refused(inner);
+    client_release(inner);
+    ASSERT_RC(hf_cond_wait(hold, READY, 1, &err), HF_ETIMEOUT, &err);
+    client_release(hold);
+    if (contract_can(HF_CAP_SHARED)) {
+        hold = contract_acquire_mode(client, names[0], HF_SHARED, 0);
+        assert_refused(hold);
+        client_release(hold);
+    }
+    if (contract_can(HF_CAP_SLOTS)) {
+        hold = contract_acquire_mode(client, names[0], HF_SLOT, 2);
+        assert_refused(hold);
+        client_release(hold);
+    }
+    ASSERT_OK(hf_acquire_many(client, names, 2, NULL, &hold, &err), &err);
+    assert_refused(hold);
+    ASSERT_RC(hf_cond_signal(hold, READY, &err), HF_EINVAL, &err);
+    client_release(hold);
+}
+
+TEST(condition, wrong_names_are_refused)
+{
+    static const char *const wrong[] = {
+        "", "new\nline",
+        "0123456789012345678901234567890123456789012345678901234567890123"};
+    hf_client *client;
+    hf_hold *hold;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    hold = contract_acquire(client, contract_name("jobs"));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        ASSERT_RC(hf_cond_wait(hold, wrong[i], 0, &err), HF_EINVAL, &err);
+        ASSERT_RC(hf_cond_signal(hold, wrong[i], &err), HF_EINVAL, &err);
+    }
+    ASSERT_RC(hf_cond_wait(hold, READY, -2, &err), HF_EINVAL, &err);
+    ASSERT_RC(hf_cond_wait(NULL, READY, 0, &err), HF_EINVAL, &err);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    client_release(hold);
+}
+
+TEST(condition, a_bearer_is_not_downgraded)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS | HF_CAP_DOWNGRADE);
+    client = contract_open(NULL);
+    wait = condition_park(client, name, READY, 1);
+    ASSERT_EQ(condition_signal(client, name, READY), 1);
+    ASSERT_OK(hf_request_wait(wait.request, EVENT_PATIENCE_MS, NULL, &err),
+              &err);
+    ASSERT_RC(hf_downgrade(wait.hold, &err), HF_EUNSUPPORTED, &err);
+    condition_finish(&wait, 0);
+}
+
+TEST(condition, a_lost_hold_wakes_nobody)
+{
+    hf_client *client;
+    hf_client *other;
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+    hf_hold *hold;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS | HF_CAP_BREAK | HF_CAP_FENCED);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    wait = condition_park(client, name, READY, 1);
+    hold = condition_acquire(client, name);
+    ASSERT_OK(hf_break(other, name, hf_token(hold), NULL, &err), &err);
+    ASSERT_RC(hf_cond_signal(hold, READY, &err), HF_ELOST, &err);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_RC(hf_cond_wait(hold, READY, 0, &err), HF_ELOST, &err);
+    hf_hold_unref(hold);
+    assert_sleeps_on(other, name, &wait);
+    hold = condition_acquire(client, name);
+    ASSERT_OK(hf_break(other, name, hf_token(hold), NULL, &err), &err);
+    ASSERT_RC(hf_cond_wait(hold, READY, HF_FOREVER, &err), HF_ELOST, &err);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    hf_hold_unref(hold);
+    ASSERT_EQ(client_count(other, name, HF_PARKED), 1);
+    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    condition_finish(&wait, 0);
+    condition_nothing_left(client, name);
+}
+
+/* ---- time, cancel, close --------------------------------------------------- */
+
+TEST(condition, a_wait_that_runs_out_holds_the_lock)
+{
+    hf_client *client;
+    hf_client *other;
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    wait = condition_start(client, name, READY, 50);
+    condition_finish(&wait, HF_ETIMEOUT);
+    ASSERT_EQ(condition_signal(other, name, READY), 0);
+    /* Others hold it when the time is over. */
+    wait = condition_start(client, name, READY, 300);
+    hold = condition_acquire(other, name);
+    EVENTUALLY(client_count(other, name, HF_WAITER) == 1);
+    ASSERT_EQ(hf_cond_signal(hold, READY, NULL), 0);
+    client_release(hold);
+    condition_finish(&wait, HF_ETIMEOUT);
+    condition_nothing_left(client, name);
+}
+
+/* Whoever comes first: a signal that says that it woke has woken. */
+TEST(condition, a_timeout_swallows_no_wake_up)
+{
+    hf_client *client;
+    hf_client *other;
+    const char *name = contract_name("jobs");
+    hf_error err;
+    int woken = 0;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    for (int i = 0; i < 40; i++) {
+        struct condition_wait wait =
+            condition_start(client, name, READY, i % 8);
+        int n = condition_signal(other, name, READY);
+        int rc = hf_request_wait(wait.request, EVENT_PATIENCE_MS, NULL, &err);
+
+        ASSERT_TRUE(rc == 0 || rc == HF_ETIMEOUT);
+        if (n == 1)
+            ASSERT_RC(rc, 0, &err);
+        woken += n;
+        ASSERT_EQ(hf_check(wait.hold), HF_HELD);
+        hf_request_free(wait.request);
+        client_release(wait.hold);
+    }
+    test_note("%d of 40 were woken in time", woken);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, a_cancelled_wait_holds_nothing)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    struct condition_wait first;
+    struct condition_wait second;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    first = condition_park(client, name, READY, 1);
+    second = condition_park(client, name, READY, 2);
+    hf_cancel(first.request);
+    finish_without(&first, HF_ECANCELED, HF_RELEASED);
+    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
+    ASSERT_EQ(condition_signal(client, name, READY), 1);
+    condition_finish(&second, 0);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, a_cancelled_wait_passes_its_wake_up_on)
+{
+    hf_client *client;
+    hf_client *other;
+    const char *name = contract_name("jobs");
+    struct condition_wait first;
+    struct condition_wait second;
+    hf_hold *hold;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    first = condition_park(client, name, READY, 1);
+    second = condition_park(other, name, READY, 2);
+    hold = condition_acquire(other, name);
+    ASSERT_EQ(hf_cond_signal(hold, READY, NULL), 1);
+    hf_cancel(first.request);
+    finish_without(&first, HF_ECANCELED, HF_RELEASED);
+    client_release(hold);
+    condition_finish(&second, 0);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, a_closed_client_waits_no_more)
+{
+    hf_client *client;
+    hf_client *other;
+    const char *name = contract_name("jobs");
+    struct condition_wait first;
+    struct condition_wait second;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    first = condition_park(client, name, READY, 1);
+    second = condition_park(other, name, READY, 2);
+    contract_close(client);
+    finish_without(&first, HF_ECLOSED, HF_RELEASED);
+    EVENTUALLY(client_count(other, name, HF_PARKED) == 1);
+    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    condition_finish(&second, 0);
+    condition_nothing_left(other, name);
+}
+
+struct blocked {
+    hf_hold *hold;
+    int rc;
+};
+
+static void *wait_blocking(void *arg)
+{
+    struct blocked *blocked = arg;
+
+    blocked->rc = hf_cond_wait(blocked->hold, READY, HF_FOREVER, NULL);
+    return NULL;
+}
+
+TEST(condition, a_release_by_another_thread_ends_the_wait)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    struct blocked blocked;
+    pthread_t thread;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    blocked.hold = condition_acquire(client, name);
+    ASSERT_EQ(pthread_create(&thread, NULL, wait_blocking, &blocked), 0);
+    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
+    ASSERT_OK(hf_release(blocked.hold, &err), &err);
+    ASSERT_EQ(pthread_join(thread, NULL), 0);
+    ASSERT_EQ(blocked.rc, HF_ECANCELED);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, many_threads_wait_and_all_are_woken)
+{
+    enum { N = 16 };
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    struct blocked blocked[N];
+    pthread_t threads[N];
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    for (int i = 0; i < N; i++) {
+        blocked[i].hold = condition_acquire(client, name);
+        ASSERT_EQ(pthread_create(&threads[i], NULL, wait_blocking, &blocked[i]),
+                  0);
+        EVENTUALLY(client_count(client, name, HF_PARKED) == i + 1);
+    }
+    ASSERT_EQ(broadcast(client, name, READY), N);
+    for (int i = 0; i < N; i++) {
+        /* Whichever is first holds it until it is released here. */
+        bool found = false;
+
+        while (!found) {
+            for (int j = 0; j < N && !found; j++) {
+                if (blocked[j].hold && hf_check(blocked[j].hold) == HF_HELD) {
+                    ASSERT_EQ(pthread_join(threads[j], NULL), 0);
+                    ASSERT_EQ(blocked[j].rc, 0);
+                    client_release(blocked[j].hold);
+                    blocked[j].hold = NULL;
+                    found = true;
+                }
+            }
+            event_breathe();
+        }
+    }
+    condition_nothing_left(client, name);
+}
+
+static void on_done(int rc, hf_hold *hold, const hf_error *err, void *ctx)
+{
+    (void)hold;
+    (void)err;
+    event_tell(ctx, rc);
+}
+
+TEST(condition, callbacks_tell_the_outcome)
+{
+    struct event waited = EVENT_INIT;
+    struct event signalled = EVENT_INIT;
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    hf_request *requests[2];
+    hf_hold *hold;
+    hf_hold *other;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    hold = condition_acquire(client, name);
+    ASSERT_OK(hf_cond_wait_start(hold, READY, HF_FOREVER, on_done, &waited,
+                                 &requests[0], &err),
+              &err);
+    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
+    other = condition_acquire(client, name);
+    ASSERT_OK(hf_cond_signal_start(other, READY, 1, on_done, &signalled,
+                                   &requests[1], &err),
+              &err);
+    event_await(&signalled, 1, EVENT_PATIENCE_MS);
+    ASSERT_EQ(signalled.values[0], 1);
+    client_release(other);
+    event_await(&waited, 1, EVENT_PATIENCE_MS);
+    ASSERT_EQ(waited.values[0], 0);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    hf_request_free(requests[0]);
+    hf_request_free(requests[1]);
+    client_release(hold);
+    condition_nothing_left(client, name);
+}
+
+/* ---- lost answers ----------------------------------------------------------- */
+
+/* @script befalls a waiter and a signaller that shares its client. */
+static void wait_under(const char *script)
+{
+    char query[128];
+    hf_client *faulty;
+    hf_client *client = contract_open(NULL);
+    const char *name = contract_name("jobs");
+    struct condition_wait wait;
+    hf_hold *hold;
+    hf_error err;
+
+    (void)snprintf(query, sizeof(query), "fault=%s", script);
+    faulty = contract_open_url(contract_wrapped_url("fault", query));
+    wait = condition_start(faulty, name, READY, HF_FOREVER);
+    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
+    hold = condition_acquire(faulty, name);
+    ASSERT_TRUE(hf_cond_signal(hold, READY, &err) >= 0);
+    client_release(hold);
+    condition_finish(&wait, 0);
+    condition_nothing_left(client, name);
+    /* And once more, with a time that is over. */
+    wait = condition_start(faulty, name, READY, 20);
+    condition_finish(&wait, HF_ETIMEOUT);
+    condition_nothing_left(client, name);
+    contract_close(faulty);
+    contract_close(client);
+}
+
+TEST(condition, lost_answers_are_asked_for_again)
+{
+    static const char *const scripts[] = {
+        "park:drop@1",   "park:cut@1",      "unpark:drop@1",    "unpark:cut@1",
+        "signal:drop@1", "signal:cut@1",    "park:down@1",      "unpark:down@1",
+        "signal:down@1", "signal:drop@1-2", "park:delay=100ms",
+    };
+
+    NEEDS(HF_CAP_CONDITIONS);
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(*scripts); i++) {
+        test_note("%s", scripts[i]);
+        wait_under(scripts[i]);
+    }
+}
+
+TEST(condition, a_park_that_is_refused_leaves_the_lock_held)
+{
+    hf_client *client;
+    const char *name = contract_name("jobs");
+    hf_hold *hold;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open_url(
+        contract_wrapped_url("fault", "fault=park:fail=ENOSPACE@1"));
+    hold = condition_acquire(client, name);
+    ASSERT_RC(hf_cond_wait(hold, READY, HF_FOREVER, &err), HF_ENOSPACE, &err);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    ASSERT_RC(hf_cond_wait(hold, READY, 1, &err), HF_ETIMEOUT, &err);
+    client_release(hold);
+    condition_nothing_left(client, name);
+}
+
+TEST(condition, a_release_of_unknown_outcome_loses_no_wake_up)
+{
+    hf_client *client;
+    hf_client *faulty;
+    const char *name = contract_name("jobs");
+    struct condition_wait first;
+    struct condition_wait second;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    faulty =
+        contract_open_url(contract_wrapped_url("fault", "fault=release:cut@2"));
+    client_release(condition_acquire(faulty, name));
+    first = condition_park(faulty, name, READY, 1);
+    second = condition_park(client, name, READY, 2);
+    ASSERT_EQ(condition_signal(client, name, READY), 1);
+    ASSERT_OK(hf_request_wait(first.request, EVENT_PATIENCE_MS, NULL, &err),
+              &err);
+    (void)hf_release(first.hold, NULL); /* cut: a withdrawal follows */
+    hf_request_free(first.request);
+    condition_finish(&second,
+                     0); /* which passes the wake-up on: nobody knows better */
+    condition_nothing_left(client, name);
+}
