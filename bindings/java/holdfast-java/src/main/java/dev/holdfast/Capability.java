@@ -20,7 +20,8 @@ public enum Capability {
     CHECK_TOKEN,
     DEATH_NOTICE,
     LOCK_DELAY,
-    TOLD_BEFORE_REGRANT;
+    TOLD_BEFORE_REGRANT,
+    CONDITIONS;
 
     long bit() {
         return 1L << ordinal();
