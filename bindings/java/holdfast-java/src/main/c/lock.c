@@ -241,6 +241,42 @@ static void JNICALL hold_release(JNIEnv *env, jclass native, jlong handle)
     call_hold(env, native, handle, hf_release);
 }
 
+static jlong JNICALL cond_wait_start(JNIEnv *env, jclass native, jlong handle,
+                                     jbyteArray condition, jlong wait_ms,
+                                     jlong number)
+{
+    hf_request *request = NULL;
+    hf_error err;
+    char *text;
+
+    if (!bridge_take_text(env, native, condition, &text))
+        return 0;
+    if (hf_cond_wait_start(
+            hold_of(handle), text, wait_ms, number ? bridge_on_done : NULL,
+            (void *)(intptr_t)number, // NOLINT(performance-no-int-to-ptr)
+            &request, &err) != 0)
+        bridge_throw(env, native, &err);
+    free(text);
+    return (jlong)(intptr_t)request;
+}
+
+static jint JNICALL cond_signal(JNIEnv *env, jclass native, jlong handle,
+                                jbyteArray condition, jboolean all)
+{
+    hf_error err;
+    char *text;
+    int woken;
+
+    if (!bridge_take_text(env, native, condition, &text))
+        return 0;
+    woken = all ? hf_cond_broadcast(hold_of(handle), text, &err)
+                : hf_cond_signal(hold_of(handle), text, &err);
+    if (woken < 0)
+        bridge_throw(env, native, &err);
+    free(text);
+    return woken;
+}
+
 static void JNICALL hold_downgrade(JNIEnv *env, jclass native, jlong handle)
 {
     call_hold(env, native, handle, hf_downgrade);
@@ -353,6 +389,8 @@ static const JNINativeMethod methods[] = {
     METHOD("holdRef", "(J)J", hold_ref),
     METHOD("holdUnref", "(J)V", hold_unref),
     METHOD("holdRelease", "(J)V", hold_release),
+    METHOD("condWaitStart", "(J[BJJ)J", cond_wait_start),
+    METHOD("condSignal", "(J[BZ)I", cond_signal),
     METHOD("holdDowngrade", "(J)V", hold_downgrade),
     METHOD("holdVerify", "(J)V", hold_verify),
     METHOD("holdBeat", "(J)I", hold_beat),

@@ -37,6 +37,22 @@ final class Held {
         return mine == null ? null : mine.peek();
     }
 
+    /** Releases all but the oldest, which it returns. They stay listed, for unlock(). */
+    Hold keepFirst(String name, Mode mode, long owner) {
+        Hold first = null;
+        for (Hold hold : holds.get(new Key(name, mode, owner))) {
+            if (first != null) {
+                first.release();
+            }
+            first = hold;
+        }
+        return first;
+    }
+
+    void clear(String name, Mode mode, long owner) {
+        holds.remove(new Key(name, mode, owner));
+    }
+
     int count(String name, Mode mode, long owner) {
         Deque<Hold> mine = holds.get(new Key(name, mode, owner));
         return mine == null ? 0 : mine.size();

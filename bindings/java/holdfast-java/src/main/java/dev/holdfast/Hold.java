@@ -29,7 +29,7 @@ public final class Hold implements AutoCloseable {
     private final Cleaner.Cleanable cleanable;
     private final AtomicBoolean ended = new AtomicBoolean();
     private final AtomicReference<Consumer<? super Hold>> listener = new AtomicReference<>();
-    private final long token;
+    private volatile long token;
 
     Hold(HoldfastClient client, String name, long pointer, long number) {
         this.client = client;
@@ -81,6 +81,50 @@ public final class Hold implements AutoCloseable {
     public void beat() {
         if (ask(-4, Native::holdBeat) != 0) {
             throw lost();
+        }
+    }
+
+    /**
+     * Gives the lock up, waits for the condition, and has the lock again afterwards, under a larger
+     * token. Returns ETIMEOUT if nobody signalled in time; it holds all the same.
+     *
+     * @throws InterruptedException the wait was ended, and the lock is released
+     */
+    long awaitCondition(byte[] condition, long waitMs) throws InterruptedException {
+        return waitFor(
+                pointer ->
+                        Waiting.interruptibly(
+                                done -> Native.condWaitStart(pointer, condition, waitMs, done)));
+    }
+
+    /** The same; an interrupt stays pending. */
+    long awaitConditionUninterruptibly(byte[] condition, long waitMs) {
+        return waitFor(
+                pointer ->
+                        Waiting.uninterruptibly(
+                                done -> Native.condWaitStart(pointer, condition, waitMs, done)));
+    }
+
+    /** Wakes one that waits for the condition, or all. */
+    void signalCondition(byte[] condition, boolean all) {
+        run(pointer -> Native.condSignal(pointer, condition, all));
+    }
+
+    private interface Wait<E extends Exception> {
+        long apply(long pointer) throws E;
+    }
+
+    private <E extends Exception> long waitFor(Wait<E> wait) throws E {
+        long pointer = handle.enter();
+        if (pointer == 0) {
+            throw lost();
+        }
+        try {
+            long outcome = wait.apply(pointer);
+            token = Native.holdToken(pointer, -1);
+            return outcome;
+        } finally {
+            handle.leave();
         }
     }
 

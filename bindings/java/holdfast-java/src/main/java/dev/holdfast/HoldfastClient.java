@@ -328,8 +328,14 @@ public final class HoldfastClient implements AutoCloseable {
             String name, LockOptions options, long[] numbers, CompletableFuture<Long> outcome) {
         byte[] text = Native.bytes(name);
         byte[] note = options.noteBytes();
+        byte[] label = Threads.label();
         return with(
-                client -> Waiting.start(client, text, numbers, Threads.label(), note, outcome));
+                client ->
+                        Waiting.start(
+                                done ->
+                                        Native.acquireStart(
+                                                client, text, numbers, label, note, done),
+                                outcome));
     }
 
     /** The same for a virtual thread; an interrupt stays pending. */
@@ -338,7 +344,7 @@ public final class HoldfastClient implements AutoCloseable {
         long number = Native.newNumber();
         long request = start(name, options, options.numbers(owner, number), outcome);
         try {
-            long pointer = join(outcome);
+            long pointer = Threads.join(outcome);
             if (pointer < 0 && !quiet) {
                 throw HoldfastException.of((int) pointer, 0, name + " was not acquired");
             }
@@ -348,27 +354,19 @@ public final class HoldfastClient implements AutoCloseable {
         }
     }
 
-    private static long join(CompletableFuture<Long> outcome) {
-        try {
-            return outcome.join();
-        } catch (java.util.concurrent.CompletionException e) {
-            throw (HoldfastException) e.getCause();
-        }
-    }
-
     /** The same so that an interrupt ends the wait. */
     Hold acquireInterruptibly(String name, LockOptions options, long owner)
             throws InterruptedException {
         long number = Native.newNumber();
+        byte[] text = Native.bytes(name);
+        long[] numbers = options.numbers(owner, number);
+        byte[] label = Threads.label();
+        byte[] note = options.noteBytes();
         long client = enter();
         try {
             long pointer =
-                    Waiting.acquire(
-                            client,
-                            Native.bytes(name),
-                            options.numbers(owner, number),
-                            Threads.label(),
-                            options.noteBytes());
+                    Waiting.interruptibly(
+                            done -> Native.acquireStart(client, text, numbers, label, note, done));
             return pointer < 0 ? null : new Hold(this, name, pointer, number);
         } finally {
             handle.leave();

@@ -4,6 +4,7 @@ package dev.holdfast;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 import java.util.function.Consumer;
@@ -19,6 +20,7 @@ public final class HoldfastLock implements Lock {
     private final HoldfastClient client;
     private final String name;
     private final LockOptions options;
+    private final AtomicInteger conditions = new AtomicInteger();
 
     HoldfastLock(HoldfastClient client, String name, LockOptions options) {
         this.client = client;
@@ -56,8 +58,29 @@ public final class HoldfastLock implements Lock {
         return keep(owner, client.acquireInterruptibly(name, bounded, owner));
     }
 
+    /** Ends the re-entries of this thread, all but the first hold, which it returns. */
+    Hold giveUpReentries() {
+        mine();
+        return client.held().keepFirst(name, options.mode(), Threads.owner());
+    }
+
+    /** Takes the lock as often again; {@code first} is what this thread holds of it. */
+    void reenter(Hold first, int count) {
+        long owner = Threads.owner();
+        client.held().clear(name, options.mode(), owner);
+        client.held().add(name, options.mode(), owner, first);
+        while (holdCount() < count) {
+            lock();
+        }
+    }
+
+    /** Takes the lock once more after a wait that was ended, however long that takes. */
+    Hold takeAgain() {
+        return client.acquire(name, options.waitMs(Native.FOREVER), Threads.owner(), false);
+    }
+
     /** Rounded up: a wait of 100 microseconds is not a try. */
-    private static long toMillis(long time, TimeUnit unit) {
+    static long toMillis(long time, TimeUnit unit) {
         long ms = unit.toMillis(time);
         if (ms < MAX_WAIT_MS && unit.convert(ms, TimeUnit.MILLISECONDS) < time) {
             ms++;
@@ -93,14 +116,34 @@ public final class HoldfastLock implements Lock {
     }
 
     /**
-     * Not available yet.
+     * The next condition of this lock. It is known by its number: programs that make the conditions
+     * of a lock in the same order share them. {@link #condition} takes a name instead.
      *
-     * @throws UnsupportedOperationException always
+     * @throws UnsupportedOperationException the engine, or a lock of this mode, has no conditions
      */
     @Override
     public Condition newCondition() {
-        throw new UnsupportedOperationException(
-                "the engine " + client.engine() + " has no condition variables");
+        return condition(Integer.toString(conditions.incrementAndGet()));
+    }
+
+    /**
+     * The condition of that name, which belongs to this lock wherever it is used: threads of other
+     * processes and machines signal it, and programs in other languages.
+     *
+     * @throws UnsupportedOperationException the engine, or a lock of this mode, has no conditions
+     */
+    public Condition condition(String condition) {
+        if (options.mode() != Mode.EXCLUSIVE) {
+            throw new UnsupportedOperationException("only an exclusive lock has conditions");
+        }
+        if (!client.capabilities().contains(Capability.CONDITIONS)) {
+            throw new UnsupportedOperationException(
+                    "the engine "
+                            + client.engine()
+                            + " has no conditions in this mode; local:, redis:// without dialect,"
+                            + " zk://, etcd:// and mode=table of postgresql:// have them");
+        }
+        return new HoldfastCondition(this, condition);
     }
 
     /** Whether this thread has the lock, and has not lost it. */
@@ -143,7 +186,7 @@ public final class HoldfastLock implements Lock {
         return client.held().newest(name, options.mode(), Threads.owner());
     }
 
-    private Hold mine() {
+    Hold mine() {
         Hold hold = newest();
         if (hold == null) {
             throw new IllegalMonitorStateException("this thread does not hold " + name);

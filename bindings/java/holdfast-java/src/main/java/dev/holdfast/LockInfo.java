@@ -7,6 +7,7 @@ import java.util.Optional;
 /**
  * One holder of, or one waiter for, one lock, as the engine shows it.
  *
+ * @param parked whether it waits for a condition of the lock, and not for the lock
  * @param slots how many holders the name admits; 0 unless the mode is {@link Mode#SLOT}
  * @param host "" where the engine does not know
  * @param pid 0 where the engine does not know
@@ -19,6 +20,7 @@ import java.util.Optional;
 public record LockInfo(
         String name,
         boolean holder,
+        boolean parked,
         Mode mode,
         int slots,
         String owner,
@@ -35,6 +37,7 @@ public record LockInfo(
         return new LockInfo(
                 name,
                 n[0] == 0,
+                n[0] == 2,
                 Mode.values()[(int) n[1]],
                 (int) n[2],
                 owner,

@@ -183,6 +183,12 @@ final class Native {
 
     static native void holdRelease(long hold);
 
+    /** The request; its outcome brings the same hold, borrowed, or ETIMEOUT, ECANCELED. */
+    static native long condWaitStart(long hold, byte[] condition, long waitMs, long number);
+
+    /** How many were woken. */
+    static native int condSignal(long hold, byte[] condition, boolean all);
+
     static native void holdDowngrade(long hold);
 
     static native void holdVerify(long hold);

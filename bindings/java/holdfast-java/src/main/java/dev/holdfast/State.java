@@ -10,9 +10,11 @@ public enum State {
     /** The lock is no longer ours. */
     LOST,
     /** The lock was released. */
-    RELEASED;
+    RELEASED,
+    /** Its thread waits for a condition and has given the lock up meanwhile. */
+    WAITING;
 
     static State of(int number) {
-        return number >= 0 && number < 4 ? values()[number] : LOST;
+        return number >= 0 && number < values().length ? values()[number] : LOST;
     }
 }

@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 
 /** What depends on the thread that calls. */
@@ -82,6 +83,15 @@ final class Threads {
             Thread.currentThread().interrupt();
         }
         return number;
+    }
+
+    /** The same; an interrupt stays pending. */
+    static long join(CompletableFuture<Long> outcome) {
+        try {
+            return outcome.join();
+        } catch (CompletionException e) {
+            throw (HoldfastException) e.getCause();
+        }
     }
 
     private static MethodHandle findIsVirtual() {

@@ -4,9 +4,10 @@ package dev.holdfast;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.spi.AbstractInterruptibleChannel;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongUnaryOperator;
 
 /**
- * Waits for a lock so that an interrupt ends the wait.
+ * Waits for a lock, or for a condition, so that an interrupt ends the wait.
  *
  * <p>A platform thread waits inside the library, as {@code hf_acquire} does, because then it reads
  * the engine's answer itself. {@link AbstractInterruptibleChannel} is the JDK's way to hear of an
@@ -34,21 +35,41 @@ final class Waiting extends AbstractInterruptibleChannel {
         Native.requestFree(request);
     }
 
-    /** The hold, or EBUSY, ETIMEOUT. */
-    static long acquire(long client, byte[] name, long[] numbers, byte[] owner, byte[] note)
-            throws InterruptedException {
+    /**
+     * What comes of the request that {@code begin} makes: a hold, or EBUSY, ETIMEOUT. {@code begin}
+     * gets the number of a callback, or 0.
+     */
+    static long interruptibly(LongUnaryOperator begin) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
         if (Threads.isVirtual()) {
-            return acquireByFuture(client, name, numbers, owner, note);
+            return byFuture(begin);
         }
-        Waiting waiting =
-                new Waiting(Native.acquireStart(client, name, numbers, owner, note, 0));
+        Waiting waiting = new Waiting(begin.applyAsLong(0));
         try {
             return waiting.await();
         } finally {
             waiting.free();
+        }
+    }
+
+    /** The same; an interrupt stays pending. */
+    static long uninterruptibly(LongUnaryOperator begin) {
+        if (Threads.isVirtual()) {
+            CompletableFuture<Long> outcome = new CompletableFuture<>();
+            long request = start(begin, outcome);
+            try {
+                return Threads.join(outcome);
+            } finally {
+                Native.requestFree(request);
+            }
+        }
+        long request = begin.applyAsLong(0);
+        try {
+            return Native.requestWait(request, true);
+        } finally {
+            Native.requestFree(request);
         }
     }
 
@@ -76,11 +97,9 @@ final class Waiting extends AbstractInterruptibleChannel {
         }
     }
 
-    private static long acquireByFuture(
-            long client, byte[] name, long[] numbers, byte[] owner, byte[] note)
-            throws InterruptedException {
+    private static long byFuture(LongUnaryOperator begin) throws InterruptedException {
         CompletableFuture<Long> outcome = new CompletableFuture<>();
-        long request = start(client, name, numbers, owner, note, outcome);
+        long request = start(begin, outcome);
         try {
             return Threads.get(outcome, () -> Native.requestCancel(request));
         } finally {
@@ -89,13 +108,7 @@ final class Waiting extends AbstractInterruptibleChannel {
     }
 
     /** The request; its hold or refusal completes {@code outcome}, on a thread of the library. */
-    static long start(
-            long client,
-            byte[] name,
-            long[] numbers,
-            byte[] owner,
-            byte[] note,
-            CompletableFuture<Long> outcome) {
+    static long start(LongUnaryOperator begin, CompletableFuture<Long> outcome) {
         long number = Native.newNumber();
         Native.DONE.put(
                 number,
@@ -111,7 +124,7 @@ final class Waiting extends AbstractInterruptibleChannel {
                     }
                 });
         try {
-            return Native.acquireStart(client, name, numbers, owner, note, number);
+            return begin.applyAsLong(number);
         } catch (RuntimeException e) {
             Native.DONE.remove(number);
             throw e;
