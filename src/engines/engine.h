@@ -436,25 +436,25 @@ enum { HF__BOARD_MS = 10000 };
 
 /* A row that list() or doctor() found; strings are copied by the adders. */
 struct hf__query {
-    struct hf__list link;      /* the core's */
-    const char *name;          /* list: exact name, or NULL */
-    const char *prefix;        /* list: "" for all; ignored with a name */
-    const char *owner;         /* break_lock, where token is 0; board_post */
-    const char *text;          /* board_post: the notice */
-    const char *cond;          /* signal: the condition of the lock @name */
-    uint64_t token;            /* check_token, break_lock; version_commit: the
+    struct hf__list link; /* the core's */
+    const char *name;     /* list: exact name, or NULL */
+    const char *prefix;   /* list: "" for all; ignored with a name */
+    const char *owner;    /* break_lock, where token is 0; board_post */
+    const char *text;     /* board_post: the notice */
+    const char *cond;     /* signal: the condition of the lock @name */
+    uint64_t token;       /* check_token, break_lock; version_commit: the
                                expected one */
-    uint64_t version;          /* answer of version_read, version_commit,
+    uint64_t version;     /* answer of version_read, version_commit,
                                   board_post, board_read */
-    uint64_t ticket;           /* connection, signal: the hold's id */
-    void *connection;          /* answer of connection */
-    void *rows;                /* the core's */
-    void *engine_data;         /* the engine's, while under way */
-    uint32_t woken;            /* answer of signal: how many */
-    bool all;                  /* signal: wake all, not one */
-    bool changes;              /* break_lock, version_commit, signal: once it is sent,
+    uint64_t ticket;      /* connection, signal: the hold's id */
+    void *connection;     /* answer of connection */
+    void *rows;           /* the core's */
+    void *engine_data;    /* the engine's, while under way */
+    uint32_t woken;       /* answer of signal: how many */
+    bool all;             /* signal: wake all, not one */
+    bool changes; /* break_lock, version_commit, signal: once it is sent,
                                   no answer is HF_EUNKNOWN */
-    bool breaks;               /* break_lock, for the core's watches */
+    bool breaks;  /* break_lock, for the core's watches */
     struct hf__waiter *waiter; /* the core's; NULL: nobody waits any more */
     int rc;                    /* the core's */
     hf_error err;              /* the core's */

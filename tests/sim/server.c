@@ -94,12 +94,12 @@ static int64_t true_span(int64_t ms)
 static void tell(const char *what, const struct sim_message *m)
 {
     static const char *const ops[] = {
-        "connect",   "acquire", "confirm", "withdraw", "release", "renew",
-        "downgrade", "break",   "park",    "unpark",   "signal",  "push",
-        "broken"};
+        "connect", "acquire",   "confirm", "withdraw", "release",
+        "renew",   "downgrade", "break",   "park",     "unpark",
+        "signal",  "push",      "broken"};
     static const char *const states[] = {
-        "granted",    "queued",  "busy",   "renewed", "lost", "left",
-        "left: lost", "invalid", "unsure", "parked"};
+        "granted", "queued",     "busy",    "renewed", "lost",
+        "left",    "left: lost", "invalid", "unsure",  "parked"};
 
     if (sim_verbose)
         printf("# %.6f s machine %d %s %s lock %d ticket %llu.%u: %s token "
