@@ -290,6 +290,7 @@ BLOCKS = {
     "docs/man/holdfast.1": [sh, crontab, sh, sh, sh_loose],
     "docs/man/holdfast.7": [
         sql,
+        Elsewhere("part of a function: examples/bounded_queue.c has the whole"),
         Elsewhere("a line of tmpfiles.d: tests/unit/local_directory_test.c has "
                   "such a directory"),
         Elsewhere("rights of a Redis user: tests/live/redis uses them"),

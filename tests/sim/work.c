@@ -817,7 +817,7 @@ void work_start(void)
     next_owner = 0;
     things = 0;
     lie_ns = 0;
-    only_things = sim_chance(250);
+    only_things = sim_chance(sim_bug == SIM_BUG_MARK_DIES ? 1000 : 250);
     for (int i = 0; i < WORK_PROGRAMS; i++) {
         memset(&programs[i], 0, sizeof(programs[i]));
         programs[i].number = i;
