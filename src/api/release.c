@@ -296,24 +296,20 @@ static int ask_about(hf_client *client, struct hf__ticket *ticket,
     return waiter->done ? waiter->rc : HF__RELEASE_PENDING;
 }
 
-/* With the monitor: the ticket of a hold that is still ours. */
-static int live_ticket(hf_hold *hold, struct hf__ticket **ret_ticket,
-                       hf_error *err)
+/* With the monitor: the ticket of a hold that is still ours, or NULL. */
+static struct hf__ticket *live_ticket(const hf_hold *hold)
 {
     struct hf__ticket *ticket = hold->ticket;
 
-    if (!ticket || hold->client->now_ns >= ticket->deadline_ns)
-        return hf__hold_none(hold, err);
-    *ret_ticket = ticket;
-    return 0;
+    return ticket && hold->client->now_ns < ticket->deadline_ns ? ticket : NULL;
 }
 
 int hf__release_verify(hf_hold *hold, struct hf__waiter *waiter, hf_error *err)
 {
-    struct hf__ticket *ticket = NULL;
-    int rc = live_ticket(hold, &ticket, err);
+    struct hf__ticket *ticket = live_ticket(hold);
 
-    return rc != 0 ? rc : ask_about(hold->client, ticket, waiter, err);
+    return ticket ? ask_about(hold->client, ticket, waiter, err)
+                  : hf__hold_none(hold, err);
 }
 
 static int verify_one(hf_hold *hold, hf_error *err)
@@ -348,16 +344,15 @@ int hf_verify(hf_hold *hold, hf_error *err)
 static int downgrade(hf_hold *hold, hf_error *err)
 {
     hf_client *client = hold->client;
-    struct hf__ticket *ticket = NULL;
+    struct hf__ticket *ticket = live_ticket(hold);
     struct hf__waiter waiter;
     int rc;
 
     if (hold->members_n > 0)
         return hf__fail(err, HF_EUNSUPPORTED,
                         "a multi-lock cannot be downgraded");
-    rc = live_ticket(hold, &ticket, err);
-    if (rc != 0)
-        return rc;
+    if (!ticket)
+        return hf__hold_none(hold, err);
     if (ticket->mode == HF_SHARED)
         return 0;
     if (!client->engine->ops->downgrade || ticket->mode != HF_EXCLUSIVE ||
