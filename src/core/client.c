@@ -59,6 +59,7 @@ static void ask_again(struct hf__gate *gate)
     }
     if (place && place->state == HF__TICKET_QUEUED) {
         hf__keeper_stop(place);
+        place->in_line = true;
         hf__ticket_move(place, HF__TICKET_RESTING);
     }
     if (place && place->state == HF__TICKET_RESTING)

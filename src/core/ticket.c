@@ -295,7 +295,7 @@ void hf__ticket_drop(struct hf__ticket *ticket)
 {
     bool resting = ticket->state == HF__TICKET_RESTING;
 
-    if (resting && !ticket->unsure)
+    if (resting && !ticket->unsure && !ticket->in_line)
         hf__ticket_end(ticket); /* the engine knows nothing of it */
     else
         hf__leaving_take(ticket, /* releasing= */ false);
@@ -305,7 +305,7 @@ void hf__ticket_drop(struct hf__ticket *ticket)
 static void retire(struct hf__ticket *ticket)
 {
     ticket->gate->place = NULL;
-    if (ticket->unsure)
+    if (ticket->unsure || ticket->in_line)
         hf__leaving_take(ticket, /* releasing= */ false);
     else
         hf__ticket_end(ticket);
@@ -408,6 +408,7 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
         return; /* the push was quicker */
     ticket->answered = true;
     ticket->unsure = false;
+    ticket->in_line = false;
     ticket->attempts = 0;
     ticket->confirmed_ns = ticket->sent_ns;
     if (HF_UNLIKELY(ticket->wait != NULL))
@@ -424,6 +425,7 @@ static void on_parked(void *owner, struct hf__ticket *ticket)
         return; /* a signal, and the push, were quicker */
     ticket->answered = true;
     ticket->unsure = false;
+    ticket->in_line = false;
     ticket->attempts = 0;
     ticket->confirmed_ns = ticket->sent_ns;
     hf__ticket_move(ticket, HF__TICKET_PARKED);
@@ -454,6 +456,7 @@ static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
         return;
     ticket->answered = true;
     ticket->unsure = false;
+    ticket->in_line = false;
     if (!ticket->nowait) {
         if (holder)
             hf__ticket_reason(ticket, holder, /* names= */ true);
@@ -473,6 +476,7 @@ static void on_failed(void *owner, struct hf__ticket *ticket,
     if (ticket->state != HF__TICKET_ASKING)
         return;
     ticket->unsure = still_unsure(ticket);
+    ticket->in_line = false;
     ask_failed(ticket, err);
 }
 

@@ -90,6 +90,7 @@ struct hf__ticket {
     /* The core's own. */
     uint8_t state;        /* enum hf__ticket_state */
     bool unsure;          /* an earlier acquire or park ended unknown */
+    bool in_line;         /* asked again in QUEUED: its place may be there */
     bool unparking;       /* PARKED: the wait is over, unpark() not answered */
     bool answered;        /* the engine has ever said queued or busy */
     bool renewing;        /* a renew() is under way */

@@ -186,6 +186,22 @@ static void keep_text(const char *text, size_t len, void *ctx)
     (void)snprintf(ctx, 8192, "%.*s", (int)len, text);
 }
 
+/* After a reconnect no acquire() begins: the engine has its old place still. */
+TEST(ticket, one_in_line_that_cannot_be_asked_for_again_is_withdrawn)
+{
+    core_open("");
+    core_ask(&ask, "jobs", 500, NULL);
+    core_queued(core_last(CORE_ACQUIRE));
+    core_down(HF_EUNAVAILABLE);
+    core_refuse(CORE_ACQUIRE, HF_EUNAVAILABLE);
+    core_connected();
+    core_advance_ms(500);
+    ASSERT_EQ(ask.rc, HF_ETIMEOUT);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_refuse(CORE_ACQUIRE, 0);
+    core_end(&ask);
+}
+
 TEST(ticket, one_that_lost_its_place_while_asking_asks_anew)
 {
     struct hf__ticket *ticket;
