@@ -277,8 +277,11 @@ class Redis(Setup):
         for node in self.nodes:
             for key in self.keys(node):
                 ttl = run("redis-cli", "-p", str(node.port), "PTTL", key)
-                # What remembers the last token ends by itself.
-                if not (key.endswith(":t") and ttl.isdigit()) and ttl != "-2":
+                # What remembers the last token ends by itself, and so does a
+                # board of which only the store's number is left.
+                stays = key.endswith(":t") or key.endswith(":w") and run(
+                    "redis-cli", "-p", str(node.port), "HLEN", key) == "1"
+                if not (stays and ttl.isdigit()) and ttl != "-2":
                     left.append(f"{key}:{ttl}")
         return left
 
@@ -606,8 +609,11 @@ class Etcd(Setup):
     def leftovers(self):
         keys = self.control("get", "", "--prefix", "--keys-only")
         leases = self.control("lease", "list")
-        return keys.split() + [line for line in leases.splitlines()
-                               if line.strip() and "found" not in line]
+        # The number of the store's board stays.
+        return [key for key in keys.split()
+                if not key.endswith("~board/number")] + [
+            line for line in leases.splitlines()
+            if line.strip() and "found" not in line]
 
     def version(self):
         return run("etcd", "--version").splitlines()[0]

@@ -277,12 +277,14 @@ static void stop_at_once(const hf_watch_event *event, void *ctx)
 TEST(watch, a_watch_may_be_stopped_in_its_own_event)
 {
     static struct told told;
-    hf_client *client = contract_open(NULL);
+    hf_client *client;
     const char *name = contract_name("jobs");
-    hf_hold *hold = contract_acquire(client, name);
+    hf_hold *hold;
     hf_error err;
 
     NEEDS(HF_CAP_LIST);
+    client = contract_open(NULL);
+    hold = contract_acquire(client, name);
     told = (struct told)TOLD_INIT;
     pthread_mutex_lock(&told.guard);
     ASSERT_OK(hf_watch_start(client, name, HF_EXACT, stop_at_once, &told,

@@ -298,7 +298,7 @@ void hf__draft_drop(struct hf__draft *draft, const struct hf__key *key,
     else if (state == HF__RECORD_WAITING || state == HF__RECORD_GRANTED)
         wake_next(draft, at, key);
     /* Else the first waiter watches all holders: promote() decides. */
-    if (HF_UNLIKELY(marked) && !HF__PLANTED("wake_up_dies_with_its_bearer"))
+    if (HF_UNLIKELY(marked))
         (void)hf__draft_call(draft, key, cond.text, cond.len);
 }
 

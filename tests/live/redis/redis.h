@@ -29,8 +29,8 @@ struct server *redis_start_tls(int port, const char *dir, const char *name,
  * call. */
 const char *redis_do(struct server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* How many keys there are that should not be: everything but tokens that have
- * a TTL. */
+/* How many keys there are that should not be: everything but tokens, and a board
+ * without notices, that have a TTL. */
 int redis_leftovers(struct server *server);
 /* "redis://127.0.0.1:PORT?QUERY", valid until the end of the test. */
 const char *redis_url(int port, const char *query);

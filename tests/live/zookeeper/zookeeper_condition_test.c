@@ -47,6 +47,19 @@ static int signal_one(hf_client *client, const char *name)
     return n;
 }
 
+/* True: it woke one. False: nobody waited, or the lock is held. */
+static bool try_signal(hf_client *client, const char *name)
+{
+    hf_hold *hold;
+    int n;
+
+    if (hf_try(client, name, &hold, NULL) != 0)
+        return false;
+    n = hf_cond_signal(hold, "a/b", NULL);
+    client_release(hold);
+    return n == 1;
+}
+
 static bool nothing_left(hf_client *client, const char *name)
 {
     return client_count(client, name, HF_PARKED) == 0 &&
@@ -89,7 +102,8 @@ TEST(condition, outlasts_the_death_of_the_leader)
     ASSERT_EQ(signal_one(other, "led"), 1);
     ensemble_kill(ensemble_leader());
     finish(&first);
-    EVENTUALLY(signal_one(client, "led") == 1);
+    /* A return without a signal is allowed when a server dies. */
+    EVENTUALLY(hf_check(second.hold) == HF_HELD || try_signal(client, "led"));
     finish(&second);
     EVENTUALLY(nothing_left(client, "led"));
 }
