@@ -141,7 +141,7 @@ public final class HoldfastLock implements Lock {
                     "the engine "
                             + client.engine()
                             + " has no conditions in this mode; local:, redis:// without dialect,"
-                            + " zk://, etcd:// and mode=table of postgresql:// have them");
+                            + " zk:// and etcd:// have them");
         }
         return new HoldfastCondition(this, condition);
     }
