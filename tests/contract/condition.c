@@ -142,7 +142,7 @@ TEST(condition, engines_without_conditions_say_so)
 
     if (!contract_can(HF_CAP_CONDITIONS)) {
         ASSERT_RC(hf_cond_wait(hold, READY, 0, &err), HF_EUNSUPPORTED, &err);
-        ASSERT_HAS(err.text, "zookeeper (curator, kazoo) and etcd have them");
+        ASSERT_HAS(err.text, "mode=table of PostgreSQL and MySQL have them");
         ASSERT_RC(hf_cond_signal(hold, READY, &err), HF_EUNSUPPORTED, &err);
         ASSERT_EQ(hf_check(hold), HF_HELD);
     }
