@@ -294,6 +294,28 @@ TEST(conditions, a_killed_holder_passes_its_wake_up_on)
     }
 }
 
+/* Nobody else is woken by it any more. */
+TEST(conditions, a_bearer_that_waits_again_has_used_its_wake_up_up)
+{
+    struct stage stage = set_up();
+    struct wait first = park(stage.port, stage.waiter, 1);
+    struct wait second = park(stage.port, stage.next, 2);
+    hf_error err;
+
+    ASSERT_EQ(signal_one(stage.next), 1);
+    await_return(&first);
+    ASSERT_OK(hf_cond_wait_start(first.hold, "c", HF_FOREVER, NULL, NULL,
+                                 &first.request, &err),
+              &err);
+    EVENTUALLY(parked(stage.port) == 2);
+    ASSERT_EQ(count(stage.port, "holdfast_cond"), 2);
+    ASSERT_EQ(signal_one(stage.next), 1);
+    finish(&second);
+    ASSERT_EQ(signal_one(stage.next), 1);
+    finish(&first);
+    nothing_left(stage.port);
+}
+
 /* ---- an answer is lost ---------------------------------------------------- */
 
 /* What was sent is carried out, and its answer does not come. */
