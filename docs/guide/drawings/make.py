@@ -121,15 +121,16 @@ def overview(title, callers, middle, engines):
     """Who calls on the left, what all of them get, the engines on the right."""
     tall = 44
     height = max(len(callers), len(engines)) * (tall + 10) + 20
-    body = list(box(285, 20, 210, height - 40, middle, "#e6f0ff"))
-    for column, x, side in ((callers, 20, 0), (engines, 560, 1)):
+    body = list(box(265, 20, 230, height - 40, middle, "#e6f0ff"))
+    for column, x, width, arrow, fill in (
+            (callers, 20, 190, 210, "#fff3e0"), (engines, 550, 230, 495, "#e6f4ea")):
         gap = (height - 40 - tall * len(column)) // max(len(column) - 1, 1)
         for i, words in enumerate(column):
             y = 20 + i * (tall + gap)
-            body += box(x, y, 200, tall, words, "#e6f4ea" if side else "#fff3e0")
+            body += box(x, y, width, tall, words, fill)
             body.append('<path class="a" d="M%d %dL%d %d"/>' % (
-                (495, y + 22, 556, y + 22) if side else (220, y + 22, 281, y + 22)))
-    return page(780, height, title, body)
+                arrow, y + 22, arrow + 51, y + 22))
+    return page(800, height, title, body)
 
 
 DRAWINGS = {
