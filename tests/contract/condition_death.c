@@ -62,6 +62,8 @@ static void worker(struct proc *self, void *arg)
             rc = hf_release(hold, &err);
         else
             break;
+        if (rc < 0)
+            test_note("%s: %s", word, err.text);
         proc_tell(self, "%s %d", word, rc);
     }
     contract_close(client);
