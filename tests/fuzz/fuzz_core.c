@@ -33,17 +33,15 @@ static void gone(struct hf__ticket *ticket)
 
 /* ---- the core ------------------------------------------------------------ */
 
-static void on_connected(void *owner, struct hf__engine *engine)
+static void on_connected(void *owner)
 {
     (void)owner;
-    (void)engine;
     connected = true;
 }
 
-static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+static void on_down(void *owner, const hf_error *err)
 {
     (void)owner;
-    (void)engine;
     CHECK(err->code < 0 && err->text[0]);
 }
 
@@ -151,10 +149,9 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     answered[i] = true;
 }
 
-static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+static void on_changed(void *owner, const char *name)
 {
     (void)owner;
-    (void)engine;
     (void)name;
 }
 
