@@ -142,95 +142,112 @@ static void end_three(struct three *three)
     ask(three->second, "release", "release 0");
     condition_nothing_left(three->client, three->living.name);
     proc_kill(three->second);
+    proc_kill(three->third);
     contract_close(three->client);
+}
+
+static void signal_once(struct three *three)
+{
+    ask(three->third, "acquire", "acquire 0");
+    ask(three->third, "signal", "signal 1");
+    ask(three->third, "release", "release 0");
+}
+
+/* @act with three of them, as often as there are rounds. */
+static void each_round(enum victim victim,
+                       void (*act)(struct three *three, int i))
+{
+    for (int i = 0; i < rounds(); i++) {
+        struct three three;
+
+        start_three(&three, victim);
+        act(&three, i);
+    }
+}
+
+static void kill_a_waiter(struct three *three, int i)
+{
+    (void)i;
+    proc_kill(three->first);
+    signal_once(three); /* it may still seem to live, and then passes it on */
+    end_three(three);
 }
 
 TEST(condition, a_killed_waiter_is_passed_over)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
+    each_round(FIRST, kill_a_waiter);
+}
 
-        start_three(&three, FIRST);
-        proc_kill(three.first);
-        ask(three.third, "acquire", "acquire 0");
-        /* It may still seem to live, and then passes its wake-up on. */
-        ask(three.third, "signal", "signal 1");
-        ask(three.third, "release", "release 0");
-        end_three(&three);
-        proc_kill(three.third);
-    }
+static void kill_a_waiter_in_line(struct three *three, int i)
+{
+    (void)i;
+    ask(three->third, "acquire", "acquire 0");
+    ask(three->third, "signal", "signal 1");
+    proc_kill(three->first);
+    ask(three->third, "release", "release 0");
+    end_three(three);
 }
 
 TEST(condition, a_killed_waiter_in_line_passes_its_wake_up_on)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
+    each_round(FIRST, kill_a_waiter_in_line);
+}
 
-        start_three(&three, FIRST);
-        ask(three.third, "acquire", "acquire 0");
-        ask(three.third, "signal", "signal 1");
-        proc_kill(three.first);
-        ask(three.third, "release", "release 0");
-        end_three(&three);
-        proc_kill(three.third);
-    }
+static void kill_a_holder(struct three *three, int i)
+{
+    signal_once(three);
+    if (i % 2 == 0)
+        (void)proc_expect(three->first, "wait 0"); /* else: at any moment */
+    proc_kill(three->first);
+    end_three(three);
 }
 
 TEST(condition, a_killed_holder_passes_its_wake_up_on)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
+    each_round(FIRST, kill_a_holder);
+}
 
-        start_three(&three, FIRST);
-        ask(three.third, "acquire", "acquire 0");
-        ask(three.third, "signal", "signal 1");
-        ask(three.third, "release", "release 0");
-        if (i % 2 == 0)
-            (void)proc_expect(three.first, "wait 0"); /* else: at any moment */
-        proc_kill(three.first);
-        end_three(&three);
-        proc_kill(three.third);
-    }
+static void kill_a_signaller(struct three *three, int i)
+{
+    (void)i;
+    ask(three->third, "acquire", "acquire 0");
+    ask(three->third, "broadcast", "broadcast 2");
+    proc_kill(three->third);
+    end_first_and_second(three);
 }
 
 TEST(condition, a_killed_signaller_takes_no_wake_up_along)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
-
-        start_three(&three, THIRD);
-        ask(three.third, "acquire", "acquire 0");
-        ask(three.third, "broadcast", "broadcast 2");
-        proc_kill(three.third);
-        end_first_and_second(&three);
-    }
+    each_round(THIRD, kill_a_signaller);
 }
 
 /* At any moment of its request: then somebody else signals. */
+static void kill_in_a_request(struct three *three, int i)
+{
+    hf_hold *hold;
+
+    (void)i;
+    ask(three->third, "acquire", "acquire 0");
+    proc_say(three->third, "broadcast");
+    proc_kill(three->third);
+    while (client_count(three->client, three->living.name, HF_PARKED) > 0) {
+        if (hf_try(three->client, three->living.name, &hold, NULL) == 0) {
+            ASSERT_TRUE(hf_cond_broadcast(hold, READY, NULL) >= 0);
+            client_release(hold);
+        }
+        event_breathe();
+    }
+    end_first_and_second(three);
+}
+
 TEST(condition, a_signaller_killed_in_its_request_harms_nobody)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
-        hf_hold *hold;
-
-        start_three(&three, THIRD);
-        ask(three.third, "acquire", "acquire 0");
-        proc_say(three.third, "broadcast");
-        proc_kill(three.third);
-        while (client_count(three.client, three.living.name, HF_PARKED) > 0) {
-            if (hf_try(three.client, three.living.name, &hold, NULL) == 0) {
-                ASSERT_TRUE(hf_cond_broadcast(hold, READY, NULL) >= 0);
-                client_release(hold);
-            }
-            event_breathe();
-        }
-        end_first_and_second(&three);
-    }
+    each_round(THIRD, kill_in_a_request);
 }
 
 TEST(condition, a_broken_bearer_passes_its_wake_up_on)
@@ -340,7 +357,7 @@ TEST(condition, a_stopped_waiter_holds_the_lock_when_it_returns)
 enum { WORKERS = 4, CONDITIONS = 3, TURNS = 30 };
 
 struct crowd {
-    struct job job;
+    struct contract_job job;
     _Atomic int *inside;
     int number; /* of the next worker */
 };

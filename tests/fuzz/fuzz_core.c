@@ -90,17 +90,15 @@ static bool park(struct hf__engine *engine, struct hf__ticket *old)
 
 /* ---- the core ------------------------------------------------------------ */
 
-static void on_connected(void *owner, struct hf__engine *engine)
+static void on_connected(void *owner)
 {
     (void)owner;
-    (void)engine;
     connected = true;
 }
 
-static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+static void on_down(void *owner, const hf_error *err)
 {
     (void)owner;
-    (void)engine;
     CHECK(err->code < 0 && err->text[0]);
 }
 
@@ -235,10 +233,9 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     answered[i] = true;
 }
 
-static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+static void on_changed(void *owner, const char *name)
 {
     (void)owner;
-    (void)engine;
     (void)name;
 }
 

@@ -570,12 +570,16 @@ void hf__zk_acquire_called(struct hf__zk *zk, struct hf__ticket *ticket)
         hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
-int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
+int hf__zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                   hf_error *err)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     bool known = mine->path != NULL;
     int rc;
 
+    if (!zk->up)
+        return hf__zk_errors_not_up(zk, err);
     if (!zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such mode",
                         zk->dialect->name);
