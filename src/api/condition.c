@@ -33,8 +33,8 @@ static int has_conditions(const hf_client *client, hf_error *err)
         return 0;
     return hf__fail(err, HF_EUNSUPPORTED,
                     "%s has no conditions in this mode: local, redis and "
-                    "redis-cluster (native), zookeeper (curator, kazoo) and "
-                    "etcd have them",
+                    "redis-cluster (native), zookeeper (curator, kazoo), etcd, "
+                    "and mode=table of PostgreSQL and MySQL have them",
                     client->engine_name);
 }
 

@@ -10,7 +10,10 @@
 
 #include "condition.h"
 
-/* Where one lease is the whole client's, it has to be as short. */
+/* Of who is killed, so that the others need not wait long. Where one lease is
+ * the whole client's, it has to be as short. */
+enum { SHORT_MS = 1000 };
+
 static const char *short_lived_url(void)
 {
     return contract_url(
@@ -29,6 +32,7 @@ static int rounds(void)
 struct job {
     const char *url;
     const char *name;
+    int64_t ttl_ms; /* 0: as configured */
 };
 
 /* Does what it is told, a word at a time, and tells what came of it. */
@@ -41,7 +45,7 @@ static void worker(struct proc *self, void *arg)
     const char *word;
     hf_error err;
 
-    opts.ttl_ms = 1000;
+    opts.ttl_ms = job->ttl_ms;
     proc_tell(self, "open");
     while ((word = proc_hear(self)) != NULL) {
         int rc = 0;
@@ -78,9 +82,11 @@ static void ask(struct proc *proc, const char *word, const char *answer)
     (void)proc_expect(proc, answer);
 }
 
-/* Two that are parked, in this order, and a third. */
+/* Two that are parked, in this order, and a third. Those who live have leases
+ * that do not run out on a busy machine. */
 struct three {
-    struct job job;
+    struct job living;
+    struct job mortal;
     struct proc *first;
     struct proc *second;
     struct proc *third;
@@ -91,16 +97,22 @@ static void park_worker(struct three *three, struct proc *proc, int n)
 {
     ask(proc, "acquire", "acquire 0");
     proc_say(proc, "wait");
-    EVENTUALLY(client_count(three->client, three->job.name, HF_PARKED) == n);
+    EVENTUALLY(client_count(three->client, three->living.name, HF_PARKED) == n);
 }
 
-static void start_three(struct three *three)
+enum victim { FIRST, THIRD };
+
+static void start_three(struct three *three, enum victim victim)
 {
-    three->job.url = short_lived_url();
-    three->job.name = contract_name("jobs");
-    three->first = start_worker(&three->job);
-    three->second = start_worker(&three->job);
-    three->third = start_worker(&three->job);
+    const char *name = contract_name("jobs");
+
+    three->living = (struct job){contract_url(NULL), name, 0};
+    three->mortal = (struct job){short_lived_url(), name, SHORT_MS};
+    three->first =
+        start_worker(victim == FIRST ? &three->mortal : &three->living);
+    three->second = start_worker(&three->living);
+    three->third =
+        start_worker(victim == THIRD ? &three->mortal : &three->living);
     three->client = contract_open(NULL);
     park_worker(three, three->first, 1);
     park_worker(three, three->second, 2);
@@ -115,7 +127,7 @@ static void end_first_and_second(struct three *three)
     (void)proc_expect(three->first, "release 0");
     (void)proc_expect(three->second, "wait 0");
     (void)proc_expect(three->second, "release 0");
-    condition_nothing_left(three->client, three->job.name);
+    condition_nothing_left(three->client, three->living.name);
     proc_kill(three->first);
     proc_kill(three->second);
     contract_close(three->client);
@@ -126,7 +138,7 @@ static void end_three(struct three *three)
 {
     (void)proc_expect(three->second, "wait 0");
     ask(three->second, "release", "release 0");
-    condition_nothing_left(three->client, three->job.name);
+    condition_nothing_left(three->client, three->living.name);
     proc_kill(three->second);
     contract_close(three->client);
 }
@@ -137,7 +149,7 @@ TEST(condition, a_killed_waiter_is_passed_over)
     for (int i = 0; i < rounds(); i++) {
         struct three three;
 
-        start_three(&three);
+        start_three(&three, FIRST);
         proc_kill(three.first);
         ask(three.third, "acquire", "acquire 0");
         /* It may still seem to live, and then passes its wake-up on. */
@@ -154,7 +166,7 @@ TEST(condition, a_killed_waiter_in_line_passes_its_wake_up_on)
     for (int i = 0; i < rounds(); i++) {
         struct three three;
 
-        start_three(&three);
+        start_three(&three, FIRST);
         ask(three.third, "acquire", "acquire 0");
         ask(three.third, "signal", "signal 1");
         proc_kill(three.first);
@@ -170,7 +182,7 @@ TEST(condition, a_killed_holder_passes_its_wake_up_on)
     for (int i = 0; i < rounds(); i++) {
         struct three three;
 
-        start_three(&three);
+        start_three(&three, FIRST);
         ask(three.third, "acquire", "acquire 0");
         ask(three.third, "signal", "signal 1");
         ask(three.third, "release", "release 0");
@@ -188,7 +200,7 @@ TEST(condition, a_killed_signaller_takes_no_wake_up_along)
     for (int i = 0; i < rounds(); i++) {
         struct three three;
 
-        start_three(&three);
+        start_three(&three, THIRD);
         ask(three.third, "acquire", "acquire 0");
         ask(three.third, "broadcast", "broadcast 2");
         proc_kill(three.third);
@@ -204,12 +216,12 @@ TEST(condition, a_signaller_killed_in_its_request_harms_nobody)
         struct three three;
         hf_hold *hold;
 
-        start_three(&three);
+        start_three(&three, THIRD);
         ask(three.third, "acquire", "acquire 0");
         proc_say(three.third, "broadcast");
         proc_kill(three.third);
-        while (client_count(three.client, three.job.name, HF_PARKED) > 0) {
-            if (hf_try(three.client, three.job.name, &hold, NULL) == 0) {
+        while (client_count(three.client, three.living.name, HF_PARKED) > 0) {
+            if (hf_try(three.client, three.living.name, &hold, NULL) == 0) {
                 ASSERT_TRUE(hf_cond_broadcast(hold, READY, NULL) >= 0);
                 client_release(hold);
             }
@@ -291,7 +303,7 @@ TEST(condition, a_wait_ends_when_the_engine_does_not_answer)
 /* Where its lease has ended it returns for no reason, else it is woken. */
 TEST(condition, a_stopped_waiter_holds_the_lock_when_it_returns)
 {
-    struct job job = {short_lived_url(), contract_name("jobs")};
+    struct job job = {short_lived_url(), contract_name("jobs"), SHORT_MS};
     struct proc *proc;
     hf_client *client;
     int64_t stopped_ms;

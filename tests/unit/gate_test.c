@@ -231,6 +231,41 @@ TEST(gate, passes_on_no_more_often_than_configured)
     core_end(&asks[3]);
 }
 
+TEST(gate, does_not_pass_on_what_was_lost)
+{
+    struct core_ask asks[2];
+    struct hf__ticket *seat;
+
+    core_open("");
+    core_ask(&asks[0], "jobs", HF_FOREVER, NULL);
+    core_ask(&asks[1], "jobs", HF_FOREVER, NULL);
+    seat = core_last(CORE_ACQUIRE);
+    core_granted(seat, 100, 17);
+    core_lost(seat);
+    core_end(&asks[0]);
+    core_advance_ms(0);
+    ASSERT_EQ(asks[1].outcomes, 0);
+    core_end(&asks[1]);
+}
+
+/* The server may have failed over, and granted it to another client. */
+TEST(gate, does_not_pass_on_while_the_connection_is_down)
+{
+    struct core_ask asks[2];
+
+    core_open("");
+    core_ask(&asks[0], "jobs", HF_FOREVER, NULL);
+    core_ask(&asks[1], "jobs", HF_FOREVER, NULL);
+    core_granted(core_last(CORE_ACQUIRE), 100, 17);
+    core_hold_connection(true);
+    core_down(HF_EUNAVAILABLE);
+    core_end(&asks[0]);
+    core_advance_ms(0);
+    ASSERT_EQ(asks[1].outcomes, 0);
+    core_hold_connection(false);
+    core_end(&asks[1]);
+}
+
 TEST(gate, gives_up_an_idle_place_soon)
 {
     struct core_ask asks[2];

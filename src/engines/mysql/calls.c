@@ -545,8 +545,9 @@ static int ask(struct hf__mysql_connection *connection,
                struct hf__mysql_call *call, hf_error *err)
 {
     struct hf__mysql *mysql = connection->mysql;
+    const struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     struct hf__mysql_values values = {
-        .ticket = ticket, .token = hf__mysql_ticket(mysql, ticket)->token};
+        .ticket = ticket, .token = mine->token, .holder = mine->old};
 
     if (!call)
         return HF_ENOMEM;

@@ -6,6 +6,7 @@
  * Each is one statement, or one block that the server carries out without us.
  * A table that is not there yet is made, and is empty.
  */
+#include "config/name.h"
 #include "engines/mysql/mysql.h"
 #include "engines/sql/record.h"
 
@@ -66,7 +67,10 @@ int hf__mysql_inspect_ask(struct hf__mysql *mysql, struct hf__query *query,
     struct hf__mysql_values values = {.name = query->name ? query->name
                                                           : query->prefix,
                                       .owner = query->owner ? query->owner : "",
-                                      .token = query->token};
+                                      .cond = query->cond,
+                                      .token = query->token,
+                                      .holder = query->ticket,
+                                      .all = query->all};
     struct hf__mysql_call *call = hf__mysql_call_new(done, err);
 
     if (!call)
@@ -103,7 +107,21 @@ static int has_key(const struct hf__mysql *mysql, const struct hf__query *query,
 
 /* ---- list -------------------------------------------------------------- */
 
-enum { NAME, ROLE, MODE, SLOTS, TOKEN, LEFT, SINCE, RECORD, ORDER, COLUMNS };
+enum {
+    NAME,
+    ROLE,
+    MODE,
+    SLOTS,
+    TOKEN,
+    LEFT,
+    SINCE,
+    RECORD,
+    ORDER,
+    COND,
+    COLUMNS
+};
+/* What the statements call a role. */
+enum { WAITS, HOLDS, IS_PARKED };
 
 /* A name as the program knows it; false if it cannot be one of ours. */
 static bool read_name(const struct hf__mysql *mysql,
@@ -127,13 +145,43 @@ static bool read_name(const struct hf__mysql *mysql,
     return hf_name_check(name, field.len - prefix, /* err= */ NULL) == 0;
 }
 
+/* The condition of a row, "" if it is not parked; false if it cannot be ours. */
+static bool read_cond(struct hf__mysql_field field, char cond[HF_COND_MAX + 1])
+{
+    if (hf__name_check_text("condition", field.text ? field.text : "",
+                            field.len, 0, HF_COND_MAX, /* err= */ NULL) != 0)
+        return false;
+    hf__text_copy(cond, HF_COND_MAX + 1, field.text ? field.text : "");
+    return true;
+}
+
+/* A line whose rows are being read: the waiters of a name, or those that are
+ * parked for one condition of it. */
+struct line {
+    char name[HF_NAME_MAX + 1];
+    char cond[HF_COND_MAX + 1];
+    uint32_t n;
+};
+
+static uint32_t place_in(struct line *line, const char *name, const char *cond)
+{
+    if (strcmp(line->name, name) != 0 || strcmp(line->cond, cond) != 0)
+        line->n = 0;
+    hf__text_copy(line->name, sizeof(line->name), name);
+    hf__text_copy(line->cond, sizeof(line->cond), cond);
+    return ++line->n;
+}
+
 static int add_row(struct hf__query *query, const struct hf__mysql_field *row,
-                   const char *name, uint32_t place)
+                   const char *name, const char *cond, struct line *line)
 {
     char copy[HF__SQL_TEXTS];
-    bool holder = hf__mysql_answer_number(row[ROLE]) == 1;
+    uint64_t role = hf__mysql_answer_number(row[ROLE]);
+    bool holder = role == HOLDS;
     hf_lock_info info = {
-        .role = holder ? HF_HOLDER : HF_WAITER,
+        .role = holder              ? HF_HOLDER
+                : role == IS_PARKED ? HF_PARKED
+                                    : HF_WAITER,
         .mode = (int32_t)(hf__mysql_answer_number(row[MODE]) % (HF_SLOT + 1)),
         .slots = (int32_t)(hf__mysql_answer_number(row[SLOTS]) & INT32_MAX),
         .name = name,
@@ -141,7 +189,8 @@ static int add_row(struct hf__query *query, const struct hf__mysql_field *row,
         .lease_ms =
             holder ? (int64_t)hf__mysql_answer_number(row[LEFT]) / 1000 : -1,
         .since_ms = (int64_t)hf__mysql_answer_number(row[SINCE]) / 1000,
-        .place = holder ? 0 : place,
+        .place = holder ? 0 : place_in(line, name, cond),
+        .cond = cond,
     };
 
     hf__sql_record_read(row[RECORD].text, row[RECORD].len, copy, &info);
@@ -152,8 +201,7 @@ static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
                       struct hf__mysql_reply *reply)
 {
     struct hf__mysql_field row[COLUMNS];
-    char before[HF_NAME_MAX + 1] = "";
-    uint32_t place = 0;
+    struct line line = {"", "", 0};
     int rc = 0;
 
     if (hf__mysql_schema_make(call, reply) ||
@@ -161,14 +209,11 @@ static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
         return;
     while (rc == 0 && hf__mysql_answer_row(reply, COLUMNS, row)) {
         char name[HF_NAME_MAX + 1];
+        char cond[HF_COND_MAX + 1];
 
-        if (!read_name(mysql, call->query, row[NAME], name))
-            continue;
-        if (strcmp(name, before) != 0)
-            place = 0;
-        memcpy(before, name, sizeof(before));
-        place += hf__mysql_answer_number(row[ROLE]) == 0;
-        rc = add_row(call->query, row, name, place);
+        if (read_name(mysql, call->query, row[NAME], name) &&
+            read_cond(row[COND], cond))
+            rc = add_row(call->query, row, name, cond, &line);
     }
     hf__up_answer(&mysql->base, call->query, rc, /* err= */ NULL);
 }

@@ -13,6 +13,7 @@
  *   errors.c      what the server's error numbers mean for a lock
  *
  *   table_acquire.c  table_wait.c  table_release.c (and downgrade)  mode=table
+ *   table_condition.c  conditions of its locks
  *   dialect.c     dialect=shedlock, dialect=spring
  *   row.c         dialect=row
  *   get_lock.c    mode=get_lock                 for_update.c  mode=for_update
@@ -82,10 +83,12 @@ struct hf__mysql {
     const struct hf__sql_dialect *dialect; /* NULL: our own tables */
     const char *const *dialect_texts;      /* of it */
     struct hf__sql_pool pool;
-    uint32_t round;      /* of the timer */
-    int64_t sweep_ns;    /* remove rows of dead clients then; 0: never */
-    uint32_t main_users; /* tickets that ask, or hold, on the main session */
-    bool proven;         /* the last answer about a row was one; dialect=row:
+    uint32_t round;         /* of the timer */
+    int64_t sweep_ns;       /* remove rows of dead clients then; 0: never */
+    bool sweeps_conditions; /* … of holdfast_cond too */
+    bool sweeping;          /* those of holdfast_cond, now */
+    uint32_t main_users;    /* tickets that ask, or hold, on the main session */
+    bool proven;            /* the last answer about a row was one; dialect=row:
                             the column is unique */
     struct hf__mysql_connection main;
     bool up;
@@ -165,6 +168,15 @@ int hf__mysql_table_release_downgrade(struct hf__mysql *mysql,
                                       struct hf__ticket *ticket, hf_error *err);
 void hf__mysql_table_release_sweep(struct hf__mysql *mysql);
 int64_t hf__mysql_table_release_attend(struct hf__mysql *mysql, int64_t now_ns);
+
+/* table_condition.c. _look(): has @ticket, which is parked, been called?
+ * _sweep(): remove the rows of the dead, and pass their wake-ups on. */
+int hf__mysql_table_condition_look(struct hf__mysql *mysql,
+                                   struct hf__ticket *ticket);
+void hf__mysql_table_condition_sweep(struct hf__mysql *mysql);
+hf__engine_park_fn hf__mysql_table_condition_park;
+hf__engine_unpark_fn hf__mysql_table_condition_unpark;
+hf__engine_query_fn hf__mysql_table_condition_signal;
 
 /* dialect.c, row.c */
 void hf__mysql_dialect_open(struct hf__mysql *mysql);

@@ -23,15 +23,17 @@ static void on_rows_renewed(struct hf__mysql *mysql,
         grant.lease_ms = hf__mysql_lease_ms(mysql, ticket);
         if (reply->affected[i] == 1)
             hf__up_renewed(&mysql->base, ticket, &grant);
-        else
+        else if (hf__mysql_ticket(mysql, ticket)->state == HF__MYSQL_HELD)
             hf__mysql_tickets_lost(mysql, ticket, HF__LOST_TAKEN);
+        /* else it was parked, and its next look finds out */
     }
 }
 
 static const char *renewal(const struct hf__mysql *mysql,
                            const struct hf__ticket *ticket)
 {
-    return mysql->dialect ? mysql->dialect_texts[HF__MYSQL_RENEW]
+    return mysql->dialect   ? mysql->dialect_texts[HF__MYSQL_RENEW]
+           : ticket->parked ? hf__mysql_sql_table_renew_parked
            : ticket->mode == HF_EXCLUSIVE ? hf__mysql_sql_table_renew_exclusive
                                           : hf__mysql_sql_table_renew_shared;
 }

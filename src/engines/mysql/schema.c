@@ -9,6 +9,9 @@
  *                     last one
  *   holdfast_ticket   a row for each ticket that waits (role 0), or holds with
  *                     others (role 1)
+ *   holdfast_cond     a row for each ticket that waits for a condition, and for
+ *                     each that bears a wake-up: called is 0, or the number of
+ *                     the signal. seq counts rows and signals of a name
  *   holdfast_row      mode=for_update: the row that a transaction holds
  *   holdfast_version  hf_version_commit()
  *
@@ -22,7 +25,8 @@
  * the session, and are set before they are read: @hf_….
  *
  * Waiters ask again; the first of those that are alive takes the lock when it
- * is free. A waiter that has not asked for its life is forgotten.
+ * is free. A waiter that has not asked for its life is forgotten. Who is parked
+ * does not close the gate: it has no row in holdfast_ticket before it is called.
  *
  * Instants are microseconds of the server's clock. A token is the greater of
  * the last one + 1 and that clock, so it goes on even after the table was lost.

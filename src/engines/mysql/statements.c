@@ -66,19 +66,19 @@ static void put_key(const struct hf__mysql *mysql, struct hf__buf *to,
 
 /* 128 random bits of the client, then the number of the ticket. */
 static void put_ticket(const struct hf__mysql *mysql, struct hf__buf *to,
-                       const struct hf__ticket *ticket)
+                       uint64_t id)
 {
     char holder[HF__SQL_HOLDER];
     uint8_t bytes[24];
 
     if (mysql->dialect) {
-        mysql->dialect->put_holder(mysql->base.host, ticket->id, holder);
+        mysql->dialect->put_holder(mysql->base.host, id, holder);
         hf__buf_add(to, holder);
         return;
     }
     memcpy(bytes, mysql->base.host->identity, 16);
     for (size_t i = 0; i < 8; i++)
-        bytes[16 + i] = (uint8_t)(ticket->id >> (56 - 8 * i));
+        bytes[16 + i] = (uint8_t)(id >> (56 - 8 * i));
     hf__buf_append(to, bytes, sizeof(bytes));
 }
 
@@ -133,10 +133,10 @@ static enum kind put_of_ticket(const struct hf__mysql *mysql,
 
     switch (letter) {
     case 'T':
-        put_ticket(mysql, to, ticket);
+        put_ticket(mysql, to, ticket->id);
         return BYTES;
     case 'H':
-        put_ticket(mysql, to, ticket);
+        put_ticket(mysql, to, ticket->id);
         hf__sql_record_put(to, mysql->base.host, ticket);
         return BYTES;
     case 'R':
@@ -208,6 +208,12 @@ static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
     case 'O':
         hf__buf_add(to, values->owner);
         return BYTES;
+    case 'B':
+        hf__buf_add(to, values->ticket ? values->ticket->cond : values->cond);
+        return BYTES;
+    case 'Q':
+        put_ticket(mysql, to, values->holder);
+        return BYTES;
     case 'G':
         hf__buf_add(to, mysql->base.host->settings->region);
         return BYTES;
@@ -227,6 +233,9 @@ static enum kind put_value(const struct hf__mysql *mysql, struct hf__buf *to,
         return NUMBER;
     case 'K':
         *ret_number = values->token;
+        return NUMBER;
+    case 'E':
+        *ret_number = values->all ? UINT64_MAX : 1;
         return NUMBER;
     default:
         if (values->ticket)

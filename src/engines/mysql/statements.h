@@ -18,6 +18,8 @@ enum { HF__MYSQL_LIFE_US = 3000000 };
  *   F how a row is locked                        D what GET_LOCK calls it
  *   P name as it is in our own tables            Z its length
  *   O owner             K token                  A see above
+ *   B condition         Q number of another ticket, which holds the lock
+ *   E how many a signal calls at most
  *   G region of the settings    C a collation by bytes
  *   V where the server's variables are
  *
@@ -27,7 +29,10 @@ struct hf__mysql_values {
     const struct hf__ticket *ticket;
     const char *name; /* where there is no ticket */
     const char *owner;
+    const char *cond; /* the same */
     uint64_t token;
+    uint64_t holder; /* id of the ticket that is $Q */
+    bool all;        /* is $E without end? */
 };
 
 /* How the lock of a session is tried, waited for and freed. */

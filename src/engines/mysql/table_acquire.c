@@ -25,8 +25,9 @@ static void busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
 
 /* ---- the line ------------------------------------------------------------ */
 
-/* What hf__mysql_sql_table_acquire answers. */
+/* What hf__mysql_sql_table_acquire answers, and of HELD: */
 enum { HELD, TOKEN, PLACE, RECORD, COLUMNS };
+enum { NOT_HELD, IS_HELD, IS_HELD_WOKEN };
 
 static void queued(struct hf__mysql *mysql, struct hf__ticket *ticket,
                    uint64_t place)
@@ -45,10 +46,12 @@ static void heard(struct hf__mysql *mysql, struct hf__ticket *ticket,
                   const struct hf__mysql_field *row)
 {
     uint64_t token = hf__mysql_answer_number(row[TOKEN]);
+    uint64_t held = hf__mysql_answer_number(row[HELD]);
 
-    if (hf__mysql_answer_number(row[HELD]) != 1 && ticket->nowait)
+    hf__mysql_ticket(mysql, ticket)->woken = held == IS_HELD_WOKEN;
+    if (held == NOT_HELD && ticket->nowait)
         busy(mysql, ticket, row[RECORD]);
-    else if (hf__mysql_answer_number(row[HELD]) != 1)
+    else if (held == NOT_HELD)
         queued(mysql, ticket, hf__mysql_answer_number(row[PLACE]));
     else if (token == 0) /* a grant has a token */
         hf__mysql_tickets_answer_lost(mysql, ticket);
@@ -81,7 +84,9 @@ int hf__mysql_table_acquire_ask(struct hf__mysql *mysql,
                                 struct hf__ticket *ticket, hf_error *err)
 {
     hf__mysql_ticket(mysql, ticket)->stored = HF__MYSQL_HAS_LINE;
-    return hf__mysql_call_ask(&mysql->main, ticket, hf__mysql_sql_table_acquire,
+    return hf__mysql_call_ask(&mysql->main, ticket,
+                              ticket->cond ? hf__mysql_sql_table_called
+                                           : hf__mysql_sql_table_acquire,
                               on_asked, err);
 }
 
@@ -151,12 +156,18 @@ static int64_t attend(struct hf__mysql *mysql, int64_t now_ns)
     return wait_ns < sweep_ns ? wait_ns : sweep_ns;
 }
 
+static void regained(struct hf__mysql *mysql)
+{
+    mysql->sweeps_conditions = true;
+    hf__mysql_table_release_sweep(mysql);
+}
+
 const struct hf__mysql_mode hf__mysql_table_acquire_mode = {
     .name = "table",
-    .caps = HF__CAPS_QUEUE | HF_CAP_SURVIVES_RESTART,
+    .caps = HF__CAPS_QUEUE | HF_CAP_SURVIVES_RESTART | HF_CAP_CONDITIONS,
     HF__MYSQL_OF_ROWS(acquire, hf__mysql_table_release),
     .downgrade = hf__mysql_table_release_downgrade,
     .attend = attend,
     .lost = hf__mysql_table_wait_lost,
-    .regained = hf__mysql_table_release_sweep,
+    .regained = regained,
 };

@@ -37,9 +37,12 @@ int64_t hf__mysql_table_release_attend(struct hf__mysql *mysql, int64_t now_ns)
     if (now_ns < mysql->sweep_ns)
         return mysql->sweep_ns;
     mysql->sweep_ns = 0;
-    if (hf__mysql_is_up(mysql, NULL) == 0)
-        (void)hf__mysql_call_say(&mysql->main, hf__mysql_sql_table_sweep,
-                                 on_swept);
+    if (hf__mysql_is_up(mysql, NULL) != 0)
+        return HF_NEVER;
+    (void)hf__mysql_call_say(&mysql->main, hf__mysql_sql_table_sweep, on_swept);
+    if (mysql->sweeps_conditions)
+        hf__mysql_table_condition_sweep(mysql);
+    mysql->sweeps_conditions = false;
     return HF_NEVER;
 }
 
@@ -51,7 +54,8 @@ static void on_released(struct hf__mysql *mysql, struct hf__ticket *ticket,
 {
     struct hf__mysql_field row[1];
 
-    (void)call;
+    if (ticket->cond && hf__mysql_schema_make(call, reply))
+        return;
     if (hf__mysql_tickets_not_left(mysql, ticket, reply))
         return;
     if (hf__mysql_answer_row(reply, 1, row))
@@ -61,10 +65,21 @@ static void on_released(struct hf__mysql *mysql, struct hf__ticket *ticket,
         hf__mysql_tickets_answer_lost(mysql, ticket);
 }
 
+/* A wake-up that a ticket bears is used up by its release, and only by that. */
+static const char *release_text(const struct hf__mysql *mysql,
+                                struct hf__ticket *ticket)
+{
+    if (!ticket->cond)
+        return hf__mysql_sql_table_release;
+    return hf__mysql_ticket(mysql, ticket)->state == HF__MYSQL_RELEASING
+               ? hf__mysql_sql_table_condition_release
+               : hf__mysql_sql_table_condition_withdraw;
+}
+
 static int release(struct hf__mysql *mysql, struct hf__ticket *ticket,
                    hf_error *err)
 {
-    return hf__mysql_call_ask(&mysql->main, ticket, hf__mysql_sql_table_release,
+    return hf__mysql_call_ask(&mysql->main, ticket, release_text(mysql, ticket),
                               on_released, err);
 }
 
@@ -91,7 +106,7 @@ int hf__mysql_table_release(struct hf__mysql *mysql, struct hf__ticket *ticket,
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
 
     mine->poll_ns = 0;
-    if (mine->stored != HF__MYSQL_HAS_LOCK)
+    if (mine->stored != HF__MYSQL_HAS_LOCK || ticket->cond)
         return release(mysql, ticket, err);
     return hf__mysql_call_prepared(&mysql->main, ticket,
                                    hf__mysql_sql_table_free, on_freed, 0, err);

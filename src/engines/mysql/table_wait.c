@@ -5,7 +5,8 @@
  * MariaDB and MySQL cannot call us. The first in line polls every few
  * milliseconds, those behind it less often the farther back they are, so that a
  * long line costs the server little more than a short one. Only the first can
- * take the lock, so no waiter is overtaken.
+ * take the lock, so no waiter is overtaken. Who waits for a condition polls too
+ * (table_condition.c).
  *
  * Failure: without an answer the waiter looks again; it is in line as far as we
  * know.
@@ -65,6 +66,14 @@ static void on_looked(struct hf__mysql *mysql, struct hf__ticket *ticket,
         hf__mysql_table_wait_plan(mysql, ticket, 8);
 }
 
+static int look(struct hf__mysql *mysql, struct hf__ticket *ticket)
+{
+    if (hf__mysql_ticket(mysql, ticket)->state == HF__MYSQL_PARKED)
+        return hf__mysql_table_condition_look(mysql, ticket);
+    return hf__mysql_call_ask(&mysql->main, ticket, hf__mysql_sql_table_look,
+                              on_looked, NULL);
+}
+
 struct round {
     struct hf__mysql *mysql;
     int64_t now_ns;
@@ -81,9 +90,7 @@ static void poll_one(struct hf__ticket *ticket, void *ctx)
         return;
     if (mine->poll_ns <= round->now_ns) {
         mine->under_way =
-            hf__mysql_is_up(mysql, NULL) == 0 &&
-            hf__mysql_call_ask(&mysql->main, ticket, hf__mysql_sql_table_look,
-                               on_looked, NULL) == 0;
+            hf__mysql_is_up(mysql, NULL) == 0 && look(mysql, ticket) == 0;
         if (mine->under_way)
             return;
         mine->poll_ns = round->now_ns + poll_most_ns;

@@ -13,10 +13,12 @@
 
 #define MAY(state) (1u << HF__MYSQL_##state)
 
-static const uint8_t moves[HF__MYSQL_STATES] = {
+static const uint16_t moves[HF__MYSQL_STATES] = {
     [HF__MYSQL_IDLE] = MAY(ASKING),
-    [HF__MYSQL_ASKING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
-                         MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__MYSQL_ASKING] = MAY(ASKING) | MAY(PARKED) | MAY(WAITING) | MAY(HELD) |
+                         MAY(UNKNOWN) | MAY(RELEASING) | MAY(WITHDRAWING) |
+                         MAY(IDLE),
+    [HF__MYSQL_PARKED] = MAY(ASKING) | MAY(WAITING) | MAY(WITHDRAWING),
     [HF__MYSQL_WAITING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) |
                           MAY(UNKNOWN) | MAY(RELEASING) | MAY(WITHDRAWING) |
                           MAY(IDLE),
@@ -75,7 +77,8 @@ void hf__mysql_tickets_granted(struct hf__mysql *mysql,
     struct hf__grant grant = {.token = token,
                               .tokens = 1,
                               .lease_ms = hf__mysql_lease_ms(mysql, ticket),
-                              .sent_ns = sent_ns};
+                              .sent_ns = sent_ns,
+                              .woken = mine->woken};
 
     hf__mysql_tickets_move(mine, HF__MYSQL_HELD);
     mine->stored =

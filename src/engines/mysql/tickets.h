@@ -17,7 +17,8 @@ struct hf__mysql_reply;
  * Where a ticket stands. tickets.c asserts these moves:
  *
  *   IDLE        -> ASKING
- *   ASKING      -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
+ *   ASKING      -> ASKING PARKED WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
+ *   PARKED      -> ASKING WAITING WITHDRAWING
  *   WAITING     -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
  *   HELD        -> ASKING RELEASING WITHDRAWING IDLE
  *   UNKNOWN     -> ASKING RELEASING WITHDRAWING IDLE
@@ -30,6 +31,7 @@ struct hf__mysql_reply;
 enum hf__mysql_state {
     HF__MYSQL_IDLE,    /* not in the table: the server has nothing of it */
     HF__MYSQL_ASKING,  /* an acquire has not been reported yet */
+    HF__MYSQL_PARKED,  /* waits for a condition, not in line */
     HF__MYSQL_WAITING, /* in line */
     HF__MYSQL_HELD,
     HF__MYSQL_UNKNOWN,   /* reported as unknown */
@@ -64,7 +66,10 @@ struct hf__mysql_ticket {
                        place in line, or the end of its orphan */
     bool unsure;     /* an acquire before this one, or a commit of the caller's,
                        has no answer */
+    bool woken;      /* a wake-up comes with its grant */
+    uint32_t polls;  /* since it was parked */
     uint64_t token;  /* of a row, as it was granted; 0: it was not */
+    uint64_t old;    /* id of the ticket that its park gives up; 0: none */
     int64_t poll_ns; /* poll its place then; 0: never */
     struct hf__mysql *mysql;
     struct hf__sql_want want;

@@ -517,13 +517,16 @@ static int on_children(struct hf__zk *zk, struct hf__ticket *ticket,
 }
 
 static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
-                       const struct hf__zk_ticket *mine, hf_error *err)
+                       struct hf__zk_ticket *mine, hf_error *err)
 {
     struct hf__zk_call call = {
         .done = on_create, .ticket = ticket->id, .flags = HF__ZK_WRITES};
     struct hf__buf data = {0};
     int rc;
 
+    if (hf__zk_nodes_renew_id(zk, ticket, mine) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    mine->czxid = 0; /* that of an earlier node is not its token */
     hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
     rc = hf__zk_calls_create(zk, mine->path, mine->base_len, &data,
                              HF__ZK_EPHEMERAL_SEQUENTIAL, &call, err);

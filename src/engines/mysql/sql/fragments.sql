@@ -34,19 +34,95 @@ gate=~0*EXISTS(SELECT 1 FROM holdfast_ticket WHERE name={1})
 --fragment free_row
 UPDATE holdfast_lock SET until=IF(@hf_ticket=$T,0,until),{gate:$N} WHERE name=$N;
 COMMIT;
+-- Take the lock, or stand in line for it, once the row is locked. @hf_ok: 1
+-- granted now; 2 held already, in the row of the name; 3 held already, in a row of
+-- its own: an answer was lost.
+--fragment take_or_wait
+-- A waiter or holder that was not heard of in time is not there.
+DELETE FROM holdfast_ticket WHERE name=$N AND until<=@hf_now AND ticket<>$T;
+SELECT seq,1+role,token INTO @hf_mine,@hf_role,@hf_given
+FROM holdfast_ticket WHERE name=$N AND ticket=$T;
+-- In the way: waiters that came before, and holders that exclude us.
+SELECT COALESCE(SUM(role=0 AND ticket<>$T AND
+(@hf_role=0 OR seq<@hf_mine) AND NOT (mode=1 AND $M=1)),0),
+COALESCE(SUM(role=1 AND (mode<>$M OR $M=0)),0),
+COALESCE(SUM(role=1),0),COALESCE(MAX(seq),0)+1
+INTO @hf_place,@hf_against,@hf_holders,@hf_next
+FROM holdfast_ticket WHERE name=$N;
+SET @hf_ok=CASE WHEN @hf_ticket=$T THEN 2 WHEN @hf_role=2 THEN 3
+WHEN @hf_until>@hf_now THEN 0
+ELSE @hf_place=0 AND @hf_against=0 AND ($M<>2 OR @hf_holders<$S) END;
+SET @hf_given=CASE @hf_ok WHEN 1 THEN GREATEST(@hf_token+1,@hf_now)
+WHEN 2 THEN @hf_token ELSE @hf_given END,
+@hf_until=CASE WHEN @hf_ok=2 OR (@hf_ok=1 AND $M=0) THEN @hf_now+$L
+WHEN @hf_until>@hf_now THEN @hf_until ELSE 0 END;
+INSERT INTO holdfast_ticket SELECT $N,$T,
+IF(@hf_ok>0,0,IF(@hf_role=1,@hf_mine,@hf_next)),@hf_ok>0,$M,$S,@hf_given,
+@hf_now+IF(@hf_ok>0,$L,$A),@hf_now,$R
+FROM DUAL WHERE @hf_ok=3 OR (@hf_ok=1 AND $M<>0) OR (@hf_ok=0 AND $W)
+ON DUPLICATE KEY UPDATE since=IF(role=VALUES(role),since,VALUES(since)),
+seq=VALUES(seq),role=VALUES(role),token=VALUES(token),until=VALUES(until);
+DELETE FROM holdfast_ticket WHERE name=$N AND ticket=$T AND @hf_ok=1 AND $M=0;
+UPDATE holdfast_lock SET token=IF(@hf_ok=1,@hf_given,token),
+until=@hf_until,holder=IF(@hf_ok=1 AND $M=0,$H,holder),{gate:$N}
+WHERE name=$N;
+COMMIT;
+-- Who holds it.
+--fragment holder_of
+IF(@hf_until>0,@hf_record,(SELECT record FROM holdfast_ticket WHERE name=$N AND role=1 LIMIT 1))
 -- Name, role, mode, slots, token, what is left of the lease, how long it is held,
--- record, order. A token is the instant of its grant, unless the clock was set
--- back.
+-- record, order, condition. A token is the instant of its grant, unless the clock
+-- was set back.
 --fragment list
-SELECT name,1,0,0,token,until-{now},{since:token},{record},0
+SELECT name,1,0,0,token,until-{now},{since:token},{record},0,''
 FROM holdfast_lock WHERE until>{now} AND {1}
 UNION ALL
-SELECT name,role,mode,slots,token,until-{now},{since:since},record,seq
+SELECT name,role,mode,slots,token,until-{now},{since:since},record,seq,''
 FROM holdfast_ticket WHERE until>{now} AND {1}
-ORDER BY 1,2 DESC,9
+UNION ALL
+SELECT name,2,0,0,0,0,{since:since},record,seq,cond
+FROM holdfast_cond WHERE called=0 AND until>{now} AND {1}
+ORDER BY 1,10,9
 -- Is this record, or token, the one that the caller means?
 --fragment meant
 IF($K=0,SUBSTRING_INDEX(SUBSTRING_INDEX({1},x'0A',3),x'0A',-1)=$O,{2}=$K)
+
+-- ---- holdfast_cond ----
+
+-- Those that the wake-up with the number @hf_stamp is for.
+--fragment callable
+name={1} AND cond=@hf_cond AND called=0 AND until>@hf_now AND seq<@hf_stamp
+-- The first {2} of them stand at the end of the line of {1}, and bear it. Both
+-- statements find the same rows: the first one locks them, and who is overdue at
+-- @hf_now stays so (table_renew_parked.sql).
+--fragment call
+SELECT COALESCE(MAX(seq),0) INTO @hf_last FROM holdfast_ticket WHERE name={1};
+INSERT INTO holdfast_ticket SELECT name,ticket,@hf_last+seq,0,0,0,0,@hf_now+$A,@hf_now,record
+FROM holdfast_cond WHERE {callable:{1}} ORDER BY seq LIMIT {2} FOR UPDATE;
+SET @hf_given=ROW_COUNT();
+UPDATE holdfast_cond SET called=@hf_stamp WHERE {callable:{1}} ORDER BY seq LIMIT {2};
+-- The next number of a row, or of a wake-up.
+--fragment next_stamp
+SELECT COALESCE(MAX(GREATEST(seq,called)),0)+1 INTO @hf_next FROM holdfast_cond WHERE name=$N;
+-- Of a row c that was called: its bearer is neither in line nor the holder.
+--fragment bearer_gone
+NOT EXISTS(SELECT 1 FROM holdfast_ticket t WHERE t.name=c.name AND t.ticket=c.ticket AND t.until>{now})
+AND NOT EXISTS(SELECT 1 FROM holdfast_lock l WHERE l.name=c.name AND LEFT(l.holder,24)=c.ticket AND l.until>{now})
+--fragment dead
+((c.called=0 AND c.until<={now}) OR (c.called>0 AND {bearer_gone}))
+-- Release or withdraw, wherever the ticket is: its wake-up goes to the next one
+-- if {1}, and is used up if not.
+--fragment leave_condition
+START TRANSACTION;
+{lock_row}
+SET @hf_cond=$B,@hf_stamp=0;
+SELECT role INTO @hf_ok FROM holdfast_ticket WHERE name=$N AND ticket=$T;
+SELECT called INTO @hf_stamp FROM holdfast_cond WHERE name=$N AND ticket=$T AND {1};
+DELETE FROM holdfast_ticket WHERE name=$N AND (ticket=$T OR until<=@hf_now);
+DELETE FROM holdfast_cond WHERE name=$N AND ticket=$T;
+{call:$N | 1}
+{free_row}
+SELECT @hf_ok=1 OR @hf_ticket=$T
 
 -- ---- sessions ----
 
@@ -83,7 +159,7 @@ INSERT INTO $1({1}) VALUES({2});
 SELECT {bytes} INTO @hf_key FROM $1 WHERE $2=_utf8mb4 $N ORDER BY {bytes}<>$N LIMIT 1;
 DELETE FROM $1 WHERE $2=_utf8mb4 $N AND {bytes}=@hf_key AND {bytes}<>$N
 --fragment row_list
-SELECT $2,1,0,0,0,-1000,-1000,{record_of:{1}},0 FROM $1 WHERE {2}
+SELECT $2,1,0,0,0,-1000,-1000,{record_of:{1}},0,'' FROM $1 WHERE {2}
 --fragment row_begins
 LEFT({bytes},$Z)=$P
 -- The holder's name, where a column tells it.
@@ -110,7 +186,7 @@ UTC_TIMESTAMP(6)
 {utc}+INTERVAL $L+1000000 MICROSECOND
 -- {1} key, {2} until, {3} since, {4} holder
 --fragment dialect_list
-SELECT {1},1,0,0,0,TIMESTAMPDIFF(MICROSECOND,{utc},{2}),{3},{record_of:{4}},0 FROM $1 WHERE
+SELECT {1},1,0,0,0,TIMESTAMPDIFF(MICROSECOND,{utc},{2}),{3},{record_of:{4}},0,'' FROM $1 WHERE
 -- Assignments are made from left to right, and see those before them; VALUES() is
 -- what would have been inserted: locked_at is now.
 --fragment shedlock_same

@@ -1,0 +1,1 @@
+{leave_condition:1=1}
