@@ -8,7 +8,7 @@
 
 port=()
 server=()
-trap 'kill -9 "${server[@]}"; wait 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'kill -9 "${server[@]}"; wait "${server[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
 
 # serve N yes|no: server N on its port, with or without a disk; fails if another has the
 # port. SHIM, if there is one, gives it a clock of its own.
@@ -59,6 +59,14 @@ majority() {
             yes=$((yes + 1))
     done
     [ "$yes" -lt 2 ] || echo yes
+}
+
+# expect_refused WHO CODE: busy (75), or too few servers vote (69).
+expect_refused() {
+    case $2 in
+    69 | 75) ;;
+    *) expect "$1" "$2" "69 or 75" ;;
+    esac
 }
 
 forget() {

@@ -267,26 +267,50 @@ def breaks(text, place):
         raise Wrong("the holder was not told")
 
 
+PKG_CONFIG = """Name: holdfast
+Description: as the build made it
+Version: 0
+Cflags: -I%s/include
+Libs: -L%s -lholdfast
+"""
+
+
+def developer(text, place):
+    """Each ./dev WORD is one that ./dev help lists; what compiles, compiles. To build
+    and to install is what tests/build/install.sh does, and CI."""
+    root, build = os.path.abspath(ROOT), os.path.dirname(os.path.abspath(COMMAND))
+    words = place.run([os.path.join(root, "dev"), "help"]).stdout
+    for word in re.findall(r"\./dev ([a-z]+)", text):
+        if word != "help" and not re.search(r"^  %s\b" % word, words, re.M):
+            raise Wrong("./dev help does not list " + word)
+    for name in ("report.c", "try.c"):
+        shutil.copy(os.path.join(root, "examples", "report.c"),
+                    os.path.join(place.dir, name))
+    place.write("holdfast.pc", PKG_CONFIG % (root, build))
+    place.env["PKG_CONFIG_PATH"] = place.dir
+    for line in text.splitlines():
+        if line.startswith("cc "):
+            place.run(["sh", "-ec", CC + line[2:]])
+
+
 class Elsewhere:
-    """Not run here, and why."""
+    """Not run here, and why; the files that the reason names are there."""
 
     def __init__(self, reason):
-        self.reason = reason
+        for path in re.findall(r"(?:tests|examples)/[\w./]+", reason):
+            assert os.path.exists(os.path.join(ROOT, path)), path
 
 
 FIRST_STEPS = Elsewhere("tests/cli/first_steps_test.c types it")
-BUILDS = Elsewhere("builds and tests the project, as CI does")
-INSTALLS = Elsewhere("tests/build/install.sh does it, to another prefix")
-
 CONTAINERS = Elsewhere("tests/soak/local_soak.c has processes in two pid namespaces; "
                        "nothing here runs Docker")
-README = [BUILDS, program, sh, INSTALLS, sh]
+README = [developer, program, sh, developer, sh]
 ARTICLES = [sh, sh, sh, sh, spring]
 # Each block of each page, in order.
 BLOCKS = {
     "README.md": README,
     "README.zh-CN.md": README,
-    "CONTRIBUTING.md": [BUILDS],
+    "CONTRIBUTING.md": [developer],
     "docs/guide/containers.md": [CONTAINERS, elected],
     "docs/guide/cron.md": [crontab, crontab, config],
     "docs/guide/deploy.md": [sh, sh_loose, sh, sh_locked],
@@ -298,7 +322,7 @@ BLOCKS = {
     "docs/guide/leader.md": [unit, console],
     "docs/guide/scripts.md": [sh] * 5,
     "docs/guide/troubleshooting.md": [breaks],
-    "docs/guide/tutorial.md": [INSTALLS] + [program] * 7,
+    "docs/guide/tutorial.md": [developer] + [program] * 7,
     "docs/guide/workers.md": [sh_arguments, sh_loose, python, console],
     "docs/zh-CN/from-the-articles.md": ARTICLES,
     "docs/zh-CN/troubleshooting.md": [breaks],
