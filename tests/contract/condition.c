@@ -279,6 +279,35 @@ TEST(condition, the_woken_stand_behind_those_who_wait)
     condition_nothing_left(client, name);
 }
 
+/* The second sleeps on, and so does the first, which has been woken once. */
+TEST(condition, a_wait_after_a_wake_up_uses_that_up)
+{
+    const char *name = contract_name("jobs");
+    struct condition_wait waits[2];
+    hf_client *client;
+    hf_client *other;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    waits[0] = condition_park(client, name, READY, 1);
+    waits[1] = condition_park(other, name, READY, 2);
+    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    ASSERT_OK(hf_request_wait(waits[0].request, EVENT_PATIENCE_MS, NULL, &err),
+              &err);
+    hf_request_free(waits[0].request);
+    ASSERT_OK(hf_cond_wait_start(waits[0].hold, READY, HF_FOREVER, NULL, NULL,
+                                 &waits[0].request, &err),
+              &err);
+    EVENTUALLY(client_count(client, name, HF_PARKED) == 2);
+    assert_sleeps_on(client, name, &waits[0]);
+    assert_sleeps_on(other, name, &waits[1]);
+    ASSERT_EQ(broadcast(client, name, READY), 2);
+    finish_all(waits, 2);
+    condition_nothing_left(client, name);
+}
+
 /* "condition place" of each that is parked, with an owner. */
 struct lines {
     char text[256];

@@ -163,6 +163,54 @@ TEST(conditions, the_wake_up_of_a_killed_bearer_is_the_next_ones)
     nothing_left(server);
 }
 
+/* Nobody is parked, either: who deletes its place deletes the wake-up. */
+TEST(conditions, the_wake_up_of_a_killed_bearer_is_nobodys_if_nobody_waits)
+{
+    struct server *server = postgres_start();
+    int port = server_port(server);
+    struct proc *proc = proc_start(waiter, &port);
+    hf_client *client = postgres_open(port, TABLE);
+
+    EVENTUALLY(rows(server, "") == 1);
+    ASSERT_EQ(signal_one(client), 1);
+    (void)proc_expect(proc, "woken");
+    proc_kill(proc);
+    client_release(client_acquire(client, "jobs"));
+    nothing_left(server);
+}
+
+/* It was taken for dead, and a signal has passed it over. If its renewal is
+ * quicker than the signal, that wakes it. */
+TEST(conditions, a_waiter_that_was_passed_over_returns_holding)
+{
+    struct rivals at = postgres_rivals(TABLE "&ttl=3s");
+    struct wait wait = park(at.server, at.client, 1);
+    hf_hold *hold = client_acquire(at.rival, "jobs");
+
+    (void)postgres_do(at.server, "UPDATE holdfast_cond SET until = "
+                                 "clock_timestamp() - interval '1 s'");
+    ASSERT_GE(hf_cond_signal(hold, "c", NULL), 0);
+    client_release(hold);
+    finish(&wait);
+    nothing_left(at.server);
+}
+
+/* It knows that it stands in line, and its place goes as often as it asks. */
+TEST(conditions, a_bearer_that_lost_its_place_leaves_no_wake_up)
+{
+    struct rivals at = postgres_rivals(SHORT);
+    struct wait wait = park(at.server, at.client, 1);
+    hf_hold *hold = client_acquire(at.rival, "jobs");
+
+    ASSERT_EQ(hf_cond_signal(hold, "c", NULL), 1);
+    EVENTUALLY((postgres_do(at.server,
+                            "DELETE FROM holdfast_place WHERE token IS NULL"),
+                rows(at.server, "") == 0));
+    client_release(hold);
+    finish(&wait);
+    nothing_left(at.server);
+}
+
 /* A client that knows nothing of conditions deletes what is overdue, or a user
  * does: the place is gone, and nobody has seen to the wake-up. */
 TEST(conditions, a_wake_up_without_a_place_in_line_is_the_next_ones)
