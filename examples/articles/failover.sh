@@ -12,7 +12,7 @@ address=${address%%[/?]*}
 redis-server --port 0 --unixsocket "$dir/replica" --dir "$dir" --save "" \
     >"$dir/log" &
 server=$!
-trap 'kill "$server"; wait "$server"; rm -rf "$dir"' EXIT
+trap 'kill "$server"; wait "$server" || true; rm -rf "$dir"' EXIT
 
 replica() {
     redis-cli -s "$dir/replica" "$@"

@@ -8,7 +8,7 @@
 
 port=()
 server=()
-trap 'kill -9 "${server[@]}"; wait "${server[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'kill -9 "${server[@]}"; wait "${server[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
 
 # serve N yes|no: server N on its port, with or without a disk; fails if another has the
 # port. SHIM, if there is one, gives it a clock of its own.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # links.sh ROOT - every relative link of a document leads somewhere, and every
-# source file that one names exists.
+# source file that one names exists; README is read in one go.
 set -eu
 cd "$1"
 
@@ -25,5 +25,11 @@ for page in *.md docs/*.md docs/*/*.md; do
             bad=1
         }
     done
+done
+for page in README.md README.zh-CN.md; do
+    [ "$(wc -l <"$page")" -le 150 ] || {
+        echo "$page has more than 150 lines"
+        bad=1
+    }
 done
 exit $bad
