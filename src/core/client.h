@@ -63,8 +63,10 @@ struct hf_client {
 
     /* Driving. */
     struct hf__list waiters;
+    uint32_t waiters_n;
     struct hf__waiter *driver; /* NULL: nobody, or the background thread */
     bool polling;              /* the driver is outside, waiting */
+    _Atomic bool beckoned;     /* it is outside, spinning: come in */
     uint32_t served;           /* waiters that are done, on their way out */
     uint32_t expected;         /* served waiters that have not asked again */
     uint32_t yields;           /* that a driver may make for them */

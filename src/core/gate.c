@@ -23,6 +23,11 @@
  * for the receiver now stands for the next one; with nobody left it stays in
  * line for a moment, because the caller that released often asks again.
  *
+ * TOGETHER. Where a release and an acquire that leave together cost one trip
+ * (HF__JOINS_CALLS), the next request asks when the seat is released, or a
+ * millisecond after it was granted. A lock that is held briefly then needs one
+ * trip for each holder.
+ *
  * RE-ENTRY. An owner that has a seat gets another hold on it, at once, in the
  * same mode or shared inside exclusive. Exclusive inside shared would wait for
  * itself: HF_EDEADLK.
@@ -45,6 +50,8 @@
 
 #define IN_A_ROW_NS (10 * HF_MS)
 #define STANDARD_PASSES 16u
+/* A lock that was granted so recently is likely to be released soon. */
+#define BRIEF_NS HF_MS
 #define FIRST_TABLE 64u
 
 /* ---- the table of gates ------------------------------------------------- */
@@ -319,11 +326,31 @@ static void stand_in_line(struct hf__gate *gate, struct hf_request *request)
     hf__ticket_ask(ticket);
 }
 
+/* Does the first request ask together with the release of the seat, which is
+ * likely to come soon? If it does not come, the timer ends that. */
+static bool awaits_release(struct hf__gate *gate)
+{
+    hf_client *client = gate->client;
+    struct hf__list *first = hf__list_first(&gate->seats);
+    const struct hf__ticket *seat;
+
+    if ((client->engine->ops->flags & HF__JOINS_CALLS) == 0 || !first)
+        return false;
+    seat = HF_CONTAINER_OF(first, struct hf__ticket, link);
+    if (seat->mode != HF_EXCLUSIVE ||
+        client->now_ns >= seat->granted_ns + BRIEF_NS)
+        return false;
+    hf__monitor_timer(client, &gate->timer, seat->granted_ns + BRIEF_NS);
+    return true;
+}
+
 static void advance(struct hf__gate *gate)
 {
     struct hf_request *request;
 
     while ((request = first_waiting(gate)) != NULL) {
+        if (!gate->place && awaits_release(gate))
+            return;
         hf__timer_stop(&gate->client->loop, &gate->timer);
         if (!gate->place)
             stand_in_line(gate, request);
@@ -358,7 +385,7 @@ __attribute__((unused)) static bool owed(const struct hf__gate *gate)
     if (hf__list_empty(&gate->waiting))
         return true;
     if (!place)
-        return false;
+        return hf__timer_running(&gate->timer);
     return place->state == HF__TICKET_ASKING ||
            place->state == HF__TICKET_QUEUED ||
            hf__timer_running(&place->timer) || client->connecting ||

@@ -133,21 +133,21 @@ int hf__monitor_enter(hf_client *client, hf_error *err)
     return rc;
 }
 
-/* Has the engine asked its server something that is not answered? */
-static bool is_under_way(const hf_client *client)
+/* How much has the engine asked its server that is not answered? */
+static uint32_t under_way(const hf_client *client)
 {
     const struct hf__engine *engine = client->engine;
 
     while (engine && engine->under_way == 0)
         engine = engine->inner;
-    return engine != NULL;
+    return engine ? engine->under_way : 0;
 }
 
 /* Does an answer or an event have to be read by somebody? */
 static bool expects(const hf_client *client)
 {
     return client->asked + client->owed + client->awaited > 0 ||
-           client->connecting || is_under_way(client);
+           client->connecting || under_way(client) > 0;
 }
 
 /* Something was sent, or is in line, and no caller will come back for it. */
@@ -187,6 +187,12 @@ static bool gathers(const hf_client *client)
     if (client->now_ns < client->gather.from_ns)
         return false;
     return client->driver ? !client->polling : client->served > 0;
+}
+
+/* The driver spins: bytes were left to it, or its own request is done. */
+static void beckon(hf_client *client)
+{
+    atomic_store_explicit(&client->beckoned, true, memory_order_relaxed);
 }
 
 /* What callbacks ask for inside hf_dispatch() is sent when that ends. */
@@ -333,6 +339,8 @@ void hf__waiter_done(hf_client *client, struct hf__waiter *waiter, int rc)
         wake(client, waiter);
     else if (client->polling)
         kick_driver(client);
+    else
+        beckon(client);
 }
 
 static void look(hf_client *client, const struct hf__loop_batch *batch)
@@ -395,31 +403,76 @@ static void gather(hf_client *client)
           client->now_ns - before_ns <= YIELD_NS);
 }
 
-/* Spin only when no other thread waits: others can use the processor. */
+/* Not while most callers wait for locks, and few answers are under way: those
+ * who pass a lock on among themselves need the processors. */
 static bool may_spin(const hf_client *client)
 {
-    return client->now_ns >= client->spin.from_ns && is_under_way(client) &&
-           client->waiters.next == client->waiters.prev;
+    return client->now_ns >= client->spin.from_ns &&
+           2 * under_way(client) >= client->waiters_n;
 }
 
-/* Without the monitor. */
-static bool spin(hf_client *client, struct hf__loop_batch *batch)
+/* Without the monitor. False: nothing came, and nobody wants us inside. Other
+ * threads of ours run between two looks, and leave to us what they ask for. */
+static bool spin_outside(hf_client *client, struct hf__loop_batch *batch,
+                         int64_t until_ns, bool alone)
 {
-    int64_t until_ns = hf__now() + SPIN_NS;
-
+    batch->n = 0;
     for (int i = 0; i < SPIN_LOOKS && hf__now() < until_ns; i++) {
-        if (hf__loop_poll(&client->loop, batch, 0) > 0)
+        if (!alone)
+            hf__world->yield();
+        if (atomic_load_explicit(&client->beckoned, memory_order_relaxed) ||
+            hf__loop_poll(&client->loop, batch, 0) > 0)
             return true;
     }
     return false;
 }
 
+/* Look for answers without sleeping; false if there is none. */
+static bool spin(hf_client *client)
+{
+    const struct hf__waiter *driver = client->driver;
+    int64_t until_ns = client->now_ns + SPIN_NS;
+    struct hf__loop_batch batch;
+    bool again = true;
+
+    batch.n = 0;
+    while (again && batch.n == 0 && !driver->done) {
+        bool alone = client->users == 1;
+
+        if (client->engine->ops->flush)
+            client->engine->ops->flush(client->engine);
+        atomic_store_explicit(&client->beckoned, false, memory_order_relaxed);
+        depart(client, /* send= */ false);
+        again = spin_outside(client, &batch, until_ns, alone);
+        (void)pthread_mutex_lock(&client->monitor);
+        if (batch.n > 0)
+            look(client, &batch);
+        else
+            hf__monitor_turn(client);
+    }
+    return again;
+}
+
+static bool spins(hf_client *client)
+{
+    int64_t before_ns = client->now_ns;
+    bool found;
+
+    if (!may_spin(client))
+        return false;
+    client->expected = 0;
+    client->yields = 0;
+    found = spin(client);
+    judge(&client->spin, client->now_ns,
+          found && client->now_ns - before_ns <= YIELD_NS);
+    client->listened_ns = client->now_ns;
+    return found;
+}
+
 static void drive(hf_client *client, int64_t until_ns)
 {
     struct hf__engine *engine = client->engine;
-    bool spins = may_spin(client);
     struct hf__loop_batch batch;
-    bool found;
 
     batch.n = 0;
     client->expected = 0;
@@ -429,15 +482,12 @@ static void drive(hf_client *client, int64_t until_ns)
         until_ns = hf__loop_next_due(&client->loop); /* no other clock here */
     client->polling = true;
     depart(client, /* send= */ true);
-    found = spins && spin(client, &batch);
     if (engine->ops->wait)
         engine->ops->wait(engine, until_ns);
-    else if (!found)
+    else
         (void)hf__loop_poll(&client->loop, &batch, until_ns);
     (void)pthread_mutex_lock(&client->monitor);
     client->polling = false;
-    if (spins)
-        judge(&client->spin, client->now_ns, found);
     look(client, &batch);
     client->listened_ns = client->now_ns;
 }
@@ -447,6 +497,7 @@ static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
     uint32_t heard = atomic_load_explicit(&client->bell, memory_order_relaxed);
 
     atomic_store_explicit(&waiter->word, 0, memory_order_relaxed);
+    beckon(client);
     depart(client, /* send= */ true);
     if (waiter->call != 0)
         hf__world->park(&client->bell, heard, waiter->call, until_ns);
@@ -487,6 +538,7 @@ static void hand_on(hf_client *client)
 static void come_in(hf_client *client, struct hf__waiter *waiter)
 {
     hf__list_append(&client->waiters, &waiter->link);
+    client->waiters_n++;
     /* The lowest call that nobody has; 0 if 32 wait already. */
     waiter->call = ~client->calls & (client->calls + 1);
     client->calls |= waiter->call;
@@ -509,6 +561,7 @@ static void go_out(hf_client *client, struct hf__waiter *waiter)
 {
     client->calls &= ~waiter->call;
     hf__list_remove(&waiter->link);
+    client->waiters_n--;
     hf__list_remove(&waiter->watch);
     served_goes(client, waiter);
     if (client->driver != waiter)
@@ -537,6 +590,8 @@ bool hf__monitor_wait(hf_client *client, struct hf__waiter *waiter,
             take_role(client, waiter);
         if (client->driver != waiter)
             rest(client, waiter, until_ns);
+        else if (spins(client))
+            continue;
         else if (may_yield(client))
             gather(client);
         else

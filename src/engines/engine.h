@@ -217,7 +217,10 @@ enum {
     HF__SESSION = 4,
     /* renew() is also called for parked tickets, every third of a lease. With
      * HF__BEATS_WAITERS it is in any case. */
-    HF__BEATS_PARKED = 8
+    HF__BEATS_PARKED = 8,
+    /* A release and the acquire that follows it before flush() cost little more
+     * than one of them. */
+    HF__JOINS_CALLS = 16
 };
 
 struct hf__engine_ops {

@@ -730,10 +730,12 @@ static const struct hf__engine_ops kinds[SIM_KINDS] = {
                                HF_CAP_CONDITIONS,
                            HF__BEATS_WAITERS | HF__RESERVES_TOKENS),
                    SIM_CONDITIONS},
-    [SIM_ACCEPT] =
-        {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH | HF_CAP_CONDITIONS, 0),
-         SIM_CONDITIONS, .wait = script_wait, .attend = script_attend,
-         .kick = script_kick, .sentry = script_sentry},
+    [SIM_ACCEPT] = {SIM_OPS(SIM_CAPS | HF_CAP_FIFO | HF_CAP_PUSH |
+                                HF_CAP_CONDITIONS,
+                            HF__JOINS_CALLS),
+                    SIM_CONDITIONS, .wait = script_wait,
+                    .attend = script_attend, .kick = script_kick,
+                    .sentry = script_sentry},
     [SIM_BUSY] = {SIM_OPS(SIM_CAPS, 0)},
 };
 

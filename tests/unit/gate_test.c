@@ -293,6 +293,62 @@ TEST(gate, gives_up_an_idle_place_soon)
     core_end(&asks[1]);
 }
 
+static void open_joining(void)
+{
+    core_traits(HF_CAP_FENCED | HF_CAP_FIFO | HF_CAP_SHARED | HF_CAP_PUSH |
+                    HF_CAP_LEASED,
+                HF__JOINS_CALLS);
+    core_open("");
+}
+
+TEST(gate, the_next_one_asks_together_with_a_release_that_comes_soon)
+{
+    struct core_ask asks[3];
+
+    open_joining();
+    for (int i = 0; i < 3; i++)
+        core_ask(&asks[i], "jobs", HF_FOREVER, NULL);
+    core_granted(core_last(CORE_ACQUIRE), 100, 1);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    core_end(&asks[0]);
+    ASSERT_EQ(core_count(CORE_RELEASE), 1);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    core_granted(core_last(CORE_ACQUIRE), 101, 1);
+    ASSERT_EQ(asks[1].outcomes, 1);
+    core_end(&asks[1]);
+    core_end(&asks[2]);
+}
+
+TEST(gate, the_next_one_stands_in_line_when_no_release_comes)
+{
+    struct core_ask asks[2];
+
+    open_joining();
+    core_ask(&asks[0], "jobs", HF_FOREVER, NULL);
+    core_ask(&asks[1], "jobs", HF_FOREVER, NULL);
+    core_granted(core_last(CORE_ACQUIRE), 100, 1);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
+    core_advance_ms(1);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    ASSERT_EQ(asks[1].outcomes, 0);
+    core_end(&asks[0]);
+    core_end(&asks[1]);
+}
+
+TEST(gate, one_that_comes_to_a_lock_held_for_long_stands_in_line_at_once)
+{
+    struct core_ask asks[2];
+
+    open_joining();
+    core_ask(&asks[0], "jobs", HF_FOREVER, NULL);
+    core_granted(core_last(CORE_ACQUIRE), 100, 1);
+    core_advance_ms(2);
+    core_ask(&asks[1], "jobs", HF_FOREVER, NULL);
+    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    core_end(&asks[0]);
+    core_end(&asks[1]);
+}
+
 TEST(gate, readers_of_one_process_hold_together)
 {
     struct core_ask asks[2];

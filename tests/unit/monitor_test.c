@@ -224,18 +224,83 @@ TEST(monitor, who_looks_for_an_answer_gives_up_when_its_time_is_over)
     ASSERT_EQ(looks_in_vain(client), 1);
 }
 
-TEST(monitor, nobody_looks_for_an_answer_beside_others_who_wait)
+TEST(monitor, nobody_looks_for_one_answer_beside_many_who_wait)
 {
     hf_client *client = core_open("");
-    struct hf__waiter another;
 
     look_takes_ms = 0;
     client->spin.from_ns = 0;
-    hf__waiter_init(&another);
-    another.done = true; /* it does not want the driver's role */
-    hf__list_append(&client->waiters, &another.link);
+    client->waiters_n = 2;
     ASSERT_EQ(looks_in_vain(client), 0);
-    hf__list_remove(&another.link);
+    client->waiters_n = 1;
+    ASSERT_EQ(looks_in_vain(client), 256);
+    client->waiters_n = 0;
+}
+
+TEST(monitor, who_looks_for_an_answer_lets_others_run_and_sends_for_them)
+{
+    hf_client *client = core_open("");
+
+    shared = client;
+    yields = 0;
+    look_takes_ms = 1;
+    client->spin.from_ns = 0;
+    client->users++; /* another thread is inside a call */
+    core_others(another_asks);
+    ASSERT_TRUE(looks_in_vain(client) > 0);
+    ASSERT_EQ(yields, 1);
+    ASSERT_TRUE(core_count(CORE_FLUSH) > flushes_before);
+    core_others(NULL);
+    client->users--;
+    core_end(&other);
+}
+
+TEST(monitor, a_dear_yield_ends_the_looks_for_a_while)
+{
+    hf_client *client = core_open("");
+
+    yields = 0;
+    look_takes_ms = 0;
+    client->spin.from_ns = 0;
+    client->users++;
+    core_others(a_slice_is_gone);
+    ASSERT_EQ(looks_in_vain(client), 1);
+    ASSERT_EQ(yields, 1);
+    ASSERT_EQ(looks_in_vain(client), 0);
+    core_others(NULL);
+    client->users--;
+}
+
+static struct hf__waiter mine;
+
+static void it_is_done(void)
+{
+    yields++;
+    hf__monitor_enter_any(shared, NULL);
+    hf__waiter_done(shared, &mine, 0);
+    hf__monitor_leave(shared);
+}
+
+TEST(monitor, who_looks_for_an_answer_notices_that_it_is_served)
+{
+    shared = core_open("");
+    yields = 0;
+    look_takes_ms = 0;
+    shared->spin.from_ns = 0;
+    core_world()->poll = count_look;
+    looks = 0;
+    hf__waiter_init(&mine);
+    hf__monitor_enter_any(shared, NULL);
+    shared->users++;
+    core_engine()->under_way = 1;
+    core_others(it_is_done);
+    ASSERT_TRUE(hf__monitor_wait(shared, &mine, HF_NEVER));
+    core_engine()->under_way = 0;
+    core_others(NULL);
+    shared->users--;
+    hf__monitor_leave(shared);
+    ASSERT_EQ(yields, 1);
+    ASSERT_EQ(looks, 0);
 }
 
 TEST(monitor, nobody_looks_for_an_answer_with_spin_off)

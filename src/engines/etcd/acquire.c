@@ -8,6 +8,11 @@
  * every later key has a greater one. Every acquire is compared with the sign that
  * the ticket has been released (release.c).
  *
+ * ONE TRANSACTION FOR TWO. When the next ticket of a name asks right after the one
+ * before it was released, its request is added to the release, which has not
+ * been sent yet: a hand-over inside the process is one write. If the key of the
+ * first is not there any more, nothing is carried out, and both are sent alone.
+ *
  * Failure: "lease not found" is certain. The ticket is asked for again with a
  * new lease, or is lost.
  */
@@ -174,12 +179,11 @@ static bool has_revision(struct hf__pb range, uint64_t revision)
     return false;
 }
 
-/* The key was put, at @revision of the store. */
+/* The key was put, at @revision of the store, and @queue read. */
 static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                   struct hf__pb root, uint64_t revision)
+                   struct hf__pb queue, uint64_t revision)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__pb queue = hf__etcd_queue_range_of(root, 1);
 
     mine->revision = revision;
     if (mine->revision == 0 || hf__etcd_wait_is_odd(ticket, queue) ||
@@ -191,16 +195,17 @@ static void put_at(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_wait_decide(etcd, ticket, queue, mine->revision);
 }
 
-/* The transaction was carried out. */
+/* The transaction was carried out; @puts of its answers is that to the put. */
 static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                     struct hf__pb root)
+                     struct hf__pb root, int puts)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct hf__pb own;
     struct hf__pb holder;
 
     if (hf__pb_number(root, HF__TXN_SUCCEEDED) != 0) {
-        put_at(etcd, ticket, root, hf__etcd_queue_revision_of(root));
+        put_at(etcd, ticket, hf__etcd_queue_range_of(root, puts + 1),
+               hf__etcd_queue_revision_of(root));
         return;
     }
     own = hf__etcd_queue_first_of(hf__etcd_queue_range_of(root, 0));
@@ -215,8 +220,8 @@ static void acquired(struct hf__etcd *etcd, struct hf__ticket *ticket,
     }
 }
 
-static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
-                       const struct hf__etcd_reply *reply)
+static void answered(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                     const struct hf__etcd_reply *reply, int puts)
 {
     struct hf__ticket *ticket = hf__etcd_tickets_of(call);
     struct hf__etcd_ticket *mine =
@@ -225,7 +230,7 @@ static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (!mine || !hf__etcd_tickets_asks(mine))
         return;
     if (reply->code == HF__ETCD_OK) {
-        acquired(etcd, ticket, reply->root);
+        acquired(etcd, ticket, reply->root, puts);
     } else if (reply->code == HF__ETCD_NOT_FOUND) {
         if (mine->lease->id == mine->lease_id)
             hf__etcd_lease_ended(etcd, mine->lease);
@@ -238,6 +243,62 @@ static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
 }
 
+static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                       const struct hf__etcd_reply *reply)
+{
+    answered(etcd, call, reply, /* puts= */ 0);
+}
+
+/* ---- together with a release --------------------------------------------- */
+
+/* The first answer is that to the delete. */
+static void on_joined(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                      const struct hf__etcd_reply *reply)
+{
+    bool carried_out = hf__etcd_release_joined(etcd, call, reply);
+    struct hf__ticket *ticket;
+
+    call->ticket = call->joined;
+    ticket = hf__etcd_tickets_of(call);
+    if (carried_out)
+        answered(etcd, call, reply, /* puts= */ 1);
+    else if (ticket && hf__etcd_tickets_asks(hf__etcd_ticket(etcd, ticket)))
+        restart(etcd, ticket);
+}
+
+static bool may_join(const struct hf__etcd *etcd, struct hf__ticket *ticket)
+{
+    const struct hf__etcd_call *call = etcd->boarding;
+    const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    const struct hf__ticket *released = call ? hf__etcd_tickets_of(call) : NULL;
+
+    return released && call->rpc.body_at == 0 && call->joined == 0 &&
+           !tries(ticket) && mine->key == HF__ETCD_NO_KEY &&
+           mine->lease_id == call->lease_id &&
+           strcmp(released->name, ticket->name) == 0;
+}
+
+static int join(struct hf__etcd *etcd, struct hf__ticket *ticket, hf_error *err)
+{
+    struct hf__etcd_call *call = HF_STEAL(etcd->boarding);
+    struct hf__buf *body = &call->rpc.body;
+    size_t mark = body->len;
+
+    add_acquire(etcd, body, ticket);
+    if (hf__buf_failed(body)) {
+        body->failed = false;
+        body->len = mark;
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    }
+    hf__grpc_call_grown(&call->rpc);
+    call->joined = ticket->id;
+    call->done = on_joined;
+    hf__etcd_ticket(etcd, ticket)->asked_ns = call->rpc.sent_ns;
+    return 0;
+}
+
+/* ---- asking ---------------------------------------------------------------- */
+
 static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
                         hf_error *err)
 {
@@ -245,7 +306,9 @@ static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     int rc;
 
     mine->lease_id = mine->lease->id;
-    rc = hf__etcd_tickets_ask(etcd, ticket, add_acquire, on_acquire, err);
+    rc = may_join(etcd, ticket)
+             ? join(etcd, ticket, err)
+             : hf__etcd_tickets_ask(etcd, ticket, add_acquire, on_acquire, err);
     if (rc == 0) {
         hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
         if (mine->key == HF__ETCD_NO_KEY)

@@ -155,6 +155,7 @@ void hf__etcd_connection_release(struct hf__etcd *etcd, bool forked)
 
 void hf__etcd_connection_flush(struct hf__etcd *etcd)
 {
+    etcd->boarding = NULL;
     hf__grpc_flush(&etcd->grpc);
     HF_LIST_EACH(&etcd->others, link) {
         struct hf__etcd_other *other =
@@ -234,6 +235,8 @@ void hf__etcd_connection_drop(struct hf__etcd_call *call)
 {
     struct hf__etcd_other *other = call->other;
 
+    if (call->etcd->boarding == call)
+        call->etcd->boarding = NULL;
     hf__free(call->data);
     hf__grpc_stop(&call->rpc);
     if (!other)

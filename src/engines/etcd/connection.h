@@ -47,6 +47,7 @@ struct hf__etcd_call {
     hf__etcd_reply_fn *done;
     uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
     int64_t lease_id;        /* … of the key that it is about */
+    uint64_t joined;         /* whose acquire travels with it; 0: none */
     uint64_t condition;      /* its id; 0: none */
     struct hf__query *query; /* lives until it is answered */
     struct hf__etcd_lease *lease;

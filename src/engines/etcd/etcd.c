@@ -137,7 +137,7 @@ const struct hf__engine_ops hf__engine_etcd = {
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
             HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT | HF_CAP_CONDITIONS,
-    .flags = HF__BEATS_WAITERS | HF__SESSION,
+    .flags = HF__BEATS_WAITERS | HF__SESSION | HF__JOINS_CALLS,
     .size = sizeof(struct hf__etcd),
     .ticket_size = sizeof(struct hf__etcd_ticket),
     .open = etcd_open,

@@ -65,8 +65,10 @@ struct hf__etcd {
     bool up;
     bool connecting;
     bool authenticating;
-    struct hf__list delayed; /* calls that wait for a new token */
-    char version[24];        /* of the server */
+    struct hf__list delayed;        /* calls that wait for a new token */
+    struct hf__etcd_call *boarding; /* a release that is not sent yet, which an
+                                       acquire may join; NULL: none */
+    char version[24];               /* of the server */
 
     struct hf__link link;
 
@@ -123,6 +125,10 @@ void hf__etcd_acquire_called(struct hf__etcd *etcd, struct hf__ticket *ticket);
  * still the one that we were granted. */
 int hf__etcd_release_again(struct hf__etcd *etcd, struct hf__ticket *ticket,
                            bool ours, hf_error *err);
+/* The answer to a release that an acquire has joined. False: neither was carried
+ * out, and the release has been sent again. */
+bool hf__etcd_release_joined(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                             const struct hf__etcd_reply *reply);
 /* It is ours. */
 void hf__etcd_acquire_granted(struct hf__etcd *etcd, struct hf__ticket *ticket);
 /* An acquire ends with @reply's error. */

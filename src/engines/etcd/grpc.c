@@ -501,6 +501,12 @@ void hf__grpc_call_next(struct hf__grpc_call *call)
     hf__buf_append(&call->body, no_head, sizeof(no_head));
 }
 
+void hf__grpc_call_grown(struct hf__grpc_call *call)
+{
+    assert(call->body_at == 0);
+    write_head(call);
+}
+
 static void call_free(struct hf__grpc_call *call)
 {
     hf__buf_release(&call->body);

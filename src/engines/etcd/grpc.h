@@ -91,6 +91,8 @@ void hf__grpc_close(struct hf__grpc *grpc);
 struct hf__grpc_call *hf__grpc_call_new(struct hf__grpc *grpc);
 /* A stream: what is added to call->body from now on is one more message. */
 void hf__grpc_call_next(struct hf__grpc_call *call);
+/* More was added to the message of a call that is not sent yet. */
+void hf__grpc_call_grown(struct hf__grpc_call *call);
 /* Send call->body to @path; @timeout_ms 0: without end. Non-zero: not sent,
  * and the call is still the caller's. */
 int hf__grpc_start(struct hf__grpc_call *call, const char *path,

@@ -31,6 +31,13 @@ static void add_sign(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
     hf__pb_end(to, part);
 }
 
+/* Is its key all that is to be deleted, and no sign needed? */
+static bool is_plain(const struct hf__etcd_ticket *mine)
+{
+    return mine->key != HF__ETCD_DOUBTED && !mine->doubted &&
+           mine->record == HF__ETCD_RECORD_NONE;
+}
+
 /* Delete the key; @guarded: only if it is the one we were granted. */
 static void add_release(struct hf__etcd *etcd, struct hf__buf *to,
                         struct hf__ticket *ticket, bool guarded)
@@ -102,6 +109,8 @@ static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
 {
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_TXN, done);
+    const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+    int rc;
 
     if (!call) {
         hf__free(data);
@@ -111,7 +120,26 @@ static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
     call->n = (size_t)how;
     call->data = data;
     add_release(etcd, &call->rpc.body, ticket, how == RELEASED);
-    return hf__etcd_connection_send(call, err);
+    rc = hf__etcd_connection_send(call, err);
+    if (rc == 0 && how == RELEASED && is_plain(mine))
+        etcd->boarding = call;
+    return rc;
+}
+
+bool hf__etcd_release_joined(struct hf__etcd *etcd, struct hf__etcd_call *call,
+                             const struct hf__etcd_reply *reply)
+{
+    struct hf__ticket *ticket = hf__etcd_tickets_of(call);
+    hf_error err;
+
+    if (reply->code != HF__ETCD_OK ||
+        hf__pb_number(reply->root, HF__TXN_SUCCEEDED) != 0) {
+        on_left(etcd, call, reply);
+        return true;
+    }
+    if (ticket && hf__etcd_release_again(etcd, ticket, /* ours= */ true, &err))
+        hf__up_unknown(&etcd->base, ticket, &err);
+    return false;
 }
 
 void hf__etcd_release_try(struct hf__etcd *etcd, struct hf__ticket *ticket,

@@ -2,9 +2,10 @@
 /*
  * calls.c - the calls under way on the connection, and those that wait.
  *
- * Answers come in the order of the calls. While a call that goes through the
- * leader is under way, nothing else is sent than the reads that left together
- * with it. Later calls wait here, in order, with their bytes.
+ * Answers come in the order of the calls. What is asked before the monitor is
+ * left is one flight, however many writes it has: the leader takes them
+ * together. While a write is under way nothing else is sent. Later calls wait
+ * here, in order, with their bytes, and are the next flight.
  *
  * A SERVER THAT SLEEPS. A member of an ensemble of ZooKeeper 3.8 sometimes
  * sleeps with a request in its queue until another request wakes it: its
@@ -24,6 +25,7 @@ static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
         return HF_ENOMEM;
     zk->base.under_way++;
     zk->writes += call->flags & HF__ZK_WRITES;
+    zk->boarding += call->flags & HF__ZK_WRITES;
     zk->sent_ns = call->sent_ns;
     if (zk->calls.n == 1)
         zk->nudge_ns = call->sent_ns + NUDGE_NS;
@@ -69,11 +71,17 @@ int64_t hf__zk_calls_nudge(struct hf__zk *zk, int64_t now_ns)
     return zk->nudge_ns;
 }
 
-/* ---- one write at a time ------------------------------------------------- */
+/* ---- one flight at a time ------------------------------------------------ */
+
+/* Is every write under way still in the buffer? */
+static bool is_boarding(const struct hf__zk *zk)
+{
+    return zk->writes == zk->boarding;
+}
 
 static bool must_wait(const struct hf__zk *zk, uint32_t flags)
 {
-    return zk->pending || (zk->writes > 0 && !(flags & HF__ZK_TRAILS));
+    return zk->pending || (!is_boarding(zk) && !(flags & HF__ZK_TRAILS));
 }
 
 static int keep(struct hf__zk *zk, const struct hf__zk_call *call, size_t mark)
@@ -108,14 +116,11 @@ static struct hf__zk_pending *take_pending(struct hf__zk *zk)
     return pending;
 }
 
-/* The write under way was answered: what came after it, up to the next one and
- * the reads that belong to that. */
 void hf__zk_calls_send_pending(struct hf__zk *zk)
 {
     hf_error err;
 
-    while (zk->pending &&
-           (zk->writes == 0 || (zk->pending->call.flags & HF__ZK_TRAILS))) {
+    while (zk->pending && is_boarding(zk)) {
         struct hf__zk_pending *pending = take_pending(zk);
         int rc;
 
@@ -131,6 +136,12 @@ void hf__zk_calls_send_pending(struct hf__zk *zk)
         hf__zk_connection_fail(zk, &err);
         return;
     }
+}
+
+void hf__zk_calls_flush(struct hf__zk *zk)
+{
+    zk->boarding = 0;
+    hf__stream_flush(&zk->stream);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -259,6 +270,7 @@ void hf__zk_calls_lose(struct hf__zk *zk)
     struct hf__zk_pending *pending;
     struct hf__zk_call call;
 
+    zk->boarding = 0;
     while (hf__zk_calls_take(zk, &call))
         call.done(zk, &call, /* reply= */ NULL);
     while ((pending = take_pending(zk)) != NULL) {

@@ -28,7 +28,7 @@ typedef int hf__zk_step_fn(struct hf__zk *zk, struct hf__ticket *ticket,
                            struct hf__zk_reply *reply, hf_error *err);
 
 enum {
-    /* Goes through the leader. Never two of one session at a time. */
+    /* Goes through the leader. Those of one flight are sent together. */
     HF__ZK_WRITES = 1,
     /* Belongs to the call before it: travels with that. */
     HF__ZK_TRAILS = 2
@@ -84,9 +84,10 @@ int hf__zk_calls_create(struct hf__zk *zk, const char *path, size_t len,
                         const struct hf__zk_call *call, hf_error *err);
 /* The oldest call goes to @call; false: there is none. */
 bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call);
-/* No write is under way: send those that waited, up to the next write and the
- * reads that belong to it. */
+/* No write is under way: the calls that waited are the next flight. */
 void hf__zk_calls_send_pending(struct hf__zk *zk);
+/* Send what was gathered: the flight leaves. */
+void hf__zk_calls_flush(struct hf__zk *zk);
 /* Calls are under way: ping if it is time; returns when it will be. */
 int64_t hf__zk_calls_nudge(struct hf__zk *zk, int64_t now_ns);
 /* The connection is gone: tell each call so. */

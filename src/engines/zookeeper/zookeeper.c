@@ -255,7 +255,7 @@ static int zk_release(struct hf__engine *engine, struct hf__ticket *ticket,
 
 static void zk_flush(struct hf__engine *engine)
 {
-    hf__stream_flush(&zk_of(engine)->stream);
+    hf__zk_calls_flush(zk_of(engine));
 }
 
 const struct hf__engine_ops hf__engine_zookeeper = {
@@ -269,7 +269,7 @@ const struct hf__engine_ops hf__engine_zookeeper = {
             HF_CAP_DISTRIBUTED | HF_CAP_DOWNGRADE | HF_CAP_VERSIONS |
             HF_CAP_LIST | HF_CAP_BREAK | HF_CAP_CHECK_TOKEN |
             HF_CAP_LOCK_DELAY | HF_CAP_TOLD_BEFORE_REGRANT | HF_CAP_CONDITIONS,
-    .flags = HF__BEATS_WAITERS | HF__SESSION,
+    .flags = HF__BEATS_WAITERS | HF__SESSION | HF__JOINS_CALLS,
     .size = sizeof(struct hf__zk),
     .ticket_size = sizeof(struct hf__zk_ticket),
     .open = zk_open,

@@ -4,7 +4,7 @@
  *
  *   zookeeper.c   the ops table, open, connect, close, the timer
  *   connection.c  one connection: frames in and out
- *   calls.c       the calls under way, one write at a time
+ *   calls.c       the calls under way, one flight at a time
  *   multi.c       transactions
  *   session.c     greeting, timeouts, the end of a session
  *   wire.c        the protocol's encoding, jute (pure)
@@ -73,7 +73,8 @@ struct hf__zk {
     struct hf__tls_context *tls;
     size_t server;          /* of the URL, that we are at or try */
     struct hf__calls calls; /* struct hf__zk_call */
-    uint32_t writes;        /* under way: 0 or 1 */
+    uint32_t writes;        /* under way */
+    uint32_t boarding;      /* of those, in the buffer */
     struct hf__zk_pending *pending;
     struct hf__zk_pending **pending_last;
     bool up;

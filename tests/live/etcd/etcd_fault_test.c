@@ -333,6 +333,56 @@ TEST(answer, of_a_release_that_is_lost_is_made_good)
     EVENTUALLY(etcd_keys(at.etcd, "") == 0);
 }
 
+/* ---- a release and an acquire in one transaction ------------------------- */
+
+enum { TURNS = 50 };
+
+/* Alone, each of them would need two revisions. A turn that takes longer than a
+ * millisecond does. */
+TEST(handover, inside_a_client_is_one_transaction)
+{
+    hf_client *client = etcd_open(etcd_start(1), QUICK "ttl=60s");
+    hf_request *requests[TURNS];
+    uint64_t first = 0;
+    uint64_t last = 0;
+
+    for (int i = 0; i < TURNS; i++)
+        requests[i] = client_start(client, "jobs");
+    for (int i = 0; i < TURNS; i++) {
+        hf_hold *hold = client_finish(requests[i]);
+
+        ASSERT_TRUE(hf_token(hold) > last);
+        last = hf_token(hold);
+        first = i == 0 ? last : first;
+        client_release(hold);
+    }
+    ASSERT_TRUE(last - first <= 2 * (TURNS - 2));
+}
+
+TEST(handover, of_a_lock_whose_key_was_deleted_serves_the_next)
+{
+    struct etcd *etcd = etcd_start(1);
+    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    hf_client *client =
+        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=60s");
+    hf_request *release;
+    hf_request *next;
+    hf_hold *hold;
+    hf_error err;
+
+    client_release(client_acquire(client, "jobs"));
+    hold = client_acquire(client, "jobs");
+    next = client_start(client, "jobs");
+    proxy_hold(proxy, PROXY_TO_SERVER, true);
+    ASSERT_OK(hf_release_start(hold, NULL, NULL, &release, &err), &err);
+    (void)etcd_ctl(etcd, "del --prefix 'jobs/'");
+    proxy_pass(proxy);
+    ASSERT_EQ(hf_request_wait(release, HF_FOREVER, NULL, NULL), HF_ELOST);
+    hf_request_free(release);
+    client_release(client_finish(next));
+    EVENTUALLY(etcd_keys(etcd, "") == 0);
+}
+
 TEST(watch, broken_while_the_lock_is_released_misses_nothing)
 {
     struct etcd_detour at = etcd_detour(QUICK "ttl=20s");
