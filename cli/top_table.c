@@ -365,21 +365,33 @@ static void put_cell(FILE *to, const char *text, size_t width, bool right)
 }
 
 /* A line is put together in memory, and cut where the terminal ends. */
-static void put_cut(FILE *to, FILE *line, char **text, size_t columns)
+struct line {
+    char *text;
+    size_t size;
+    FILE *file;
+};
+
+static FILE *begin_line(struct line *line)
 {
-    if (fclose(line) == 0) {
-        text_cut(*text, columns);
-        fputs(*text, to);
+    *line = (struct line){0};
+    line->file = open_memstream(&line->text, &line->size);
+    return line->file;
+}
+
+static void end_line(struct line *line, size_t columns, FILE *to)
+{
+    if (fclose(line->file) == 0) {
+        text_cut(line->text, columns);
+        fputs(line->text, to);
     }
-    free(*text);
+    free(line->text);
 }
 
 void top_titles(const struct top_table *table, struct top_layout layout,
                 size_t columns, FILE *to)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *line = open_memstream(&text, &size);
+    struct line cut;
+    FILE *line = begin_line(&cut);
 
     if (!line)
         return;
@@ -400,7 +412,7 @@ void top_titles(const struct top_table *table, struct top_layout layout,
     }
     if (layout.note)
         fprintf(line, " %-*s", (int)layout.note, "NOTE");
-    put_cut(to, line, &text, columns);
+    end_line(&cut, columns, to);
 }
 
 char *top_handovers(const struct top_table *table, const struct top_seen *seen,
@@ -475,9 +487,8 @@ void top_line(const struct top_table *table, struct top_row row,
     const struct look_lock *lock = row.lock;
     char cell[TEXT_AGE];
     char holder[160];
-    char *text = NULL;
-    size_t size = 0;
-    FILE *line = open_memstream(&text, &size);
+    struct line cut;
+    FILE *line = begin_line(&cut);
 
     if (!line)
         return;
@@ -495,5 +506,5 @@ void top_line(const struct top_table *table, struct top_row row,
         put_cell(line, lock->holders > 0 ? lock->rows->note : "", layout.note,
                  false);
     }
-    put_cut(to, line, &text, columns);
+    end_line(&cut, columns, to);
 }

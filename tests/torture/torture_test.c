@@ -283,23 +283,43 @@ TORTURE(sharing_downgrading_and_verifying)
     hf_close(client);
 }
 
+/* Two clients, of which the first holds "jobs", as far as there is memory. */
+struct pair {
+    hf_client *client;
+    hf_client *rival;
+    hf_hold *hold;
+};
+
+static struct pair open_pair(struct stage *stage)
+{
+    struct pair at = {.client = open_client(stage, "", "")};
+
+    at.rival = open_client(stage, "", "");
+    at.hold = acquire(at.client, "jobs", NULL);
+    return at;
+}
+
+static void close_pair(struct pair *at)
+{
+    release(at->hold);
+    hf_close(at->rival);
+    hf_close(at->client);
+}
+
 TORTURE(waiting_in_vain)
 {
-    hf_client *client = open_client(stage, "", "");
-    hf_client *rival = open_client(stage, "", "");
-    hf_hold *hold = acquire(client, "jobs", NULL);
+    struct pair at = open_pair(stage);
     hf_opts opts = HF_OPTS_INIT;
     hf_hold *got = NULL;
     int rc;
 
-    for (opts.wait_ms = 0; hold && rival && opts.wait_ms < 2; opts.wait_ms++) {
-        rc = hf_acquire(rival, "jobs", &opts, &got, NULL);
+    opts.wait_ms = 0;
+    for (; at.hold && at.rival && opts.wait_ms < 2; opts.wait_ms++) {
+        rc = hf_acquire(at.rival, "jobs", &opts, &got, NULL);
         ASSERT_TRUE(rc == HF_ENOMEM || rc == HF_EBUSY || rc == HF_ETIMEOUT ||
                     rc == HF_EUNAVAILABLE);
     }
-    release(hold);
-    hf_close(rival);
-    hf_close(client);
+    close_pair(&at);
 }
 
 static void ignore_event(hf_hold *hold, int state, void *ctx)
@@ -518,22 +538,19 @@ TORTURE(acquiring_again_what_was_lost)
 
 TORTURE(a_started_wait_in_vain)
 {
-    hf_client *client = open_client(stage, "", "");
-    hf_client *rival = open_client(stage, "", "");
-    hf_hold *hold = acquire(client, "jobs", NULL);
+    struct pair at = open_pair(stage);
     hf_opts opts = HF_OPTS_INIT;
     hf_request *request = NULL;
     hf_error err = {0, 0, ""};
 
     opts.wait_ms = 1;
-    if (rival && hold &&
+    if (at.rival && at.hold &&
         step("start",
-             hf_acquire_start(rival, "jobs", &opts, NULL, NULL, &request, &err),
+             hf_acquire_start(at.rival, "jobs", &opts, NULL, NULL, &request,
+                              &err),
              &err))
         finish(request, HF_ETIMEOUT);
-    release(hold);
-    hf_close(rival);
-    hf_close(client);
+    close_pair(&at);
 }
 
 TORTURE(dispatching)

@@ -177,13 +177,13 @@ TEST(local, a_withdrawn_writer_lets_the_readers_behind_it_in)
 TEST(local, slots_admit_as_many_as_there_are)
 {
     struct sides at = sides_new(2);
-    struct ask *one = side_ask(at.a, "pool", HF_SLOT, 2);
-    struct ask *two = side_ask(at.b, "pool", HF_SLOT, 2);
-    struct ask *three = side_ask(at.b, "pool", HF_SLOT, 2);
+    struct ask *asks[3];
 
-    the_third_waits(one, two, three);
-    (void)side_release(at.a, one);
-    ASSERT_TRUE(side_wait_for(at.b, three, GRANTED, 1000));
+    for (int i = 0; i < 3; i++)
+        asks[i] = side_ask(i == 0 ? at.a : at.b, "pool", HF_SLOT, 2);
+    the_third_waits(asks[0], asks[1], asks[2]);
+    (void)side_release(at.a, asks[0]);
+    ASSERT_TRUE(side_wait_for(at.b, asks[2], GRANTED, 1000));
 }
 
 TEST(local, of_two_numbers_of_slots_the_smaller_counts)

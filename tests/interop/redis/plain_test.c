@@ -153,22 +153,27 @@ static bool knows_redlock(void)
     return false;
 }
 
+/* In the end the peer has it. */
+static void exclude_both_ways(struct nodes *nodes)
+{
+    hf_hold *hold = peer_take(nodes->client, "jobs", HF_EXCLUSIVE, 0);
+
+    (void)peer_ask(nodes->peer, "1 busy", "1 lock jobs 30000 0");
+    client_release(hold);
+    (void)peer_ask(nodes->peer, "1 ok", "1 lock jobs 30000 10000");
+    ASSERT_EQ(peer_try(nodes->client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
+}
+
 TEST(redlock, excludes_both_ways_on_five_masters)
 {
     struct nodes nodes;
-    hf_hold *hold;
 
     if (!knows_redlock())
         return;
     nodes = start_nodes();
-    hold = peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0);
-    (void)peer_ask(nodes.peer, "1 busy", "1 lock jobs 30000 0");
-    client_release(hold);
-    (void)peer_ask(nodes.peer, "1 ok", "1 lock jobs 30000 5000");
-    ASSERT_EQ(peer_try(nodes.client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
+    exclude_both_ways(&nodes);
     (void)peer_ask(nodes.peer, "1 ok", "1 unlock jobs");
-    hold = peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0);
-    client_release(hold);
+    client_release(peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0));
     for (int i = 0; i < NODES; i++)
         EVENTUALLY(redis_leftovers(nodes.servers[i]) == 0);
 }
@@ -176,7 +181,6 @@ TEST(redlock, excludes_both_ways_on_five_masters)
 TEST(redlock, excludes_both_ways_with_two_of_five_stopped)
 {
     struct nodes nodes;
-    hf_hold *hold;
 
     if (!knows_redlock())
         return;
@@ -184,9 +188,5 @@ TEST(redlock, excludes_both_ways_with_two_of_five_stopped)
     client_release(peer_take(nodes.client, "warm", HF_EXCLUSIVE, 0));
     server_kill(nodes.servers[1]);
     server_kill(nodes.servers[3]);
-    hold = peer_take(nodes.client, "jobs", HF_EXCLUSIVE, 0);
-    (void)peer_ask(nodes.peer, "1 busy", "1 lock jobs 30000 0");
-    client_release(hold);
-    (void)peer_ask(nodes.peer, "1 ok", "1 lock jobs 30000 10000");
-    ASSERT_EQ(peer_try(nodes.client, "jobs", HF_EXCLUSIVE, 0), HF_EBUSY);
+    exclude_both_ways(&nodes);
 }

@@ -71,14 +71,21 @@ static int sharded_listeners(const struct cluster *cluster)
     return n;
 }
 
+/* A client for a lock that Java has. */
+static hf_client *open_behind_java(struct stage *ret_stage)
+{
+    *ret_stage = open_stage("30000");
+    (void)peer_ask(ret_stage->java, "1 ok", "1 lock lock jobs -1 0");
+    return open_mode(ret_stage, "lock");
+}
+
 TEST(redisson, lock_excludes_and_wakes_both_ways)
 {
-    struct stage stage = open_stage("30000");
-    hf_client *client = open_mode(&stage, "lock");
+    struct stage stage;
+    hf_client *client = open_behind_java(&stage);
     hf_request *request;
     hf_hold *hold;
 
-    (void)peer_ask(stage.java, "1 ok", "1 lock lock jobs -1 0");
     ASSERT_EQ(peer_try(client, "jobs", X, 0), HF_EBUSY);
     request = peer_await(client, "jobs", X, 0);
     ASSERT_TRUE(peer_is_waiting(request));
@@ -132,12 +139,11 @@ TEST(redisson, locks_of_a_cluster_exclude_and_wake_both_ways)
 
 TEST(redisson, reentry_of_either_side_counts)
 {
-    struct stage stage = open_stage("30000");
-    hf_client *client = open_mode(&stage, "lock");
+    struct stage stage;
+    hf_client *client = open_behind_java(&stage);
     hf_hold *outer;
     hf_hold *inner;
 
-    (void)peer_ask(stage.java, "1 ok", "1 lock lock jobs -1 0");
     (void)peer_ask(stage.java, "1 ok", "1 lock lock jobs -1 0");
     (void)peer_ask(stage.java, "1 ok", "1 unlock lock jobs");
     ASSERT_EQ(peer_try(client, "jobs", X, 0), HF_EBUSY);

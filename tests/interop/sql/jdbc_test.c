@@ -50,6 +50,22 @@ static const char *url_of(const char *kind, const char *ttl)
 
 /* ---- both ways ------------------------------------------------------------ */
 
+static struct proc *start_with_their_tables(void)
+{
+    database_fresh();
+    make_their_tables();
+    return start_java();
+}
+
+/* … and a client of ours. */
+static struct proc *start_both(const char *kind, hf_client **ret_client)
+{
+    struct proc *java = start_with_their_tables();
+
+    *ret_client = client_open(url_of(kind, "60s"));
+    return java;
+}
+
 static int see_java(const hf_lock_info *info, void *ctx)
 {
     ASSERT_STREQ(info->name, ctx);
@@ -61,15 +77,10 @@ static int see_java(const hf_lock_info *info, void *ctx)
 
 static void exclude(const char *kind, char *listed)
 {
-    struct proc *java;
     hf_client *client;
+    struct proc *java = start_both(kind, &client);
     hf_request *request;
     hf_hold *hold;
-
-    database_fresh();
-    make_their_tables();
-    java = start_java();
-    client = client_open(url_of(kind, "60s"));
 
     (void)peer_ask(java, "1 ok", "1 lock %s my-lock 60000 0", kind);
     ASSERT_EQ(peer_try(client, "my-lock", X, 0), HF_EBUSY);
@@ -126,9 +137,7 @@ static void succeed(const char *kind)
     struct proc *ours = proc_start(hold_until_killed, NULL);
     struct proc *java;
 
-    database_fresh();
-    make_their_tables();
-    java = start_java();
+    java = start_with_their_tables();
     proc_say(ours, url_of(kind, "4s"));
     (void)proc_expect(ours, "holding");
     (void)peer_ask(java, "1 busy", "1 lock %s jobs 2000 0", kind);
@@ -153,15 +162,11 @@ TEST(spring, a_killed_holder_of_either_side_is_succeeded)
 /* Java unlocks and renews what has expired, and is ours by now. */
 static void come_late(const char *kind, const char *unlocked)
 {
-    struct proc *java;
     hf_client *client;
+    struct proc *java = start_both(kind, &client);
     hf_hold *jobs;
     hf_hold *mail;
 
-    database_fresh();
-    make_their_tables();
-    java = start_java();
-    client = client_open(url_of(kind, "60s"));
     (void)peer_ask(java, "1 ok", "1 lock %s jobs 100 0", kind);
     (void)peer_ask(java, "2 ok", "2 lock %s mail 100 0", kind);
     jobs = peer_take(client, "jobs", X, 0);

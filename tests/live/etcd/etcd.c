@@ -219,6 +219,14 @@ hf_client *etcd_open_port(int port, const char *query)
     return client_open(etcd_url(&port, 1, query));
 }
 
+struct rivals etcd_rivals(struct etcd *etcd, const char *query)
+{
+    struct rivals at = {.client = etcd_open(etcd, query)};
+
+    at.rival = etcd_open(etcd, query);
+    return at;
+}
+
 struct etcd_detour etcd_detour(const char *query)
 {
     struct etcd_detour at = {.etcd = etcd_start(1)};

@@ -36,6 +36,8 @@ const char *etcd_url(const int *ports, int n, const char *query);
  * port. */
 hf_client *etcd_open(struct etcd *etcd, const char *query);
 hf_client *etcd_open_port(int port, const char *query);
+/* Two of all members. */
+struct rivals etcd_rivals(struct etcd *etcd, const char *query);
 
 /* One member, and a client that reaches it through a proxy. */
 struct etcd_detour {

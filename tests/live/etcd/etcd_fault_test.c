@@ -63,16 +63,15 @@ TEST(client, that_closes_leaves_no_lease_behind)
 TEST(leader, killed_while_held_keeps_the_lock)
 {
     struct etcd *etcd = etcd_start(3);
-    hf_client *client = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
-    hf_client *rival = etcd_open(etcd, QUICK "ttl=20s&io_timeout=1s");
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = etcd_rivals(etcd, QUICK "ttl=20s&io_timeout=1s");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_error err;
 
     server_kill(etcd->members[etcd_leader(etcd)]);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
-    EVENTUALLY(client_try(rival, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(at.rival, "jobs", &err) == HF_EBUSY);
     ASSERT_NE(hf_check(hold), HF_LOST);
-    EVENTUALLY(hf_check_token(rival, "jobs", hf_token(hold), &err) == 0);
+    EVENTUALLY(hf_check_token(at.rival, "jobs", hf_token(hold), &err) == 0);
     (void)hf_release(hold, &err);
     EVENTUALLY(etcd_keys(etcd, "") == 0);
 }

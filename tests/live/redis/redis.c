@@ -117,6 +117,14 @@ const char *redis_do(struct server *server, const char *format, ...)
     return answer;
 }
 
+long redis_calls(struct server *server, const char *command)
+{
+    const char *field = test_text("cmdstat_%s:calls=", command);
+    const char *at = strstr(redis_do(server, "INFO commandstats"), field);
+
+    return at ? strtol(at + strlen(field), NULL, 10) : 0;
+}
+
 static bool is(struct server *server, const char *command,
                const struct hf__resp_value *key, const char *answer)
 {

@@ -29,6 +29,8 @@ struct server *redis_start_tls(int port, const char *dir, const char *name,
  * call. */
 const char *redis_do(struct server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* How often @command, "set" or "script|load", was carried out. */
+long redis_calls(struct server *server, const char *command);
 /* How many keys there are that should not be: everything but tokens, and a board
  * without notices, that have a TTL. */
 int redis_leftovers(struct server *server);

@@ -45,10 +45,35 @@ TEST(slot, that_moved_is_followed_by_an_acquire)
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 
-TEST(slot, that_moves_while_its_lock_is_held_takes_it_along)
+/* Where a slot is, and where it goes. */
+struct way {
+    struct server *from;
+    struct server *to;
+    int slot;
+};
+
+static struct way way_of(struct cluster *cluster, const char *of)
+{
+    struct way way = {.from = cluster_owner(cluster, of),
+                      .slot = cluster_slot(cluster, of)};
+
+    way.to = cluster_other(cluster, way.from);
+    return way;
+}
+
+/* A cluster with two clients. */
+static struct cluster *cluster_rivals(struct rivals *ret_two)
 {
     struct cluster *cluster = cluster_start();
-    struct rivals two = client_rivals(NULL, cluster_url(cluster, QUICK));
+
+    *ret_two = client_rivals(NULL, cluster_url(cluster, QUICK));
+    return cluster;
+}
+
+TEST(slot, that_moves_while_its_lock_is_held_takes_it_along)
+{
+    struct rivals two;
+    struct cluster *cluster = cluster_rivals(&two);
     struct server *from = cluster_owner(cluster, key);
     hf_hold *hold = client_acquire(two.client, "jobs");
     uint64_t token = hf_token(hold);
@@ -104,41 +129,16 @@ TEST(slot, that_moves_under_a_line_of_waiters_serves_them)
     ASSERT_EQ(cluster_leftovers(cluster), 0);
 }
 
-/* A wait on "c" of "jobs" that has begun. */
-static hf_request *begin_wait(hf_client *client, hf_hold **hold)
-{
-    hf_request *request;
-    hf_error err;
-
-    *hold = client_acquire(client, "jobs");
-    ASSERT_OK(
-        hf_cond_wait_start(*hold, "c", HF_FOREVER, NULL, NULL, &request, &err),
-        &err);
-    EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
-    return request;
-}
-
-static void end_wait(hf_request *request, hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err), &err);
-    hf_request_free(request);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 /* A signal at the new node may find nobody who hears. */
 TEST(slot, that_moves_under_who_waits_for_a_condition_ends_the_wait)
 {
     struct cluster *cluster = cluster_start();
     hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
     struct server *from = cluster_owner(cluster, key);
-    hf_hold *hold;
-    hf_request *request = begin_wait(client, &hold);
+    struct client_wait wait = client_park(client, "jobs", "c", client);
 
     move_slot(cluster, from, cluster_other(cluster, from));
-    end_wait(request, hold);
+    client_woken(&wait);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -148,20 +148,18 @@ TEST(slot, that_is_on_its_way_parks_when_it_has_arrived)
     struct cluster *cluster = cluster_start();
     hf_client *client = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
     hf_client *other = client_open(cluster_url(cluster, QUICK "&ttl=60s"));
-    struct server *from = cluster_owner(cluster, key);
-    struct server *to = cluster_other(cluster, from);
+    struct way way = way_of(cluster, key);
     hf_hold *hold = client_acquire(client, "jobs");
-    int slot = cluster_slot(cluster, key);
     hf_request *request;
     hf_hold *next;
     hf_error err;
     int rc;
 
-    cluster_move_begin(from, to, slot);
+    cluster_move_begin(way.from, way.to, way.slot);
     rc = hf_cond_wait_start(hold, "c", HF_FOREVER, NULL, NULL, &request, &err);
     ASSERT_OK(rc, &err);
-    cluster_move_keys(from, to, slot);
-    cluster_move_end(cluster, to, slot);
+    cluster_move_keys(way.from, way.to, way.slot);
+    cluster_move_end(cluster, way.to, way.slot);
     rc = hf_request_wait(request, 0, NULL, &err);
     if (rc == HF_EUNAVAILABLE) { /* refused: the hold is as before */
         ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -182,27 +180,25 @@ TEST(slot, that_is_on_its_way_is_never_torn)
     struct cluster *cluster = cluster_start();
     struct rivals two =
         client_rivals(NULL, cluster_url(cluster, QUICK "&ttl=60s"));
-    struct server *from = cluster_owner(cluster, key);
-    struct server *to = cluster_other(cluster, from);
-    int slot = cluster_slot(cluster, key);
+    struct way way = way_of(cluster, key);
     hf_hold *hold = client_acquire(two.client, "jobs");
-    hf_request *request = redis_stand_in_line(two.rival, from, "jobs");
+    hf_request *request = redis_stand_in_line(two.rival, way.from, "jobs");
     hf_hold *other;
     hf_hold *next;
     hf_error err;
 
-    cluster_move_begin(from, to, slot);
+    cluster_move_begin(way.from, way.to, way.slot);
     /* The line is there, the gate is here. */
-    ASSERT_EQ(redis_do(from, "MIGRATE 127.0.0.1 %d %s:q 0 5000",
-                       server_port(to), key)[0],
+    ASSERT_EQ(redis_do(way.from, "MIGRATE 127.0.0.1 %d %s:q 0 5000",
+                       server_port(way.to), key)[0],
               '+');
     ASSERT_NE(hf_acquire(two.client, "jobs", OPTS(300, .owner = "another"),
                          &other, &err),
               0);
     ASSERT_NE(hf_verify(hold, &err), HF_ELOST);
     ASSERT_EQ(hf_check(hold), HF_HELD);
-    cluster_move_keys(from, to, slot);
-    cluster_move_end(cluster, to, slot);
+    cluster_move_keys(way.from, way.to, way.slot);
+    cluster_move_end(cluster, way.to, way.slot);
     EVENTUALLY(hf_verify(hold, NULL) == 0);
     client_release(hold);
     next = client_finish(request);
@@ -230,23 +226,21 @@ static void use_on_its_way(struct cluster *cluster, const char *query,
                            const char *at)
 {
     struct rivals two = client_rivals(NULL, cluster_url(cluster, query));
-    struct server *from = cluster_owner(cluster, at);
-    struct server *to = cluster_other(cluster, from);
-    int slot = cluster_slot(cluster, at);
+    struct way way = way_of(cluster, at);
     uint64_t token = 0;
     hf_hold *hold;
     hf_error err;
 
     /* Nothing is known of the name. */
-    cluster_move_begin(from, to, slot);
+    cluster_move_begin(way.from, way.to, way.slot);
     token = use(two.client, two.rival);
-    cluster_move_keys(from, to, slot);
-    cluster_move_end(cluster, to, slot);
+    cluster_move_keys(way.from, way.to, way.slot);
+    cluster_move_end(cluster, way.to, way.slot);
     EVENTUALLY(client_try(two.client, "jobs", NULL) == 0);
 
     /* It is held, and all of it stays behind for a while. */
     hold = client_acquire(two.client, "jobs");
-    cluster_move_begin(to, from, slot);
+    cluster_move_begin(way.to, way.from, way.slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_RC(client_try(two.rival, "jobs", &err), HF_EBUSY, &err);
     client_release(hold);
@@ -255,11 +249,11 @@ static void use_on_its_way(struct cluster *cluster, const char *query,
     /* It is held, and all of it is there already. */
     hold = client_acquire(two.client, "jobs");
     ASSERT_GE(hf_token(hold), token);
-    cluster_move_keys(to, from, slot);
+    cluster_move_keys(way.to, way.from, way.slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
     ASSERT_RC(client_try(two.rival, "jobs", &err), HF_EBUSY, &err);
     client_release(hold);
-    cluster_move_end(cluster, from, slot);
+    cluster_move_end(cluster, way.from, way.slot);
     EVENTUALLY(client_try(two.rival, "jobs", NULL) == 0);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
@@ -278,23 +272,21 @@ TEST(slot, that_is_on_its_way_serves_a_line_that_is_there_already)
     struct cluster *cluster = cluster_start();
     hf_client *client = client_open(cluster_url(cluster, QUICK));
     hf_client *waiter = client_open(cluster_url(cluster, QUICK "&ttl=3s"));
-    struct server *from = cluster_owner(cluster, key);
-    struct server *to = cluster_other(cluster, from);
-    int slot = cluster_slot(cluster, key);
+    struct way way = way_of(cluster, key);
     hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request = redis_stand_in_line(waiter, from, "jobs");
+    hf_request *request = redis_stand_in_line(waiter, way.from, "jobs");
     uint64_t token = hf_token(hold);
     hf_hold *next;
     hf_error err;
 
-    cluster_move_begin(from, to, slot);
-    cluster_move_keys(from, to, slot);
+    cluster_move_begin(way.from, way.to, way.slot);
+    cluster_move_keys(way.from, way.to, way.slot);
     ASSERT_OK(hf_verify(hold, &err), &err);
     client_release(hold);
     next = client_finish(request);
     ASSERT_GT(hf_token(next), token);
     client_release(next);
-    cluster_move_end(cluster, to, slot);
+    cluster_move_end(cluster, way.to, way.slot);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 
@@ -304,18 +296,16 @@ static void give_back_on_its_way(struct cluster *cluster, const char *query,
                                  const char *at)
 {
     struct rivals two = client_rivals(NULL, cluster_url(cluster, query));
-    struct server *from = cluster_owner(cluster, at);
-    struct server *to = cluster_other(cluster, from);
-    int slot = cluster_slot(cluster, at);
+    struct way way = way_of(cluster, at);
     hf_request *request = client_start(two.client, "jobs");
     hf_hold *hold;
     hf_error err;
 
-    EVENTUALLY(redis_do(from, "EXISTS %s", at)[1] == '1');
-    cluster_move_begin(from, to, slot);
-    cluster_move_keys(from, to, slot);
+    EVENTUALLY(redis_do(way.from, "EXISTS %s", at)[1] == '1');
+    cluster_move_begin(way.from, way.to, way.slot);
+    cluster_move_keys(way.from, way.to, way.slot);
     ASSERT_EQ(hf_request_wait(request, 3000, &hold, &err), HF_ETIMEOUT);
-    cluster_move_end(cluster, to, slot);
+    cluster_move_end(cluster, way.to, way.slot);
     ASSERT_NE(client_try(two.rival, "jobs", &err), 0);
     hf_request_free(request);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
@@ -331,12 +321,12 @@ TEST(slot, that_is_on_its_way_gets_a_grant_back)
 
 TEST(node, that_dies_gives_its_locks_to_its_replica)
 {
-    struct cluster *cluster = cluster_start();
-    struct rivals two = client_rivals(NULL, cluster_url(cluster, QUICK));
-    struct server *owner = cluster_owner(cluster, key);
+    struct rivals two;
+    struct cluster *cluster = cluster_rivals(&two);
     hf_hold *hold = client_acquire(two.client, "jobs");
-    uint64_t token = hf_token(hold);
+    struct server *owner = cluster_owner(cluster, key);
     hf_request *request = redis_stand_in_line(two.rival, owner, "jobs");
+    uint64_t token = hf_token(hold);
     hf_hold *next;
 
     EVENTUALLY(topology_in_step(owner));

@@ -7,7 +7,7 @@
  * time, because who is killed with a lock keeps it for a lease. All actors are
  * processes: waiters and helpers that live on, and one per lane and round that
  * is killed at some instant. What the killed one had done is in a page that all
- * share.
+ * share. It dies where it was told to stop, or a moment after it came by.
  *
  * CONDITION_ROUNDS sets how many rounds (2), of LANES kills each.
  */
@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "event.h"
 #include "proc.h"
@@ -23,13 +22,22 @@
 
 enum { LANES = 8 };
 
-/* How far the one that is killed has come. */
-enum { BEFORE, WOKE_ONE, RETURNED, RELEASING };
+/* How far the one that is killed has come: it signals, or it waits. */
+enum { BEFORE, SIGNALLING, IN_VAIN, WOKE_ONE, PHASES };
+enum { RETURNED = 1, RELEASING };
 
 struct lane {
     int port;
     char name[8];
     _Atomic int phase;
+    int stays_at; /* the one that is killed goes no further; PHASES: it does */
+};
+
+/* Those who live on. */
+struct crew {
+    struct proc *waiters[LANES];
+    struct proc *helpers[LANES];
+    unsigned seed;
 };
 
 static struct lane *lanes;
@@ -91,16 +99,19 @@ static void wait_again(struct proc *self, void *arg)
     }
 }
 
-/* Signals each time it is told to, and says how many it woke. */
+/* Signals each time it is told to, and says how many it woke. "wake": until it
+ * has woken one, for on a busy machine a waiter may lose its lease first. */
 static void signal_again(struct proc *self, void *arg)
 {
     struct lane *lane = arg;
     hf_client *client = redis_open(lane->port, "ttl=400ms");
+    const char *word;
 
-    while (proc_hear(self)) {
+    while ((word = proc_hear(self)) != NULL) {
+        int least = strcmp(word, "wake") == 0;
         int rc = HF_ELOST;
 
-        while (rc < 0) {
+        while (rc < least) {
             hf_hold *hold = client_acquire(client, lane->name);
 
             rc = hf_cond_signal(hold, "c", NULL);
@@ -108,6 +119,13 @@ static void signal_again(struct proc *self, void *arg)
         }
         proc_tell(self, "signalled %d", rc);
     }
+}
+
+static void reach(struct proc *self, struct lane *lane, int phase)
+{
+    atomic_store(&lane->phase, phase);
+    if (phase >= lane->stays_at)
+        (void)proc_hear(self); /* until it is killed */
 }
 
 /* Signals once, and is killed meanwhile. */
@@ -120,8 +138,9 @@ static void signal_and_die(struct proc *self, void *arg)
     proc_tell(self, "ready");
     (void)proc_hear(self);
     hold = client_acquire(client, lane->name);
-    if (hf_cond_signal(hold, "c", NULL) == 1)
-        atomic_store(&lane->phase, WOKE_ONE);
+    reach(self, lane, SIGNALLING);
+    reach(self, lane,
+          hf_cond_signal(hold, "c", NULL) == 1 ? WOKE_ONE : IN_VAIN);
     (void)hf_release(hold, NULL);
     (void)proc_hear(self);
 }
@@ -132,135 +151,146 @@ static void wait_and_die(struct proc *self, void *arg)
     struct lane *lane = arg;
     hf_client *client = redis_open(lane->port, "ttl=400ms");
     hf_hold *hold = client_acquire(client, lane->name);
-    int rc;
 
     proc_tell(self, "holding");
-    rc = hf_cond_wait(hold, "c", HF_FOREVER, NULL);
-    if (rc == 0)
-        atomic_store(&lane->phase, RETURNED);
-    for (int64_t until = clock_ms() + 3; clock_ms() <= until;)
-        continue; /* so that some die while they hold it */
-    atomic_store(&lane->phase, RELEASING);
+    (void)hf_cond_wait(hold, "c", HF_FOREVER, NULL);
+    reach(self, lane, RETURNED);
+    reach(self, lane, RELEASING);
     (void)hf_release(hold, NULL);
     (void)proc_hear(self);
 }
 
-static void spin(unsigned *seed)
-{
-    struct timespec pause = {.tv_nsec = rand_r(seed) % 3000000};
+/* ---- a round -------------------------------------------------------------- */
 
-    (void)nanosleep(&pause, NULL);
+static void start_crew(struct crew *crew)
+{
+    (void)start_lanes();
+    crew->seed = 1;
+    for (int i = 0; i < LANES; i++) {
+        crew->waiters[i] = proc_start(wait_again, &lanes[i]);
+        crew->helpers[i] = proc_start(signal_again, &lanes[i]);
+    }
+}
+
+/* Where the next one of @lane dies: there, or a moment later. */
+static struct proc *start_victim(struct crew *crew, struct lane *lane,
+                                 proc_fn *victim, int *ret_dies_at)
+{
+    *ret_dies_at = rand_r(&crew->seed) % 3;
+    lane->stays_at = rand_r(&crew->seed) % 4 == 0 ? PHASES : *ret_dies_at;
+    atomic_store(&lane->phase, BEFORE);
+    return proc_start(victim, lane);
+}
+
+static void kill_at(struct proc *victim, struct lane *lane, int phase)
+{
+    EVENTUALLY(atomic_load(&lane->phase) >= phase);
+    proc_kill(victim);
+}
+
+/* A helper signals where that is needed, and all waiters are woken. Returns
+ * where it was not needed. */
+static int end_round(struct crew *crew, bool (*needed)(int phase))
+{
+    int n = 0;
+
+    for (int i = 0; i < LANES; i++) {
+        if (needed(atomic_load(&lanes[i].phase)))
+            proc_say(crew->helpers[i], "signal");
+        else
+            n++;
+    }
+    for (int i = 0; i < LANES; i++)
+        (void)proc_expect(crew->waiters[i], "woken");
+    for (int i = 0; i < LANES; i++) {
+        if (needed(atomic_load(&lanes[i].phase)))
+            (void)proc_expect(crew->helpers[i], "signalled");
+    }
+    return n;
+}
+
+/* What the rounds return, in all. */
+static int repeat(int (*round)(struct crew *crew))
+{
+    struct crew crew;
+    int sum = 0;
+
+    start_crew(&crew);
+    for (int i = 0; i < rounds(); i++)
+        sum += round(&crew);
+    return sum;
 }
 
 /* ---- a signaller dies --------------------------------------------------- */
 
-static void kill_signallers(struct proc *const *waiters,
-                            struct proc *const *helpers, unsigned *seed,
-                            int *woke)
+static bool may_have_woken_nobody(int phase)
+{
+    return phase != WOKE_ONE;
+}
+
+static int kill_signallers(struct crew *crew)
 {
     struct proc *victims[LANES];
+    int dies_at[LANES];
 
     for (int i = 0; i < LANES; i++) {
-        atomic_store(&lanes[i].phase, BEFORE);
-        victims[i] = proc_start(signal_and_die, &lanes[i]);
-        proc_say(waiters[i], "wait");
+        victims[i] = start_victim(crew, &lanes[i], signal_and_die, &dies_at[i]);
+        proc_say(crew->waiters[i], "wait");
     }
     for (int i = 0; i < LANES; i++) {
         (void)proc_expect(victims[i], "ready");
-        (void)proc_expect(waiters[i], "holding");
+        (void)proc_expect(crew->waiters[i], "holding");
     }
     for (int i = 0; i < LANES; i++) {
         proc_say(victims[i], "go");
-        spin(seed);
-        proc_kill(victims[i]);
+        kill_at(victims[i], &lanes[i], dies_at[i]);
     }
-    for (int i = 0; i < LANES; i++) {
-        if (atomic_load(&lanes[i].phase) == BEFORE)
-            proc_say(helpers[i], "signal");
-        else
-            (*woke)++;
-    }
-    for (int i = 0; i < LANES; i++)
-        (void)proc_expect(waiters[i], "woken");
-    for (int i = 0; i < LANES; i++) {
-        if (atomic_load(&lanes[i].phase) == BEFORE)
-            (void)proc_expect(helpers[i], "signalled");
-    }
+    return end_round(crew, may_have_woken_nobody);
 }
 
 TEST(conditions, a_killed_signaller_loses_no_wake_up)
 {
-    struct proc *waiters[LANES];
-    struct proc *helpers[LANES];
-    unsigned seed = 1;
-    int woke = 0;
+    int woke = repeat(kill_signallers);
 
-    (void)start_lanes();
-    for (int i = 0; i < LANES; i++) {
-        waiters[i] = proc_start(wait_again, &lanes[i]);
-        helpers[i] = proc_start(signal_again, &lanes[i]);
-    }
-    for (int i = 0; i < rounds(); i++)
-        kill_signallers(waiters, helpers, &seed, &woke);
     test_note("%d signallers killed, %d of them had woken one",
               rounds() * LANES, woke);
 }
 
 /* ---- a woken waiter dies ------------------------------------------------ */
 
-static void kill_waiters(struct proc *const *waiters,
-                         struct proc *const *helpers, unsigned *seed,
-                         int *passed)
+static bool may_have_used_it_up(int phase)
+{
+    return phase == RELEASING;
+}
+
+static int kill_waiters(struct crew *crew)
 {
     struct proc *victims[LANES];
+    int dies_at[LANES];
 
-    for (int i = 0; i < LANES; i++) {
-        atomic_store(&lanes[i].phase, BEFORE);
-        victims[i] = proc_start(wait_and_die, &lanes[i]);
-    }
+    for (int i = 0; i < LANES; i++)
+        victims[i] = start_victim(crew, &lanes[i], wait_and_die, &dies_at[i]);
     for (int i = 0; i < LANES; i++) {
         (void)proc_expect(victims[i], "holding");
-        proc_say(waiters[i], "wait");
-        (void)proc_expect(waiters[i], "holding");
+        proc_say(crew->waiters[i], "wait");
+        (void)proc_expect(crew->waiters[i], "holding");
     }
     for (int i = 0; i < LANES; i++) {
-        if (rand_r(seed) % 4 == 0) /* it dies parked */
-            proc_kill(victims[i]);
-        proc_say(helpers[i], "signal");
+        if (dies_at[i] == BEFORE && lanes[i].stays_at == BEFORE)
+            proc_kill(victims[i]); /* it dies parked */
+        proc_say(crew->helpers[i], "wake");
     }
     for (int i = 0; i < LANES; i++) {
-        (void)proc_expect(helpers[i], "signalled 1");
-        spin(seed);
-        proc_kill(victims[i]);
+        (void)proc_expect(crew->helpers[i], "signalled 1");
+        kill_at(victims[i], &lanes[i], dies_at[i]);
     }
-    for (int i = 0; i < LANES; i++) {
-        if (atomic_load(&lanes[i].phase) == RELEASING)
-            proc_say(helpers[i], "signal");
-        else
-            (*passed)++;
-    }
-    for (int i = 0; i < LANES; i++)
-        (void)proc_expect(waiters[i], "woken");
-    for (int i = 0; i < LANES; i++) {
-        if (atomic_load(&lanes[i].phase) == RELEASING)
-            (void)proc_expect(helpers[i], "signalled");
-    }
+    return end_round(crew, may_have_used_it_up);
 }
 
 TEST(conditions, a_killed_waiter_passes_its_wake_up_on)
 {
-    struct proc *waiters[LANES];
-    struct proc *helpers[LANES];
-    unsigned seed = 2;
-    int passed = 0;
+    int passed = repeat(kill_waiters);
 
-    (void)start_lanes();
-    for (int i = 0; i < LANES; i++) {
-        waiters[i] = proc_start(wait_again, &lanes[i]);
-        helpers[i] = proc_start(signal_again, &lanes[i]);
-    }
-    for (int i = 0; i < rounds(); i++)
-        kill_waiters(waiters, helpers, &seed, &passed);
     test_note("%d waiters killed, %d wake-ups passed on", rounds() * LANES,
               passed);
 }
@@ -298,19 +328,14 @@ static void lose_answers(struct proxy *proxy)
 }
 
 /* A wait on "c" has begun when this returns. */
-static hf_request *begin_wait(struct stage *stage, hf_client *client,
-                              hf_hold **hold)
+static struct client_wait begin_wait(struct stage *stage, hf_client *client)
 {
     int before = parked(stage);
-    hf_request *request;
-    hf_error err;
+    struct client_wait wait = {.hold = client_acquire(client, "jobs")};
 
-    *hold = client_acquire(client, "jobs");
-    ASSERT_OK(
-        hf_cond_wait_start(*hold, "c", HF_FOREVER, NULL, NULL, &request, &err),
-        &err);
+    wait.request = client_wait_start(wait.hold, "c");
     EVENTUALLY(parked(stage) > before);
-    return request;
+    return wait;
 }
 
 static void signal_it(struct stage *stage, bool lose)
@@ -358,34 +383,34 @@ enum lost { NOTHING, PARK, SIGNAL, RELEASE };
  * its wake-up is the next one's. */
 static void one_wait(struct stage *stage, enum lost lose)
 {
-    hf_request *request;
-    hf_request *behind;
-    hf_hold *hold;
-    hf_hold *last;
+    struct client_wait first;
+    struct client_wait behind;
     hf_error err;
     int rc;
 
     if (lose == PARK)
         proxy_hold_at(stage->to_waiter, PROXY_TO_CLIENT, "*1\r\n$1\r\np");
-    request = begin_wait(stage, stage->waiter, &hold);
-    behind = begin_wait(stage, stage->next, &last);
+    first = begin_wait(stage, stage->waiter);
+    behind = begin_wait(stage, stage->next);
     if (lose == PARK)
         lose_answers(stage->to_waiter);
     signal_it(stage, lose == SIGNAL);
-    rc = hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err);
+    rc = hf_request_wait(first.request, EVENT_PATIENCE_MS, NULL, &err);
     if (lose == PARK && rc == HF_ELOST)
-        ASSERT_OK(hf_request_wait(behind, EVENT_PATIENCE_MS, NULL, &err), &err);
+        ASSERT_OK(
+            hf_request_wait(behind.request, EVENT_PATIENCE_MS, NULL, &err),
+            &err);
     else
         ASSERT_OK(rc, &err);
-    hf_request_free(request);
+    hf_request_free(first.request);
     if (rc == 0)
-        release_it(stage, hold, lose == RELEASE);
+        release_it(stage, first.hold, lose == RELEASE);
     else
-        (void)hf_release(hold, NULL);
-    hf_cancel(behind);
-    (void)hf_request_wait(behind, EVENT_PATIENCE_MS, NULL, &err);
-    hf_request_free(behind);
-    (void)hf_release(last, NULL);
+        (void)hf_release(first.hold, NULL);
+    hf_cancel(behind.request);
+    (void)hf_request_wait(behind.request, EVENT_PATIENCE_MS, NULL, &err);
+    hf_request_free(behind.request);
+    (void)hf_release(behind.hold, NULL);
 }
 
 TEST(conditions, a_lost_answer_loses_no_wake_up)
@@ -403,26 +428,15 @@ TEST(conditions, a_lost_answer_loses_no_wake_up)
 
 /* ---- a server that forgets ----------------------------------------------- */
 
-static void returns_holding(hf_request *request, hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err), &err);
-    hf_request_free(request);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_OK(hf_release(hold, &err), &err);
-}
-
 TEST(conditions, whoever_is_forgotten_returns_holding)
 {
+    struct client_wait wait;
     struct stage stage;
-    hf_request *request;
-    hf_hold *hold;
 
     set_up(&stage);
-    request = begin_wait(&stage, stage.waiter, &hold);
+    wait = begin_wait(&stage, stage.waiter);
     (void)redis_do(stage.server, "FLUSHALL");
-    returns_holding(request, hold);
+    client_woken(&wait);
     ASSERT_EQ(redis_leftovers(stage.server), 0);
 }
 
@@ -431,17 +445,11 @@ TEST(conditions, whoever_waited_at_another_run_of_the_server_returns_holding)
 {
     struct server *server = redis_start_durable();
     hf_client *client = redis_open(server_port(server), "ttl=60s");
-    hf_hold *hold = client_acquire(client, "jobs");
-    hf_request *request;
-    hf_error err;
+    struct client_wait wait = client_park(client, "jobs", "c", client);
 
-    ASSERT_OK(
-        hf_cond_wait_start(hold, "c", HF_FOREVER, NULL, NULL, &request, &err),
-        &err);
-    EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
     server_kill(server);
     server_restart(server);
-    returns_holding(request, hold);
+    client_woken(&wait);
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 

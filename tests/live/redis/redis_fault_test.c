@@ -129,18 +129,17 @@ TEST(administrator, flushes_scripts_and_nothing_happens)
 
 TEST(administrator, flushes_everything_and_tokens_still_grow)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), NULL);
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = redis_rivals(NULL);
+    hf_hold *hold = client_acquire(at.client, "jobs");
     uint64_t token = hf_token(hold);
     hf_error err;
 
     for (int i = 0; i < 5; i++) {
-        (void)redis_do(server, "FLUSHALL");
+        (void)redis_do(at.server, "FLUSHALL");
         ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
         ASSERT_EQ(hf_check(hold), HF_LOST);
         ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-        hold = client_acquire(client, "jobs");
+        hold = client_acquire(at.client, "jobs");
         ASSERT_GT(hf_token(hold), token);
         token = hf_token(hold);
     }
@@ -148,13 +147,13 @@ TEST(administrator, flushes_everything_and_tokens_still_grow)
     /* The quick way must not count up from nothing. */
     for (int i = 0; i < 20; i++) {
         if (i % 3 == 0)
-            (void)redis_do(server, "FLUSHALL");
-        hold = client_acquire(client, "jobs");
+            (void)redis_do(at.server, "FLUSHALL");
+        hold = client_acquire(at.client, "jobs");
         ASSERT_GT(hf_token(hold), token);
         token = hf_token(hold);
         client_release(hold);
     }
-    ASSERT_EQ(redis_leftovers(server), 0);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, flushes_everything_and_waiters_go_on)
@@ -173,22 +172,21 @@ TEST(administrator, flushes_everything_and_waiters_go_on)
 
 TEST(administrator, limits_memory_and_releases_still_work)
 {
-    struct server *server = redis_start();
-    hf_client *client = redis_open(server_port(server), NULL);
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct rivals at = redis_rivals(NULL);
+    hf_hold *hold = client_acquire(at.client, "jobs");
     hf_hold *other;
     hf_error err;
 
-    (void)redis_do(server, "CONFIG SET maxmemory 1");
-    ASSERT_RC(hf_acquire(client, "other", WITHIN(2000), &other, &err),
+    (void)redis_do(at.server, "CONFIG SET maxmemory 1");
+    ASSERT_RC(hf_acquire(at.client, "other", WITHIN(2000), &other, &err),
               HF_ENOSPACE, &err);
     ASSERT_HAS(err.text, "maxmemory");
-    ASSERT_EQ(client_try(client, "third", &err), HF_ENOSPACE);
+    ASSERT_EQ(client_try(at.client, "third", &err), HF_ENOSPACE);
     ASSERT_OK(hf_verify(hold, &err), &err);
     client_release(hold);
-    (void)redis_do(server, "CONFIG SET maxmemory 0");
-    ASSERT_EQ(client_try(client, "other", &err), 0);
-    ASSERT_EQ(redis_leftovers(server), 0);
+    (void)redis_do(at.server, "CONFIG SET maxmemory 0");
+    ASSERT_EQ(client_try(at.client, "other", &err), 0);
+    ASSERT_EQ(redis_leftovers(at.server), 0);
 }
 
 TEST(administrator, kills_connections_and_a_waiter_is_served)

@@ -46,50 +46,57 @@ static int leftovers(struct server *server)
     return redis_leftovers(server);
 }
 
-TEST(redisson, scripts_are_flushed_and_nothing_happens)
+/* Two clients of one server, in each of the modes. */
+static void in_each_mode(void (*check)(const struct rivals *at))
 {
     struct server *server = redis_start();
-    hf_error err;
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        hf_client *client = redis_open(server_port(server), modes[i]);
-        hf_client *rival = redis_open(server_port(server), modes[i]);
-        hf_request *request;
-        hf_hold *hold;
+        struct rivals at =
+            client_rivals(server, redis_url(server_port(server), modes[i]));
 
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        hold = client_acquire(client, "jobs");
-        request = await_lock(rival, HF_EXCLUSIVE, 0);
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        ASSERT_OK(hf_verify(hold, &err), &err);
-        (void)redis_do(server, "SCRIPT FLUSH SYNC");
-        give(hold);
-        give(get_lock(request));
-        ASSERT_EQ(leftovers(server), 0);
+        check(&at);
     }
 }
 
-TEST(redisson, everything_is_flushed_and_told_as_lost)
+static void outlast_a_flush_of_scripts(const struct rivals *at)
 {
-    struct server *server = redis_start();
+    hf_request *request;
+    hf_hold *hold;
     hf_error err;
 
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        hf_client *client = redis_open(server_port(server), modes[i]);
-        hf_client *rival = redis_open(server_port(server), modes[i]);
-        hf_hold *hold = client_acquire(client, "jobs");
-        uint64_t token = hf_token(hold);
-        hf_request *request = await_lock(rival, HF_EXCLUSIVE, 0);
-
-        (void)redis_do(server, "FLUSHALL");
-        ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
-        ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
-        hold = get_lock(request);
-        ASSERT_TRUE(token == 0 || hf_token(hold) > token);
-        give(hold);
-        ASSERT_EQ(leftovers(server), 0);
-    }
+    (void)redis_do(at->server, "SCRIPT FLUSH SYNC");
+    hold = client_acquire(at->client, "jobs");
+    request = await_lock(at->rival, HF_EXCLUSIVE, 0);
+    (void)redis_do(at->server, "SCRIPT FLUSH SYNC");
+    ASSERT_OK(hf_verify(hold, &err), &err);
+    (void)redis_do(at->server, "SCRIPT FLUSH SYNC");
+    give(hold);
+    give(get_lock(request));
+    ASSERT_EQ(leftovers(at->server), 0);
 }
+
+TEST_CALL(redisson, scripts_are_flushed_and_nothing_happens,
+          in_each_mode(outlast_a_flush_of_scripts))
+
+static void hear_of_a_flush(const struct rivals *at)
+{
+    hf_hold *hold = client_acquire(at->client, "jobs");
+    uint64_t token = hf_token(hold);
+    hf_request *request = await_lock(at->rival, HF_EXCLUSIVE, 0);
+    hf_error err;
+
+    (void)redis_do(at->server, "FLUSHALL");
+    ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
+    ASSERT_EQ(hf_release(hold, &err), HF_ELOST);
+    hold = get_lock(request);
+    ASSERT_TRUE(token == 0 || hf_token(hold) > token);
+    give(hold);
+    ASSERT_EQ(leftovers(at->server), 0);
+}
+
+TEST_CALL(redisson, everything_is_flushed_and_told_as_lost,
+          in_each_mode(hear_of_a_flush))
 
 /* Nobody publishes: the waiter looks when the lease it was told has ended. */
 TEST(redisson, a_lost_message_costs_no_more_than_the_lease)
@@ -264,29 +271,26 @@ static struct seen look(hf_client *client)
     return seen;
 }
 
-TEST(redisson, an_owner_that_is_shown_can_be_broken)
+static void break_who_is_shown(const struct rivals *at)
 {
-    struct server *server = redis_start();
+    hf_hold *hold = client_acquire(at->client, "jobs");
+    struct seen seen = look(at->rival);
     hf_error err;
 
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        hf_client *client = redis_open(server_port(server), modes[i]);
-        hf_client *rival = redis_open(server_port(server), modes[i]);
-        hf_hold *hold = client_acquire(client, "jobs");
-        struct seen seen = look(rival);
-
-        ASSERT_EQ(seen.holders, 1);
-        ASSERT_EQ(hf_break(rival, "jobs", 0, "0123456789abcdef0123456789abcdef",
-                           &err),
-                  HF_ECONFLICT);
-        ASSERT_OK(hf_break(rival, "jobs", 0, seen.holder, &err), &err);
-        ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
-        (void)hf_release(hold, NULL);
-        ASSERT_EQ(client_try(rival, "jobs", &err), 0);
-        ASSERT_EQ(look(rival).holders, 0);
-        ASSERT_EQ(leftovers(server), 0);
-    }
+    ASSERT_EQ(seen.holders, 1);
+    ASSERT_EQ(hf_break(at->rival, "jobs", 0, "0123456789abcdef0123456789abcdef",
+                       &err),
+              HF_ECONFLICT);
+    ASSERT_OK(hf_break(at->rival, "jobs", 0, seen.holder, &err), &err);
+    ASSERT_EQ(hf_verify(hold, &err), HF_ELOST);
+    (void)hf_release(hold, NULL);
+    ASSERT_EQ(client_try(at->rival, "jobs", &err), 0);
+    ASSERT_EQ(look(at->rival).holders, 0);
+    ASSERT_EQ(leftovers(at->server), 0);
 }
+
+TEST_CALL(redisson, an_owner_that_is_shown_can_be_broken,
+          in_each_mode(break_who_is_shown))
 
 struct listed {
     char names[256];
@@ -304,32 +308,29 @@ static int list_one(const hf_lock_info *info, void *ctx)
     return 0;
 }
 
-TEST(redisson, a_list_tells_locks_from_other_keys)
+static void list_among_other_keys(const struct rivals *at)
 {
-    struct server *server = redis_start();
+    hf_hold *one = client_acquire(at->client, "night/one");
+    hf_hold *two = client_acquire(at->client, "night/two[x]");
+    hf_hold *day = client_acquire(at->client, "day");
+    struct listed all = {.n = 0};
+    struct listed some = {.n = 0};
     hf_error err;
 
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        hf_client *client = redis_open(server_port(server), modes[i]);
-        hf_client *other = redis_open(server_port(server), modes[i]);
-        hf_hold *one = client_acquire(client, "night/one");
-        hf_hold *two = client_acquire(client, "night/two[x]");
-        hf_hold *day = client_acquire(client, "day");
-        struct listed all = {.n = 0};
-        struct listed some = {.n = 0};
-
-        (void)redis_do(server, "HSET night/session user 7");
-        (void)redis_do(server, "ZADD {night/scores} 1 a");
-        ASSERT_OK(hf_list(other, "", list_one, &all, &err), &err);
-        ASSERT_STREQ(all.names, "day night/one night/two[x] ");
-        ASSERT_OK(hf_list(other, "night/two[", list_one, &some, &err), &err);
-        ASSERT_STREQ(some.names, "night/two[x] ");
-        give(one);
-        give(two);
-        give(day);
-        (void)redis_do(server, "FLUSHALL");
-    }
+    (void)redis_do(at->server, "HSET night/session user 7");
+    (void)redis_do(at->server, "ZADD {night/scores} 1 a");
+    ASSERT_OK(hf_list(at->rival, "", list_one, &all, &err), &err);
+    ASSERT_STREQ(all.names, "day night/one night/two[x] ");
+    ASSERT_OK(hf_list(at->rival, "night/two[", list_one, &some, &err), &err);
+    ASSERT_STREQ(some.names, "night/two[x] ");
+    give(one);
+    give(two);
+    give(day);
+    (void)redis_do(at->server, "FLUSHALL");
 }
+
+TEST_CALL(redisson, a_list_tells_locks_from_other_keys,
+          in_each_mode(list_among_other_keys))
 
 TEST(redisson, the_fair_lock_is_first_come_first_served)
 {
@@ -443,17 +444,15 @@ static int no_failure(const hf_finding *finding, void *ctx)
     return 0;
 }
 
-TEST(redisson, the_doctor_tries_a_lock_and_leaves_nothing)
+static void ask_the_doctor(const struct rivals *at)
 {
-    struct server *server = redis_start();
+    int tried = 0;
     hf_error err;
 
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        hf_client *client = redis_open(server_port(server), modes[i]);
-        int tried = 0;
-
-        ASSERT_OK(hf_doctor(client, no_failure, &tried, &err), &err);
-        ASSERT_EQ(tried, 2);
-        ASSERT_EQ(redis_leftovers(server), 0);
-    }
+    ASSERT_OK(hf_doctor(at->client, no_failure, &tried, &err), &err);
+    ASSERT_EQ(tried, 2);
+    ASSERT_EQ(redis_leftovers(at->server), 0);
 }
+
+TEST_CALL(redisson, the_doctor_tries_a_lock_and_leaves_nothing,
+          in_each_mode(ask_the_doctor))

@@ -71,49 +71,37 @@ TEST(failover, a_lock_that_was_not_copied_is_told_lost_at_once)
     client_release(next);
 }
 
+/* One client holds the lock, another waits for it. */
+struct line {
+    struct sentinel_set *set;
+    hf_hold *hold;
+    hf_request *request;
+};
+
+static struct line stand_in_line(const char *query)
+{
+    struct line at = {.set = sentinel_set_start()};
+    struct rivals two = client_rivals(NULL, sentinel_set_url(at.set, query));
+
+    at.hold = client_acquire(two.client, "jobs");
+    at.request = redis_stand_in_line(two.rival, at.set->servers[0], "jobs");
+    return at;
+}
+
 TEST(failover, waiters_are_served_and_the_token_grows)
 {
-    struct sentinel_set *set = sentinel_set_start();
-    struct rivals at =
-        client_rivals(NULL, sentinel_set_url(set, QUICK "&ttl=3s"));
-    hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_request *request =
-        redis_stand_in_line(at.rival, set->servers[0], "jobs");
+    struct line at = stand_in_line(QUICK "&ttl=3s");
     hf_hold *next;
-    uint64_t token = hf_token(hold);
+    uint64_t token = hf_token(at.hold);
 
-    EVENTUALLY(topology_in_step(set->servers[0]));
-    sentinel_set_kill_master(set);
-    (void)sentinel_set_await(set, set->servers[0]);
-    EVENTUALLY(is_lost(hold) || hf_verify(hold, NULL) == 0);
-    (void)hf_release(hold, NULL);
-    next = client_finish(request);
+    EVENTUALLY(topology_in_step(at.set->servers[0]));
+    sentinel_set_kill_master(at.set);
+    (void)sentinel_set_await(at.set, at.set->servers[0]);
+    EVENTUALLY(is_lost(at.hold) || hf_verify(at.hold, NULL) == 0);
+    (void)hf_release(at.hold, NULL);
+    next = client_finish(at.request);
     ASSERT_GT(hf_token(next), token);
     client_release(next);
-}
-
-/* A wait on "c" of "jobs" that has begun. */
-static hf_request *begin_wait(hf_client *client, hf_hold **hold)
-{
-    hf_request *request;
-    hf_error err;
-
-    *hold = client_acquire(client, "jobs");
-    ASSERT_OK(
-        hf_cond_wait_start(*hold, "c", HF_FOREVER, NULL, NULL, &request, &err),
-        &err);
-    EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
-    return request;
-}
-
-static void end_wait(hf_request *request, hf_hold *hold)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err), &err);
-    hf_request_free(request);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_OK(hf_release(hold, &err), &err);
 }
 
 /* The new master may have lost a signal: nobody goes on waiting there. */
@@ -121,12 +109,11 @@ TEST(failover, ends_the_wait_for_a_condition)
 {
     struct sentinel_set *set = sentinel_set_start();
     hf_client *client = client_open(sentinel_set_url(set, QUICK "&ttl=200s"));
-    hf_hold *hold;
-    hf_request *request = begin_wait(client, &hold);
+    struct client_wait wait = client_park(client, "jobs", "c", client);
 
     EVENTUALLY(topology_in_step(set->servers[0]));
     sentinel_set_kill_master(set);
-    end_wait(request, hold);
+    client_woken(&wait);
     EVENTUALLY(redis_leftovers(sentinel_set_master(set)) == 0);
 }
 
@@ -225,25 +212,20 @@ TEST(sentinel, an_unknown_service_is_a_clear_error)
 
 TEST(sync_replicas, waits_for_them_and_hands_over)
 {
-    struct sentinel_set *set = sentinel_set_start();
-    struct rivals at =
-        client_rivals(NULL, sentinel_set_url(set, QUICK "&sync_replicas=2"));
-    hf_hold *hold = client_acquire(at.client, "jobs");
-    hf_request *request =
-        redis_stand_in_line(at.rival, set->servers[0], "jobs");
+    struct line at = stand_in_line(QUICK "&sync_replicas=2");
     hf_hold *next;
     hf_error err;
 
     /* Both have it when we are told. */
     for (int i = 1; i < SET_SERVERS; i++)
-        ASSERT_EQ(redis_do(set->servers[i], "EXISTS hf:{jobs}")[1], '1');
-    ASSERT_OK(hf_verify(hold, &err), &err);
-    client_release(hold);
-    next = client_finish(request);
+        ASSERT_EQ(redis_do(at.set->servers[i], "EXISTS hf:{jobs}")[1], '1');
+    ASSERT_OK(hf_verify(at.hold, &err), &err);
+    client_release(at.hold);
+    next = client_finish(at.request);
     for (int i = 1; i < SET_SERVERS; i++)
-        ASSERT_EQ(redis_do(set->servers[i], "LLEN hf:{jobs}:q")[1], '0');
+        ASSERT_EQ(redis_do(at.set->servers[i], "LLEN hf:{jobs}:q")[1], '0');
     client_release(next);
-    EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
+    EVENTUALLY(redis_leftovers(at.set->servers[0]) == 0);
 }
 
 TEST(sync_replicas, have_who_waits_for_a_condition_and_its_wake_up)
@@ -253,14 +235,13 @@ TEST(sync_replicas, have_who_waits_for_a_condition_and_its_wake_up)
         client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
     hf_client *other =
         client_open(sentinel_set_url(set, QUICK "&sync_replicas=2"));
-    hf_hold *hold;
-    hf_request *request = begin_wait(client, &hold);
+    struct client_wait wait = client_park(client, "jobs", "c", client);
     hf_hold *next = client_acquire(other, "jobs");
     hf_error err;
 
     ASSERT_EQ(hf_cond_signal(next, "c", &err), 1);
     ASSERT_OK(hf_release(next, &err), &err);
-    end_wait(request, hold);
+    client_woken(&wait);
     EVENTUALLY(redis_leftovers(set->servers[0]) == 0);
 }
 

@@ -114,14 +114,20 @@ TEST(tls, refuses_a_certificate_of_another_host)
     assert_refused(server, "127.0.0.1", "mismatch");
 }
 
+/* Certificates for the server and for us. */
+static void set_up_both(void)
+{
+    set_up();
+    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
+    certificates_make(dir, "client", "good", "DNS:client", 2);
+}
+
 TEST(tls, shows_our_certificate_and_says_when_it_is_wanted)
 {
     struct server *server;
     hf_error err;
 
-    set_up();
-    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
-    certificates_make(dir, "client", "good", "DNS:client", 2);
+    set_up_both();
     server = start("server", true);
     ASSERT_OK(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",
                         "tls.cert", "client.crt", "tls.key", "client.key",
@@ -211,9 +217,7 @@ TEST(tls, opens_an_encrypted_key_by_a_file_and_never_asks)
     struct server *server;
     hf_error err;
 
-    set_up();
-    certificates_make(dir, "server", "good", "IP:127.0.0.1", 2);
-    certificates_make(dir, "client", "good", "DNS:client", 2);
+    set_up_both();
     certificates_lock(dir, "client");
     server = start("server", true);
     ASSERT_RC(open_with(server, "127.0.0.1", &err, "tls.ca", "good.crt",

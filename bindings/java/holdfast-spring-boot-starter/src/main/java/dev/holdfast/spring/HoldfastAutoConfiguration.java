@@ -23,12 +23,12 @@ public class HoldfastAutoConfiguration {
     @ConditionalOnMissingBean
     public HoldfastClient holdfastClient(HoldfastProperties properties, ZkLockProperties zkLock) {
         HoldfastClient.Builder builder = HoldfastClient.builder();
-        if (properties.getUrl() != null) {
-            builder.url(properties.getUrl());
-        } else if (zkLock.getAddress() != null) {
+        if (properties.url() != null) {
+            builder.url(properties.url());
+        } else if (zkLock.address() != null) {
             zkLock.apply(builder);
         }
-        properties.getOptions().forEach(builder::option);
+        properties.options().forEach(builder::option);
         return builder.build();
     }
 

@@ -2,90 +2,38 @@
 package dev.holdfast.spring;
 
 import java.time.Duration;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.bind.Name;
 
-/** {@code holdfast.*}. A key that does not exist is an error at start. */
+/**
+ * {@code holdfast.*}. A key that does not exist is an error at start.
+ *
+ * @param url the engine: redis://…, zk://…, etcd://…, mysql://…, local:
+ * @param options keys of libholdfast(3) and their values: ttl, io_timeout, retry.base and so on
+ * @param locks what holds for single names
+ */
 @ConfigurationProperties(prefix = "holdfast", ignoreUnknownFields = false)
-public class HoldfastProperties {
-    /** The engine: redis://…, zk://…, etcd://…, mysql://…, local:. */
-    private String url;
+public record HoldfastProperties(
+        String url,
+        @DefaultValue Map<String, String> options,
+        @DefaultValue Map<String, LockSettings> locks) {
 
-    /** Keys of libholdfast(3) and their values: ttl, io_timeout, retry.base and so on. */
-    private Map<String, String> options = new LinkedHashMap<>();
+    /**
+     * What holds for one name.
+     *
+     * @param waitFor how long to wait; a component cannot be called wait
+     * @param lease the lease
+     * @param type how the name is held
+     * @param slots how many holders a SLOT admits
+     */
+    public record LockSettings(
+            @Name("wait") Duration waitFor,
+            Duration lease,
+            @DefaultValue("DEFAULT") LockType type,
+            @DefaultValue("0") int slots) {
 
-    /** What holds for single names. */
-    private Map<String, LockSettings> locks = new LinkedHashMap<>();
-
-    /** What holds for one name. */
-    public static class LockSettings {
-        /** How long to wait. */
-        private Duration wait;
-
-        /** The lease. */
-        private Duration lease;
-
-        /** How the name is held. */
-        private LockType type = LockType.DEFAULT;
-
-        /** How many holders a SLOT admits. */
-        private int slots;
-
-        public Duration getWait() {
-            return wait;
-        }
-
-        public void setWait(Duration wait) {
-            this.wait = wait;
-        }
-
-        public Duration getLease() {
-            return lease;
-        }
-
-        public void setLease(Duration lease) {
-            this.lease = lease;
-        }
-
-        public LockType getType() {
-            return type;
-        }
-
-        public void setType(LockType type) {
-            this.type = type;
-        }
-
-        public int getSlots() {
-            return slots;
-        }
-
-        public void setSlots(int slots) {
-            this.slots = slots;
-        }
-    }
-
-    public String getUrl() {
-        return url;
-    }
-
-    public void setUrl(String url) {
-        this.url = url;
-    }
-
-    public Map<String, String> getOptions() {
-        return options;
-    }
-
-    public void setOptions(Map<String, String> options) {
-        this.options = options;
-    }
-
-    public Map<String, LockSettings> getLocks() {
-        return locks;
-    }
-
-    public void setLocks(Map<String, LockSettings> locks) {
-        this.locks = locks;
+        static final LockSettings NONE = new LockSettings(null, null, LockType.DEFAULT, 0);
     }
 }

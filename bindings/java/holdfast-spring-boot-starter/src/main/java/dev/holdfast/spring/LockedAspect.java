@@ -47,7 +47,7 @@ public class LockedAspect {
     public Object around(ProceedingJoinPoint call, Locked locked) throws Throwable {
         Method method = ((MethodSignature) call.getSignature()).getMethod();
         String name = names.of(locked, method, call.getTarget(), call.getArgs());
-        Plan plan = Plan.of(name, locked, properties.getLocks().get(name));
+        Plan plan = Plan.of(name, locked, properties.locks().get(name));
         Class<?> result = method.getReturnType();
         if (HAS_REACTOR && ReactiveLocking.handles(result)) {
             return ReactiveLocking.run(this, plan, call, result);
@@ -168,11 +168,11 @@ public class LockedAspect {
     record Plan(String name, Mode mode, LockOptions options, OnBusy onBusy, String fallback) {
         static Plan of(String name, Locked locked, HoldfastProperties.LockSettings settings) {
             HoldfastProperties.LockSettings set =
-                    settings != null ? settings : new HoldfastProperties.LockSettings();
-            LockType type = locked.type() != LockType.DEFAULT ? locked.type() : set.getType();
-            LockOptions options = optionsOf(type, locked.slots() > 0 ? locked.slots() : set.getSlots());
-            Duration wait = duration(locked.waitFor(), set.getWait());
-            Duration lease = duration(locked.lease(), set.getLease());
+                    settings != null ? settings : HoldfastProperties.LockSettings.NONE;
+            LockType type = locked.type() != LockType.DEFAULT ? locked.type() : set.type();
+            LockOptions options = optionsOf(type, locked.slots() > 0 ? locked.slots() : set.slots());
+            Duration wait = duration(locked.waitFor(), set.waitFor());
+            Duration lease = duration(locked.lease(), set.lease());
             if (wait != null) {
                 options = options.waitFor(wait);
             }

@@ -18,6 +18,7 @@ import dev.holdfast.LockTimeoutException;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -265,11 +266,9 @@ class StarterTest {
     @Test
     void theKeysOfTheZooKeeperStarterAreRead() {
         HoldfastClient.Builder builder = HoldfastClient.builder();
-        ZkLockProperties properties = new ZkLockProperties();
-        properties.setAddress("127.0.0.1:1");
-        properties.setConnectionTimeout(1_500_000_000L);
-        properties.setSessionTimeout(600_000L);
-        properties.setRetryPolicy("retry-forever");
+        ZkLockProperties properties =
+                new ZkLockProperties(
+                        "127.0.0.1:1", 1_500_000_000L, 600_000L, "retry-forever", Map.of());
         properties.apply(builder);
         try (HoldfastClient client = builder.option("connect", "lazy").build()) {
             assertEquals("zookeeper", client.engine());
