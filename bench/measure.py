@@ -69,13 +69,23 @@ class Server:
 
 
 def descendants(pid):
-    """The processes below @pid."""
+    """The processes below @pid. Any of them may end while we look."""
     found = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children", encoding="utf-8") as file:
-            for child in file.read().split():
-                found += [int(child)] + descendants(child)
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children",
+                      encoding="utf-8") as file:
+                for child in file.read().split():
+                    found += [int(child)] + descendants(child)
     return found
+
+
+def is_server(pid):
+    """Neither a shell around it, nor gone."""
+    with contextlib.suppress(OSError):
+        program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+        return program not in ("bash", "dash", "sh")
+    return False
 
 
 @contextlib.contextmanager
@@ -96,9 +106,7 @@ def server(script):
         url = process.stdout.readline().strip()
         if not url:
             sys.exit(f"bench: {script[0]} started no server")
-        pids = [pid for pid in descendants(process.pid)
-                if os.path.basename(os.readlink(f"/proc/{pid}/exe"))
-                not in ("bash", "dash", "sh")]
+        pids = [pid for pid in descendants(process.pid) if is_server(pid)]
         try:
             yield Server(url, pids)
         finally:

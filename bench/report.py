@@ -67,7 +67,8 @@ def tabulate(head, lines):
     print()
 
 
-def print_ratios(engine, rows, place, results):
+def ratio_lines(rows, results):
+    """The cells of each row that was measured."""
     lines = []
     for row in rows:
         found = ratios(row, results)
@@ -81,9 +82,13 @@ def print_ratios(engine, rows, place, results):
                 "wanted" if is_number(row) else row.beside,
                 f"{ratio:.2f}", f"{found[0]:.2f}–{found[-1]:.2f}",
                 wanted(row), judge(row, ratio)])
+    return lines
+
+
+def print_ratios(engine, rows, place, results):
     print(f"{engine.name}, {place}\n")
     tabulate(["", "ours", "beside", "which is", "ratio", "spread", "wanted",
-              ""], lines)
+              ""], ratio_lines(rows, results))
 
 
 def print_costs(engine, place, results):
@@ -108,7 +113,7 @@ def print_costs(engine, place, results):
               "MB", "MB of server", "scripts", "messages"], lines)
 
 
-def print_held(engine, results):
+def held_lines(results):
     lines = []
     for name, figures in results.items():
         if "bytes_per_lock" not in figures[0]:
@@ -122,6 +127,11 @@ def print_held(engine, results):
             f"{renewals:.0f}",
             f"{max(trips, 0) / renewals:.4f}" if renewals and "reads" in one
             else ""])
+    return lines
+
+
+def print_held(engine, results):
+    lines = held_lines(results)
     if lines:
         print(f"{engine.name}: locks that are only held\n")
         tabulate(["", "bytes each", "% of a core", "renewals",

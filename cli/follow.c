@@ -8,8 +8,21 @@
  */
 #include "follow.h"
 
+#include "cli.h"
 #include "lock.h"
 #include "signals.h"
+
+enum { STANDARD_MS = 1000 };
+
+int follow_pace_check(struct follow_pace *pace)
+{
+    pace->given = pace->ms >= 0;
+    if (!pace->given)
+        pace->ms = STANDARD_MS;
+    return pace->ms >= pace->least_ms
+               ? 0
+               : cli_usage("--interval is at least %dms", (int)pace->least_ms);
+}
 
 static void on_event(const hf_watch_event *event, void *ctx)
 {

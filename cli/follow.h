@@ -8,6 +8,15 @@
 
 #include "holdfast.h"
 
+/* What --interval says, with a standard and a least. */
+struct follow_pace {
+    int64_t ms; /* -1 before follow_pace_check() */
+    int64_t least_ms;
+    bool given;
+};
+/* 0, or the status of a wrong use. */
+int follow_pace_check(struct follow_pace *pace);
+
 /* { 0 } begins. */
 struct follow {
     hf_client *client;

@@ -55,16 +55,15 @@ static const char test_help[] =
     "\n  --json, -u URL, -c FILE, --profile NAME, -o KEY=VALUE\n";
 
 /* Ages and leases on a terminal change by themselves; a line is for a change. */
-enum { INTERVAL_MS = 1000, CALM_MS = 30000 };
+enum { CALM_MS = 30000 };
 
 static bool names_only;
 static bool watching;
-static bool paced; /* --interval was given */
-static int64_t interval_ms = -1;
+static struct follow_pace pace = {.ms = -1, .least_ms = 10};
 static const struct option ls_options[] = {
     {0, "names", OPTION_FLAG, &names_only, NULL, NULL},
     {0, "watch", OPTION_FLAG, &watching, NULL, NULL},
-    {0, "interval", OPTION_DURATION, &interval_ms, NULL, "DUR"},
+    {0, "interval", OPTION_DURATION, &pace.ms, NULL, "DUR"},
     {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
 };
 static const struct option *const ls_tables[] = {ls_options, NULL};
@@ -325,7 +324,7 @@ static int list_for_ever(hf_client *client, const char *prefix)
     struct look after = {0};
     int code = CLI_DONE;
 
-    if (!paced)
+    if (!pace.given)
         follow_start(&follow, client, prefix, /* flags= */ 0);
     while (signals_first() == 0 && !ferror(stdout)) {
         hf_error err = {0};
@@ -346,7 +345,7 @@ static int list_for_ever(hf_client *client, const char *prefix)
         }
         fflush(stdout);
         if (follow_wait(&follow, reader,
-                        follow.watch && !screen ? CALM_MS : interval_ms)) {
+                        follow.watch && !screen ? CALM_MS : pace.ms)) {
             code = CLI_SIGNAL + SIGPIPE;
             break;
         }
@@ -359,15 +358,12 @@ static int list_for_ever(hf_client *client, const char *prefix)
 
 static int check_watching(const struct words *words)
 {
+    int rc = follow_pace_check(&pace);
+
     (void)words;
-    paced = interval_ms >= 0;
-    if (!paced)
-        interval_ms = INTERVAL_MS;
-    if (interval_ms < 10)
-        return cli_usage("--interval is at least 10ms");
-    if (watching)
+    if (rc == 0 && watching)
         signals_begin();
-    return 0;
+    return rc;
 }
 
 static int list(hf_client *client, const struct words *words)

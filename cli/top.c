@@ -64,16 +64,13 @@ static const char keys_help[] =
     "           came late\n";
 
 enum {
-    INTERVAL_LEAST_MS = 100,
-    INTERVAL_MS = 1000,
     GAP_MS = 250, /* between looks, however much changes */
     FRAME_LEAST = 6
 };
 
-static bool paced; /* --interval was given */
-static int64_t interval_ms = -1;
+static struct follow_pace pace = {.ms = -1, .least_ms = 100};
 static const struct option top_options[] = {
-    {0, "interval", OPTION_DURATION, &interval_ms, NULL, "DUR"},
+    {0, "interval", OPTION_DURATION, &pace.ms, NULL, "DUR"},
     {0, NULL, OPTION_FLAG, NULL, NULL, NULL},
 };
 static const struct option *const tables[] = {top_options, NULL};
@@ -194,7 +191,7 @@ static void draw_head(const struct top *top, size_t columns, FILE *to)
     else
         snprintf(line, sizeof(line),
                  "locks %zu, holders %d, waiters %d; every %s; by %s%s%s%s",
-                 look->n, holders, waiters, text_age(interval_ms, age),
+                 look->n, holders, waiters, text_age(pace.ms, age),
                  top_sort_name(top->table.sort),
                  top->table.reverse ? ", reversed" : "",
                  *top->table.filter ? "; only " : "",
@@ -672,7 +669,7 @@ static int look(struct top *top)
 static void follow_keys(struct top *top)
 {
     int64_t began_ms = lock_now_ms();
-    int64_t due_ms = began_ms + interval_ms;
+    int64_t due_ms = began_ms + pace.ms;
 
     for (;;) {
         int64_t left_ms;
@@ -708,7 +705,7 @@ static int run(struct top *top)
         return cli_fail(&top->err);
     if (!screen_enter())
         return cli_usage("top is not in the foreground of its terminal");
-    if (!paced)
+    if (!pace.given)
         follow_start(&top->follow, top->client, top->prefix, /* flags= */ 0);
     while (rc == 0 && !top->ends && signals_first() == 0) {
         draw(top);
@@ -727,12 +724,11 @@ static int run(struct top *top)
 
 static int check_options(const struct words *words)
 {
+    int rc = follow_pace_check(&pace);
+
     (void)words;
-    paced = interval_ms >= 0;
-    if (!paced)
-        interval_ms = INTERVAL_MS;
-    if (interval_ms < INTERVAL_LEAST_MS)
-        return cli_usage("--interval is at least %dms", INTERVAL_LEAST_MS);
+    if (rc != 0)
+        return rc;
     if (cli.json || !screen_possible())
         return cli_usage("top draws on a terminal; for a pipe or a program: "
                          "holdfast ls --watch, holdfast metrics");

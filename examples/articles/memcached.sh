@@ -4,7 +4,7 @@
 # memcached.sh - add, and delete at the end: as with DEL, who is late deletes the
 # lock of another. MEMCACHED is host:port.
 
-set -eu
+. "$(dirname "$0")/lib.sh"
 : "${MEMCACHED:=${HOLDFAST_TEST_URL:-127.0.0.1:11211}}"
 MEMCACHED=${MEMCACHED#memcached://}
 MEMCACHED=${MEMCACHED%%[/?]*}
@@ -19,22 +19,15 @@ ask() {
     printf '%s\n' "${answer%$'\r'}"
 }
 
-expect() {
-    [ "$2" = "$3" ] || {
-        echo "$1: \"$2\", not \"$3\"" >&2
-        exit 1
-    }
-}
-
 ask "delete articles" >/dev/null
 expect "A takes it" "$(ask "add articles 0 1 1" A)" STORED
 until [ "$(ask "get articles")" = END ]; do :; done # A is slow
 expect "B takes it" "$(ask "add articles 0 60 1" B)" STORED
 expect "A deletes it" "$(ask "delete articles")" DELETED
 expect "C takes it" "$(ask "add articles 0 60 1" C)" STORED
-echo "naive:    A deleted the lock of B: B and C are both inside"
+naive "A deleted the lock of B: B and C are both inside"
 ask "delete articles" >/dev/null
 
 export HOLDFAST_URL=memcached://$MEMCACHED
 holdfast run articles -- true
-echo "holdfast: deletes with the number of its own value (meta commands), never another's"
+ours "deletes with the number of its own value (meta commands), never another's"

@@ -33,8 +33,8 @@ static int has_conditions(const hf_client *client, hf_error *err)
         return 0;
     return hf__fail(err, HF_EUNSUPPORTED,
                     "%s has no conditions in this mode: local, redis and "
-                    "redis-cluster (native), zookeeper (curator, kazoo) and "
-                    "etcd have them",
+                    "redis-cluster (native), zookeeper (curator, kazoo), etcd, "
+                    "and mode=table of PostgreSQL and MySQL have them",
                     client->engine_name);
 }
 
@@ -74,6 +74,61 @@ static int check_wait(hf_hold *hold, hf_error *err)
     return rc;
 }
 
+/* ---- starting -------------------------------------------------------------- */
+
+/* What a wait or a signal is asked with. */
+struct wish {
+    hf_hold *hold;
+    const char *cond;
+    int64_t wait_ms; /* a wait */
+    bool all;        /* a signal */
+    hf_done_cb *done;
+    void *ctx;
+};
+
+/* With the monitor. */
+typedef int start_fn(const struct wish *wish, hf_request **ret_request,
+                     hf_error *err);
+
+/* The caller gets the request. */
+static int start_for_caller(start_fn *start, const struct wish *wish,
+                            hf_request **ret_request, hf_error *err)
+{
+    hf_client *client = wish->hold->client;
+    struct hf_request *request;
+    int rc;
+
+    if (!ret_request)
+        return hf__fail(err, HF_EINVAL, "ret_request is NULL");
+    rc = hf__monitor_enter(client, err);
+    if (rc != 0)
+        return rc;
+    rc = start(wish, &request, err);
+    if (rc == 0)
+        *ret_request = request;
+    hf__monitor_leave(client);
+    return rc;
+}
+
+/* The caller gets the outcome. */
+static int start_and_take(start_fn *start, const struct wish *wish,
+                          hf_error *err)
+{
+    hf_client *client = wish->hold->client;
+    struct hf_request *request;
+    int rc = hf__monitor_enter(client, err);
+
+    if (rc != 0)
+        return rc;
+    rc = start(wish, &request, err);
+    if (rc == 0) {
+        rc = hf__request_take(request, err);
+        hf__free(request);
+    }
+    hf__monitor_leave(client);
+    return rc;
+}
+
 /* ---- waiting --------------------------------------------------------------- */
 
 static const struct hf__request_kind waiting = {
@@ -83,16 +138,16 @@ static const struct hf__request_kind waiting = {
 };
 
 /* With the monitor. */
-static int begin_wait(struct hf_request *request, const char *cond,
-                      int64_t wait_ms, hf_done_cb *done, void *ctx,
+static int begin_wait(struct hf_request *request, const struct wish *wish,
                       hf_error *err)
 {
     hf_client *client = request->client;
     int rc;
 
-    request->until_ns = hf__instant_add(client->now_ns, hf__ms_to_ns(wait_ms));
-    hf__request_start(request, &waiting, done, ctx);
-    rc = hf__parked_begin(request, cond, err);
+    request->until_ns =
+        hf__instant_add(client->now_ns, hf__ms_to_ns(wish->wait_ms));
+    hf__request_start(request, &waiting, wish->done, wish->ctx);
+    rc = hf__parked_begin(request, wish->cond, err);
     if (rc != 0)
         hf__request_undo(request);
     return rc;
@@ -118,21 +173,19 @@ static void undo(struct hf_request *request)
     hf__free(request);
 }
 
-/* With the monitor. */
-static int start_wait(hf_hold *hold, const char *cond, int64_t wait_ms,
-                      hf_done_cb *done, void *ctx, hf_request **ret_request,
+static int start_wait(const struct wish *wish, hf_request **ret_request,
                       hf_error *err)
 {
     struct hf_request *request;
-    int rc = check_wait(hold, err);
+    int rc = check_wait(wish->hold, err);
 
     if (rc != 0)
         return rc;
-    request = request_about(hold, /* answers_n= */ 0);
-    rc = hf__start_may(hold->client, request, done, err);
+    request = request_about(wish->hold, /* answers_n= */ 0);
+    rc = hf__start_may(wish->hold->client, request, wish->done, err);
     if (rc == 0) {
         *ret_request = request; /* before the callback can ask for it */
-        rc = begin_wait(request, cond, wait_ms, done, ctx, err);
+        rc = begin_wait(request, wish, err);
     }
     if (rc != 0)
         undo(request);
@@ -151,46 +204,23 @@ int hf_cond_wait_start(hf_hold *hold, const char *cond, int64_t wait_ms,
                        hf_done_cb *done, void *ctx, hf_request **ret_request,
                        hf_error *err)
 {
-    struct hf_request *request;
-    hf_client *client;
+    const struct wish wish = {.hold = hold,
+                              .cond = cond,
+                              .wait_ms = wait_ms,
+                              .done = done,
+                              .ctx = ctx};
     int rc = check_wait_args(hold, cond, wait_ms, err);
 
-    if (rc == 0 && !ret_request)
-        rc = hf__fail(err, HF_EINVAL, "ret_request is NULL");
-    if (rc != 0)
-        return rc;
-    client = hold->client;
-    rc = hf__monitor_enter(client, err);
-    if (rc != 0)
-        return rc;
-    rc = start_wait(hold, cond, wait_ms, done, ctx, &request, err);
-    if (rc == 0)
-        *ret_request = request;
-    hf__monitor_leave(client);
-    return rc;
+    return rc != 0 ? rc : start_for_caller(start_wait, &wish, ret_request, err);
 }
 
 int hf_cond_wait(hf_hold *hold, const char *cond, int64_t wait_ms,
                  hf_error *err)
 {
-    struct hf_request *request;
-    hf_client *client;
+    const struct wish wish = {.hold = hold, .cond = cond, .wait_ms = wait_ms};
     int rc = check_wait_args(hold, cond, wait_ms, err);
 
-    if (rc != 0)
-        return rc;
-    client = hold->client;
-    rc = hf__monitor_enter(client, err);
-    if (rc != 0)
-        return rc;
-    rc = start_wait(hold, cond, wait_ms, /* done= */ NULL, /* ctx= */ NULL,
-                    &request, err);
-    if (rc == 0) {
-        rc = hf__request_take(request, err);
-        hf__free(request);
-    }
-    hf__monitor_leave(client);
-    return rc;
+    return rc != 0 ? rc : start_and_take(start_wait, &wish, err);
 }
 
 /* ---- signalling ------------------------------------------------------------ */
@@ -342,26 +372,25 @@ static const struct hf__request_kind signalling = {
     .drop = drop_signal,
 };
 
-/* With the monitor. */
-static int start_signal(hf_hold *hold, const char *cond, bool all,
-                        hf_done_cb *done, void *ctx, hf_request **ret_request,
+static int start_signal(const struct wish *wish, hf_request **ret_request,
                         hf_error *err)
 {
+    hf_hold *hold = wish->hold;
     struct hf_request *request;
     struct hf__query *query;
     int rc = check_hold(hold, err);
 
     if (rc != 0)
         return rc;
-    query = make_query(hold->name, cond,
+    query = make_query(hold->name, wish->cond,
                        &(struct hf__query){.ticket = hold->ticket->id,
                                            .token = hold->ticket->token,
-                                           .all = all},
+                                           .all = wish->all},
                        err);
     if (!query)
         return HF_ENOMEM;
     request = request_about(hold, /* answers_n= */ 1);
-    rc = hf__start_may(hold->client, request, done, err);
+    rc = hf__start_may(hold->client, request, wish->done, err);
     if (rc != 0) {
         hf__query_free(query);
         undo(request);
@@ -369,7 +398,7 @@ static int start_signal(hf_hold *hold, const char *cond, bool all,
     }
     request->query = query;
     *ret_request = request; /* before the callback can ask for it */
-    hf__request_start(request, &signalling, done, ctx);
+    hf__request_start(request, &signalling, wish->done, wish->ctx);
     attempt(request);
     return 0;
 }
@@ -378,54 +407,28 @@ int hf_cond_signal_start(hf_hold *hold, const char *cond, int all,
                          hf_done_cb *done, void *ctx, hf_request **ret_request,
                          hf_error *err)
 {
-    struct hf_request *request;
-    hf_client *client;
+    const struct wish wish = {
+        .hold = hold, .cond = cond, .all = all != 0, .done = done, .ctx = ctx};
     int rc = check_cond(hold, cond, err);
 
-    if (rc == 0 && !ret_request)
-        rc = hf__fail(err, HF_EINVAL, "ret_request is NULL");
-    if (rc != 0)
-        return rc;
-    client = hold->client;
-    rc = hf__monitor_enter(client, err);
-    if (rc != 0)
-        return rc;
-    rc = start_signal(hold, cond, all != 0, done, ctx, &request, err);
-    if (rc == 0)
-        *ret_request = request;
-    hf__monitor_leave(client);
-    return rc;
+    return rc != 0 ? rc
+                   : start_for_caller(start_signal, &wish, ret_request, err);
 }
 
-static int signal_and_wait(hf_hold *hold, const char *cond, bool all,
-                           hf_error *err)
+static int wake(hf_hold *hold, const char *cond, bool all, hf_error *err)
 {
-    struct hf_request *request;
-    hf_client *client;
+    const struct wish wish = {.hold = hold, .cond = cond, .all = all};
     int rc = check_cond(hold, cond, err);
 
-    if (rc != 0)
-        return rc;
-    client = hold->client;
-    rc = hf__monitor_enter(client, err);
-    if (rc != 0)
-        return rc;
-    rc = start_signal(hold, cond, all, /* done= */ NULL, /* ctx= */ NULL,
-                      &request, err);
-    if (rc == 0) {
-        rc = hf__request_take(request, err);
-        hf__free(request);
-    }
-    hf__monitor_leave(client);
-    return rc;
+    return rc != 0 ? rc : start_and_take(start_signal, &wish, err);
 }
 
 int hf_cond_signal(hf_hold *hold, const char *cond, hf_error *err)
 {
-    return signal_and_wait(hold, cond, /* all= */ false, err);
+    return wake(hold, cond, /* all= */ false, err);
 }
 
 int hf_cond_broadcast(hf_hold *hold, const char *cond, hf_error *err)
 {
-    return signal_and_wait(hold, cond, /* all= */ true, err);
+    return wake(hold, cond, /* all= */ true, err);
 }

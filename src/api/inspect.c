@@ -181,50 +181,52 @@ int hf_list_start(hf_client *client, const char *prefix, uint32_t flags,
 
 /* ---- tokens --------------------------------------------------------------- */
 
+/* A question about the grant of @name with @token, or of @owner. */
+static int ask_about_grant(hf_client *client, const struct hf__query *like,
+                           size_t op, hf_error *err)
+{
+    struct hf__query *query = hf__query_new(err);
+    int rc;
+
+    if (!query)
+        return HF_ENOMEM;
+    query->token = like->token;
+    query->changes = like->changes;
+    query->breaks = like->breaks;
+    rc = hf__query_name(query, like->name, err);
+    if (rc == 0 && like->owner)
+        rc = hf__query_set(&query->owner, like->owner, err);
+    if (rc == 0)
+        rc = hf__query_ask(client, op, &query, err);
+    hf__query_free(query);
+    return rc;
+}
+
 int hf_check_token(hf_client *client, const char *name, uint64_t token,
                    hf_error *err)
 {
-    struct hf__query *query;
-    int rc;
-
     if (!client || !name || token == 0)
         return hf__fail(err, HF_EINVAL,
                         "client or name is NULL, or token 0: no grant has it");
-    query = hf__query_new(err);
-    if (!query)
-        return HF_ENOMEM;
-    query->token = token;
-    rc = hf__query_name(query, name, err);
-    if (rc == 0)
-        rc = hf__query_ask(client, offsetof(struct hf__engine_ops, check_token),
-                           &query, err);
-    hf__query_free(query);
-    return rc;
+    return ask_about_grant(client,
+                           &(struct hf__query){.name = name, .token = token},
+                           offsetof(struct hf__engine_ops, check_token), err);
 }
 
 int hf_break(hf_client *client, const char *name, uint64_t token,
              const char *owner, hf_error *err)
 {
-    struct hf__query *query;
-    int rc;
+    const struct hf__query broken = {.name = name,
+                                     .token = token,
+                                     .owner = owner,
+                                     .changes = true,
+                                     .breaks = true};
 
     if (!client || !name || (token == 0 && !owner))
         return hf__fail(err, HF_EINVAL,
                         "client or name is NULL, or neither token nor owner");
-    query = hf__query_new(err);
-    if (!query)
-        return HF_ENOMEM;
-    query->token = token;
-    query->changes = true;
-    query->breaks = true;
-    rc = hf__query_name(query, name, err);
-    if (rc == 0 && owner)
-        rc = hf__query_set(&query->owner, owner, err);
-    if (rc == 0)
-        rc = hf__query_ask(client, offsetof(struct hf__engine_ops, break_lock),
-                           &query, err);
-    hf__query_free(query);
-    return rc;
+    return ask_about_grant(client, &broken,
+                           offsetof(struct hf__engine_ops, break_lock), err);
 }
 
 /* ---- the doctor ------------------------------------------------------------ */

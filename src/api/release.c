@@ -324,7 +324,9 @@ static int verify_one(hf_hold *hold, hf_error *err)
                               hf_strerror(rc));
 }
 
-int hf_verify(hf_hold *hold, hf_error *err)
+/* Do something about @hold, with the monitor. */
+static int with_monitor(hf_hold *hold, int (*act)(hf_hold *, hf_error *),
+                        hf_error *err)
 {
     int rc;
 
@@ -333,12 +335,23 @@ int hf_verify(hf_hold *hold, hf_error *err)
     rc = hf__monitor_enter_any(hold->client, err);
     if (rc != 0)
         return rc;
-    if (hold->members_n == 0)
-        rc = verify_one(hold, err);
-    for (uint32_t i = 0; i < hold->members_n && rc == 0; i++)
-        rc = verify_one(hold->members[i], err);
+    rc = act(hold, err);
     hf__monitor_leave(hold->client);
     return rc;
+}
+
+static int verify(hf_hold *hold, hf_error *err)
+{
+    int rc = hold->members_n == 0 ? verify_one(hold, err) : 0;
+
+    for (uint32_t i = 0; i < hold->members_n && rc == 0; i++)
+        rc = verify_one(hold->members[i], err);
+    return rc;
+}
+
+int hf_verify(hf_hold *hold, hf_error *err)
+{
+    return with_monitor(hold, verify, err);
 }
 
 static int downgrade(hf_hold *hold, hf_error *err)
@@ -370,16 +383,7 @@ static int downgrade(hf_hold *hold, hf_error *err)
 
 int hf_downgrade(hf_hold *hold, hf_error *err)
 {
-    int rc;
-
-    if (!hold)
-        return hf__fail(err, HF_EINVAL, "hold is NULL");
-    rc = hf__monitor_enter_any(hold->client, err);
-    if (rc != 0)
-        return rc;
-    rc = downgrade(hold, err);
-    hf__monitor_leave(hold->client);
-    return rc;
+    return with_monitor(hold, downgrade, err);
 }
 
 /* ---- the lock around a block ------------------------------------------------- */

@@ -16,7 +16,8 @@
  *
  * LOCAL HAND-OVER. A released exclusive seat may be passed straight to the
  * request in front, without the engine: at most local_handover times or 10 ms
- * in a row, so that other processes are not starved. Every pass has a larger
+ * in a row, so that other processes are not starved, and not while the engine is
+ * down: it may have granted the lock to another client. Every pass has a larger
  * token: the engine writes it into the seat's record (pass), or granted a range
  * of them with the seat. The place that stood
  * for the receiver now stands for the next one; with nobody left it stays in
@@ -599,7 +600,8 @@ static bool may_pass(const struct hf__gate *gate, const struct hf__ticket *seat,
 {
     const hf_client *client = gate->client;
 
-    return seat->mode == HF_EXCLUSIVE && !seat->downgrading && !seat->cond &&
+    return client->up && seat->mode == HF_EXCLUSIVE && !seat->downgrading &&
+           !seat->cond &&
            (HF__PLANTED("passed_without_end") ||
             (gate->passes < hf__gate_most_passes(client) &&
              client->now_ns - gate->passing_since_ns < IN_A_ROW_NS)) &&

@@ -576,21 +576,18 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     hf__query_answered(owner, query, rc, err);
 }
 
-static void on_connected(void *owner, struct hf__engine *engine)
+static void on_connected(void *owner)
 {
-    (void)engine;
     hf__client_connected(owner);
 }
 
-static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+static void on_down(void *owner, const hf_error *err)
 {
-    (void)engine;
     hf__client_down(owner, err);
 }
 
-static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+static void on_changed(void *owner, const char *name)
 {
-    (void)engine;
     hf__watch_hint(owner, name);
 }
 

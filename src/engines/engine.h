@@ -293,8 +293,8 @@ struct hf__grant {
 };
 
 struct hf__engine_up {
-    void (*connected)(void *owner, struct hf__engine *engine);
-    void (*down)(void *owner, struct hf__engine *engine, const hf_error *err);
+    void (*connected)(void *owner);
+    void (*down)(void *owner, const hf_error *err);
     void (*granted)(void *owner, struct hf__ticket *ticket,
                     const struct hf__grant *grant);
     void (*queued)(void *owner, struct hf__ticket *ticket);
@@ -310,7 +310,7 @@ struct hf__engine_up {
     void (*left)(void *owner, struct hf__ticket *ticket, int rc);
     void (*answer)(void *owner, struct hf__query *query, int rc,
                    const hf_error *err);
-    void (*changed)(void *owner, struct hf__engine *engine, const char *name);
+    void (*changed)(void *owner, const char *name);
 };
 
 /* The table of the functions PREFIXconnected, PREFIXdown, … */
@@ -329,14 +329,14 @@ struct hf__engine_up {
  * about again: the core does, by renew() and acquire(). */
 static inline void hf__up_connected(struct hf__engine *engine)
 {
-    engine->up->connected(engine->up_owner, engine);
+    engine->up->connected(engine->up_owner);
 }
 /* Not connected (any more). HF_EAUTH and HF_ECONFIG are final, everything else
  * is tried again. Every request under way has been, or is now, reported
  * unknown by the engine itself. */
 static inline void hf__up_down(struct hf__engine *engine, const hf_error *err)
 {
-    engine->up->down(engine->up_owner, engine, err);
+    engine->up->down(engine->up_owner, err);
 }
 static inline void hf__up_granted(struct hf__engine *engine,
                                   struct hf__ticket *ticket,
@@ -422,7 +422,7 @@ static inline void hf__up_answer(struct hf__engine *engine,
  * good by the next. */
 static inline void hf__up_changed(struct hf__engine *engine, const char *name)
 {
-    engine->up->changed(engine->up_owner, engine, name);
+    engine->up->changed(engine->up_owner, name);
 }
 
 /* A line of @level (HF_LOG_*) for the application's log hook. */

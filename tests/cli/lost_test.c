@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "event.h"
 #include "test.h"
 
 /* Ends only by KILL, and so does its background process. */
@@ -114,6 +115,28 @@ TEST(lost, command_is_gone_before_a_second_holder_starts)
     ASSERT_EQ(command_wait(first), 79);
 }
 
+/* How many processes @command has started that nobody has waited for yet. */
+static int children_of(const struct command *command)
+{
+    char *path =
+        test_text("/proc/%ld/task/%ld/children", (long)command_pid(command),
+                  (long)command_pid(command));
+    FILE *file = fopen(path, "re");
+    int n = 0;
+
+    ASSERT_NOT_NULL(file);
+    while (fscanf(file, "%*d ") != EOF)
+        n++;
+    (void)fclose(file);
+    return n;
+}
+
+/* It comes when the command has lived for a moment. */
+static void await_guard(const struct command *command)
+{
+    EVENTUALLY(children_of(command) == 2);
+}
+
 TEST(lost, command_is_gone_even_if_holdfast_is_stopped)
 {
     struct command *first =
@@ -122,8 +145,7 @@ TEST(lost, command_is_gone_even_if_holdfast_is_stopped)
     pid_t child = (pid_t)command_number(first, "pid=");
     struct command *second = look_for(child);
 
-    /* The guard comes when the command has lived for a moment. */
-    ASSERT_FALSE(process_ends(child, 100));
+    await_guard(first);
     command_signal(first, SIGSTOP);
     ASSERT_EQ(command_wait(second), 0);
     ASSERT_STREQ(command_out(second), "alone\n");
@@ -138,7 +160,7 @@ TEST(lost, kill_9_of_holdfast_ends_the_command)
     pid_t other = (pid_t)command_number(first, "bg=");
     pid_t child = (pid_t)command_number(first, "pid=");
 
-    ASSERT_FALSE(process_ends(child, 100));
+    await_guard(first);
     command_signal(first, SIGKILL);
     ASSERT_TRUE(process_ends(child, 5000));
     ASSERT_TRUE(process_ends(other, 5000));

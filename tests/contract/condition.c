@@ -142,7 +142,7 @@ TEST(condition, engines_without_conditions_say_so)
 
     if (!contract_can(HF_CAP_CONDITIONS)) {
         ASSERT_RC(hf_cond_wait(hold, READY, 0, &err), HF_EUNSUPPORTED, &err);
-        ASSERT_HAS(err.text, "zookeeper (curator, kazoo) and etcd have them");
+        ASSERT_HAS(err.text, "mode=table of PostgreSQL and MySQL have them");
         ASSERT_RC(hf_cond_signal(hold, READY, &err), HF_EUNSUPPORTED, &err);
         ASSERT_EQ(hf_check(hold), HF_HELD);
     }
@@ -276,6 +276,82 @@ TEST(condition, the_woken_stand_behind_those_who_wait)
     ASSERT_EQ(hf_request_pending(wait.request), 1);
     client_release(hold);
     condition_finish(&wait, 0);
+    condition_nothing_left(client, name);
+}
+
+/* The second sleeps on, and so does the first, which has been woken once. */
+TEST(condition, a_wait_after_a_wake_up_uses_that_up)
+{
+    const char *name = contract_name("jobs");
+    struct condition_wait waits[2];
+    hf_client *client;
+    hf_client *other;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    waits[0] = condition_park(client, name, READY, 1);
+    waits[1] = condition_park(other, name, READY, 2);
+    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    ASSERT_OK(hf_request_wait(waits[0].request, EVENT_PATIENCE_MS, NULL, &err),
+              &err);
+    hf_request_free(waits[0].request);
+    ASSERT_OK(hf_cond_wait_start(waits[0].hold, READY, HF_FOREVER, NULL, NULL,
+                                 &waits[0].request, &err),
+              &err);
+    EVENTUALLY(client_count(client, name, HF_PARKED) == 2);
+    assert_sleeps_on(client, name, &waits[0]);
+    assert_sleeps_on(other, name, &waits[1]);
+    ASSERT_EQ(broadcast(client, name, READY), 2);
+    finish_all(waits, 2);
+    condition_nothing_left(client, name);
+}
+
+/* "condition place" of each that is parked, with an owner. */
+struct lines {
+    char text[256];
+    size_t len;
+};
+
+static int add_line(const hf_lock_info *info, void *ctx)
+{
+    struct lines *lines = ctx;
+
+    if (info->role != HF_PARKED)
+        return 0;
+    ASSERT_NE(info->owner[0], 0);
+    ASSERT_EQ(info->mode, HF_EXCLUSIVE);
+    lines->len += (size_t)snprintf(lines->text + lines->len,
+                                   sizeof(lines->text) - lines->len, "%s %u\n",
+                                   info->cond, info->place);
+    return 0;
+}
+
+TEST(condition, the_parked_are_listed_by_condition_and_place)
+{
+    const char *name = contract_name("jobs");
+    struct lines lines = {.len = 0};
+    struct condition_wait waits[3];
+    hf_client *client;
+    hf_client *other;
+    hf_error err;
+
+    NEEDS(HF_CAP_CONDITIONS | HF_CAP_LIST);
+    client = contract_open(NULL);
+    other = contract_open(NULL);
+    waits[0] = condition_park(client, name, READY, 1);
+    waits[1] = condition_park(client, name, "zero", 2);
+    waits[2] = condition_park(other, name, READY, 3);
+    ASSERT_OK(hf_show(other, name, add_line, &lines, &err), &err);
+    ASSERT_HAS(lines.text, READY " 1\n");
+    ASSERT_HAS(lines.text, READY " 2\n");
+    ASSERT_HAS(lines.text, "zero 1\n");
+    ASSERT_EQ(broadcast(client, name, READY), 2);
+    hf_cancel(waits[1].request);
+    finish_without(&waits[1], HF_ECANCELED, HF_RELEASED);
+    waits[1] = waits[2];
+    finish_all(waits, 2);
     condition_nothing_left(client, name);
 }
 

@@ -10,7 +10,10 @@
 
 #include "condition.h"
 
-/* Where one lease is the whole client's, it has to be as short. */
+/* Of who is killed, so that the others need not wait long. Where one lease is
+ * the whole client's, it has to be as short. */
+enum { SHORT_MS = 1000 };
+
 static const char *short_lived_url(void)
 {
     return contract_url(
@@ -29,6 +32,7 @@ static int rounds(void)
 struct job {
     const char *url;
     const char *name;
+    int64_t ttl_ms; /* 0: as configured */
 };
 
 /* Does what it is told, a word at a time, and tells what came of it. */
@@ -41,7 +45,7 @@ static void worker(struct proc *self, void *arg)
     const char *word;
     hf_error err;
 
-    opts.ttl_ms = 1000;
+    opts.ttl_ms = job->ttl_ms;
     proc_tell(self, "open");
     while ((word = proc_hear(self)) != NULL) {
         int rc = 0;
@@ -58,6 +62,8 @@ static void worker(struct proc *self, void *arg)
             rc = hf_release(hold, &err);
         else
             break;
+        if (rc < 0)
+            test_note("%s: %s", word, err.text);
         proc_tell(self, "%s %d", word, rc);
     }
     contract_close(client);
@@ -78,9 +84,11 @@ static void ask(struct proc *proc, const char *word, const char *answer)
     (void)proc_expect(proc, answer);
 }
 
-/* Two that are parked, in this order, and a third. */
+/* Two that are parked, in this order, and a third. Those who live have leases
+ * that do not run out on a busy machine. */
 struct three {
-    struct job job;
+    struct job living;
+    struct job mortal;
     struct proc *first;
     struct proc *second;
     struct proc *third;
@@ -91,16 +99,22 @@ static void park_worker(struct three *three, struct proc *proc, int n)
 {
     ask(proc, "acquire", "acquire 0");
     proc_say(proc, "wait");
-    EVENTUALLY(client_count(three->client, three->job.name, HF_PARKED) == n);
+    EVENTUALLY(client_count(three->client, three->living.name, HF_PARKED) == n);
 }
 
-static void start_three(struct three *three)
+enum victim { FIRST, THIRD };
+
+static void start_three(struct three *three, enum victim victim)
 {
-    three->job.url = short_lived_url();
-    three->job.name = contract_name("jobs");
-    three->first = start_worker(&three->job);
-    three->second = start_worker(&three->job);
-    three->third = start_worker(&three->job);
+    const char *name = contract_name("jobs");
+
+    three->living = (struct job){contract_url(NULL), name, 0};
+    three->mortal = (struct job){short_lived_url(), name, SHORT_MS};
+    three->first =
+        start_worker(victim == FIRST ? &three->mortal : &three->living);
+    three->second = start_worker(&three->living);
+    three->third =
+        start_worker(victim == THIRD ? &three->mortal : &three->living);
     three->client = contract_open(NULL);
     park_worker(three, three->first, 1);
     park_worker(three, three->second, 2);
@@ -115,7 +129,7 @@ static void end_first_and_second(struct three *three)
     (void)proc_expect(three->first, "release 0");
     (void)proc_expect(three->second, "wait 0");
     (void)proc_expect(three->second, "release 0");
-    condition_nothing_left(three->client, three->job.name);
+    condition_nothing_left(three->client, three->living.name);
     proc_kill(three->first);
     proc_kill(three->second);
     contract_close(three->client);
@@ -126,97 +140,114 @@ static void end_three(struct three *three)
 {
     (void)proc_expect(three->second, "wait 0");
     ask(three->second, "release", "release 0");
-    condition_nothing_left(three->client, three->job.name);
+    condition_nothing_left(three->client, three->living.name);
     proc_kill(three->second);
+    proc_kill(three->third);
     contract_close(three->client);
+}
+
+static void signal_once(struct three *three)
+{
+    ask(three->third, "acquire", "acquire 0");
+    ask(three->third, "signal", "signal 1");
+    ask(three->third, "release", "release 0");
+}
+
+/* @act with three of them, as often as there are rounds. */
+static void each_round(enum victim victim,
+                       void (*act)(struct three *three, int i))
+{
+    for (int i = 0; i < rounds(); i++) {
+        struct three three;
+
+        start_three(&three, victim);
+        act(&three, i);
+    }
+}
+
+static void kill_a_waiter(struct three *three, int i)
+{
+    (void)i;
+    proc_kill(three->first);
+    signal_once(three); /* it may still seem to live, and then passes it on */
+    end_three(three);
 }
 
 TEST(condition, a_killed_waiter_is_passed_over)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
+    each_round(FIRST, kill_a_waiter);
+}
 
-        start_three(&three);
-        proc_kill(three.first);
-        ask(three.third, "acquire", "acquire 0");
-        /* It may still seem to live, and then passes its wake-up on. */
-        ask(three.third, "signal", "signal 1");
-        ask(three.third, "release", "release 0");
-        end_three(&three);
-        proc_kill(three.third);
-    }
+static void kill_a_waiter_in_line(struct three *three, int i)
+{
+    (void)i;
+    ask(three->third, "acquire", "acquire 0");
+    ask(three->third, "signal", "signal 1");
+    proc_kill(three->first);
+    ask(three->third, "release", "release 0");
+    end_three(three);
 }
 
 TEST(condition, a_killed_waiter_in_line_passes_its_wake_up_on)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
+    each_round(FIRST, kill_a_waiter_in_line);
+}
 
-        start_three(&three);
-        ask(three.third, "acquire", "acquire 0");
-        ask(three.third, "signal", "signal 1");
-        proc_kill(three.first);
-        ask(three.third, "release", "release 0");
-        end_three(&three);
-        proc_kill(three.third);
-    }
+static void kill_a_holder(struct three *three, int i)
+{
+    signal_once(three);
+    if (i % 2 == 0)
+        (void)proc_expect(three->first, "wait 0"); /* else: at any moment */
+    proc_kill(three->first);
+    end_three(three);
 }
 
 TEST(condition, a_killed_holder_passes_its_wake_up_on)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
+    each_round(FIRST, kill_a_holder);
+}
 
-        start_three(&three);
-        ask(three.third, "acquire", "acquire 0");
-        ask(three.third, "signal", "signal 1");
-        ask(three.third, "release", "release 0");
-        if (i % 2 == 0)
-            (void)proc_expect(three.first, "wait 0"); /* else: at any moment */
-        proc_kill(three.first);
-        end_three(&three);
-        proc_kill(three.third);
-    }
+static void kill_a_signaller(struct three *three, int i)
+{
+    (void)i;
+    ask(three->third, "acquire", "acquire 0");
+    ask(three->third, "broadcast", "broadcast 2");
+    proc_kill(three->third);
+    end_first_and_second(three);
 }
 
 TEST(condition, a_killed_signaller_takes_no_wake_up_along)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
-
-        start_three(&three);
-        ask(three.third, "acquire", "acquire 0");
-        ask(three.third, "broadcast", "broadcast 2");
-        proc_kill(three.third);
-        end_first_and_second(&three);
-    }
+    each_round(THIRD, kill_a_signaller);
 }
 
 /* At any moment of its request: then somebody else signals. */
+static void kill_in_a_request(struct three *three, int i)
+{
+    hf_hold *hold;
+
+    (void)i;
+    ask(three->third, "acquire", "acquire 0");
+    proc_say(three->third, "broadcast");
+    proc_kill(three->third);
+    while (client_count(three->client, three->living.name, HF_PARKED) > 0) {
+        if (hf_try(three->client, three->living.name, &hold, NULL) == 0) {
+            ASSERT_TRUE(hf_cond_broadcast(hold, READY, NULL) >= 0);
+            client_release(hold);
+        }
+        event_breathe();
+    }
+    end_first_and_second(three);
+}
+
 TEST(condition, a_signaller_killed_in_its_request_harms_nobody)
 {
     NEEDS(HF_CAP_CONDITIONS);
-    for (int i = 0; i < rounds(); i++) {
-        struct three three;
-        hf_hold *hold;
-
-        start_three(&three);
-        ask(three.third, "acquire", "acquire 0");
-        proc_say(three.third, "broadcast");
-        proc_kill(three.third);
-        while (client_count(three.client, three.job.name, HF_PARKED) > 0) {
-            if (hf_try(three.client, three.job.name, &hold, NULL) == 0) {
-                ASSERT_TRUE(hf_cond_broadcast(hold, READY, NULL) >= 0);
-                client_release(hold);
-            }
-            event_breathe();
-        }
-        end_first_and_second(&three);
-    }
+    each_round(THIRD, kill_in_a_request);
 }
 
 TEST(condition, a_broken_bearer_passes_its_wake_up_on)
@@ -291,7 +322,7 @@ TEST(condition, a_wait_ends_when_the_engine_does_not_answer)
 /* Where its lease has ended it returns for no reason, else it is woken. */
 TEST(condition, a_stopped_waiter_holds_the_lock_when_it_returns)
 {
-    struct job job = {short_lived_url(), contract_name("jobs")};
+    struct job job = {short_lived_url(), contract_name("jobs"), SHORT_MS};
     struct proc *proc;
     hf_client *client;
     int64_t stopped_ms;
@@ -326,7 +357,7 @@ TEST(condition, a_stopped_waiter_holds_the_lock_when_it_returns)
 enum { WORKERS = 4, CONDITIONS = 3, TURNS = 30 };
 
 struct crowd {
-    struct job job;
+    struct contract_job job;
     _Atomic int *inside;
     int number; /* of the next worker */
 };

@@ -63,6 +63,18 @@ static void close_client(void *arg)
     n_clients--;
 }
 
+/* A place that contract_close() has emptied, or a new one. */
+static hf_client **free_place(void)
+{
+    for (int i = 0; i < n_clients; i++)
+        if (!clients[i])
+            return &clients[i];
+    if (n_clients == CLIENTS_MAX)
+        FAIL("more than %d clients", CLIENTS_MAX);
+    test_defer(close_client, &clients[n_clients]);
+    return &clients[n_clients++];
+}
+
 hf_client *contract_open_url(const char *url)
 {
     hf_client *client;
@@ -71,10 +83,7 @@ hf_client *contract_open_url(const char *url)
 
     if (rc != 0)
         FAIL("open %s: %s: %s", url, hf_errname(rc), err.text);
-    if (n_clients == CLIENTS_MAX)
-        FAIL("more than %d clients", CLIENTS_MAX);
-    clients[n_clients] = client;
-    test_defer(close_client, &clients[n_clients++]);
+    *free_place() = client;
     return client;
 }
 

@@ -79,4 +79,10 @@ const char *contract_metrics(hf_client *client);
 /* The value of the first line of them that begins with @prefix; -1: none. */
 int64_t contract_metric(hf_client *client, const char *prefix);
 
+/* What a process of a test needs to know. */
+struct contract_job {
+    const char *url;
+    const char *name;
+};
+
 #endif

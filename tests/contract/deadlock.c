@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "contract.h"
+#include "tempdir.h"
 
 enum { RING = 5 };
 
@@ -264,7 +265,8 @@ TEST(deadlock, waits_without_a_cycle_are_no_deadlock)
 /* ---- processes ------------------------------------------------------------------- */
 
 struct member {
-    const char *url;
+    const char *held_url;
+    const char *wanted_url;
     const char *held;
     const char *wanted;
 };
@@ -273,8 +275,8 @@ struct member {
 static void member_main(struct proc *self, void *arg)
 {
     const struct member *member = arg;
-    hf_client *holding = contract_open_url(member->url);
-    hf_client *waiting = contract_open_url(member->url);
+    hf_client *holding = contract_open_url(member->held_url);
+    hf_client *waiting = contract_open_url(member->wanted_url);
     hf_hold *held = contract_acquire(holding, member->held);
     hf_hold *wanted;
     hf_error err;
@@ -291,51 +293,78 @@ static void member_main(struct proc *self, void *arg)
     contract_close(holding);
 }
 
-static void start_ring(struct proc **procs, struct member *members,
-                       const char *url)
+/* All hold before the first of them waits. */
+static void start_members(struct proc **procs, struct member *members, int n)
 {
-    static const char *const bases[RING] = {"r0", "r1", "r2", "r3", "r4"};
-    const char *names[RING];
-
-    for (int i = 0; i < RING; i++)
-        names[i] = contract_name(bases[i]);
-    for (int i = 0; i < RING; i++) {
-        members[i] = (struct member){url, names[i], names[(i + 1) % RING]};
+    for (int i = 0; i < n; i++)
         procs[i] = proc_start(member_main, &members[i]);
-    }
-    for (int i = 0; i < RING; i++)
+    for (int i = 0; i < n; i++)
         (void)proc_expect(procs[i], "holds");
-    for (int i = 0; i < RING; i++)
+    for (int i = 0; i < n; i++)
         proc_say(procs[i], "go");
+}
+
+/* Did it give way, and name every lock of the cycle? */
+static bool is_victim(struct proc *proc, const struct member *members, int n)
+{
+    const char *line = proc_next(proc, EVENT_PATIENCE_MS);
+
+    ASSERT_NOT_NULL(line);
+    if (strncmp(line, "HF_EDEADLK", 10) != 0) {
+        if (strncmp(line, "HF_OK", 5) != 0)
+            FAIL("a member: %s", line);
+        return false;
+    }
+    for (int i = 0; i < n; i++)
+        ASSERT_NOT_NULL(strstr(line, members[i].held));
+    return true;
+}
+
+static void expect_one_victim(struct proc **procs, struct member *members,
+                              int n)
+{
+    int64_t began_ms = clock_ms();
+    int victims = 0;
+
+    for (int i = 0; i < n; i++)
+        victims += is_victim(procs[i], members, n);
+    printf("# %s: broken within %lld ms\n", test_name(),
+           (long long)(clock_ms() - began_ms));
+    ASSERT_EQ(victims, 1);
+    for (int i = 0; i < n; i++)
+        proc_join(procs[i]);
 }
 
 TEST(deadlock, five_processes_are_named_and_one_gives_way)
 {
+    static const char *const bases[RING] = {"r0", "r1", "r2", "r3", "r4"};
     static struct member members[RING];
     struct proc *procs[RING];
-    int64_t began_ms;
-    int victims = 0;
+    const char *url = contract_url("deadlock=break");
 
     if (!finds_deadlocks())
         return;
-    start_ring(procs, members, contract_url("deadlock=break"));
-    began_ms = clock_ms();
-    for (int i = 0; i < RING; i++) {
-        const char *line = proc_next(procs[i], EVENT_PATIENCE_MS);
-
-        ASSERT_NOT_NULL(line);
-        if (strncmp(line, "HF_EDEADLK", 10) == 0) {
-            victims++;
-            for (int j = 0; j < RING; j++)
-                ASSERT_NOT_NULL(strstr(line, members[j].held));
-        } else if (strncmp(line, "0", 1) != 0 &&
-                   strncmp(line, "HF_OK", 5) != 0) {
-            FAIL("process %d: %s", i, line);
-        }
-    }
-    printf("# %s: broken within %lld ms\n", test_name(),
-           (long long)(clock_ms() - began_ms));
-    ASSERT_EQ(victims, 1);
     for (int i = 0; i < RING; i++)
-        proc_join(procs[i]);
+        members[i] = (struct member){url, url, contract_name(bases[i]),
+                                     contract_name(bases[(i + 1) % RING])};
+    start_members(procs, members, RING);
+    expect_one_victim(procs, members, RING);
+}
+
+/* Each store sees a holder and a waiter, and neither sees the cycle. */
+TEST(deadlock, over_two_stores_is_found)
+{
+    static struct member members[2];
+    struct proc *procs[2];
+    const char *here = contract_url("deadlock=break");
+    const char *there = test_text("local://%s?deadlock=break", tempdir_new());
+    const char *a = contract_name("a");
+    const char *b = contract_name("b");
+
+    if (!finds_deadlocks())
+        return;
+    members[0] = (struct member){here, there, a, b};
+    members[1] = (struct member){there, here, b, a};
+    start_members(procs, members, 2);
+    expect_one_victim(procs, members, 2);
 }

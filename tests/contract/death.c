@@ -67,9 +67,10 @@ static void expect_end(struct proc *proc, const char *check,
 }
 
 /* A lock that another process holds, and a client that will want it. */
-static hf_client *open_behind(struct proc *proc)
+static hf_client *start_and_open(struct job *job, struct proc **ret_proc)
 {
-    (void)let_acquire(proc);
+    *ret_proc = start_holder(job);
+    (void)let_acquire(*ret_proc);
     return contract_open(NULL);
 }
 
@@ -78,9 +79,9 @@ TEST(death, a_killed_holder_frees_the_lock)
 {
     int64_t ttl_ms = contract_can(HF_CAP_DEATH_NOTICE) ? 30000 : 1000;
     struct job job = {short_lived_url(), contract_name("jobs"), ttl_ms};
-    struct proc *proc = start_holder(&job);
+    struct proc *proc;
+    hf_client *client = start_and_open(&job, &proc);
     int64_t killed_ms;
-    hf_client *client = open_behind(proc);
 
     ASSERT_EQ(contract_try(client, job.name, HF_EXCLUSIVE, 0), HF_EBUSY);
     proc_kill(proc);
@@ -105,8 +106,7 @@ TEST(death, a_killed_holders_lock_stays_closed_for_its_delay)
     int64_t killed_ms;
 
     NEEDS(HF_CAP_LOCK_DELAY);
-    proc = start_holder(&job);
-    client = open_behind(proc);
+    client = start_and_open(&job, &proc);
     killed_ms = clock_ms();
     proc_kill(proc);
     client_release(contract_acquire(client, job.name));
@@ -121,8 +121,7 @@ TEST(death, a_lost_lock_stays_closed_for_its_delay_when_its_holder_comes_back)
     int64_t stopped_ms;
 
     NEEDS(HF_CAP_LOCK_DELAY);
-    proc = start_holder(&job);
-    client = open_behind(proc);
+    client = start_and_open(&job, &proc);
     stopped_ms = clock_ms();
     proc_stop(proc);
     EVENTUALLY(clock_ms() - stopped_ms > 1600);

@@ -279,14 +279,9 @@ TEST(version, grows_and_knows_a_conflict)
     ASSERT_EQ(hf_version_read(at.client, at.name, NULL, NULL), HF_EINVAL);
 }
 
-struct editor {
-    const char *url;
-    const char *name;
-};
-
 static void edit(struct proc *self, void *arg)
 {
-    struct editor *editor = arg;
+    struct contract_job *editor = arg;
     hf_client *client = contract_open_url(editor->url);
     int committed = 0;
     int conflicts = 0;
@@ -307,7 +302,7 @@ static void edit(struct proc *self, void *arg)
 
 TEST(version, every_commit_of_many_processes_counts)
 {
-    struct editor editor = {contract_url(NULL), contract_name("page")};
+    struct contract_job editor = {contract_url(NULL), contract_name("page")};
     struct proc *procs[3];
     hf_client *client;
     uint64_t before = 0;

@@ -6,8 +6,12 @@ Every fenced block of README.md, CONTRIBUTING.md and docs/guide, and every
 literal display of docs/man, is in the list below with how it is checked. A
 block that is not in the list, and an entry that no block has, are errors. The
 commands run as they are written, in an empty directory, with a store of their
-own; programs that they call and servers that they name are stand-ins.
+own; programs that they call and servers that they name are stand-ins. What a
+program printed is fenced as "text"; a fence without a word, and a block that is
+only indented, are errors. Commands inside of sentences and tables, `holdfast …`,
+are run as well.
 """
+import json
 import os
 import re
 import shutil
@@ -29,7 +33,8 @@ STUBS = {
 LOCAL_STUBS = ("deploy.sh", "migrate", "smoke-test", "switch-traffic",
                "report", "job", "deploy")
 # Servers that the documents name: the store of the test answers for them.
-SERVERS = ("redis://lock.example/0", "zk://zk1,zk2,zk3/locks")
+SERVERS = ("redis://lock.example/0", "zk://zk1,zk2,zk3/locks",
+           "etcd://e1,e2,e3/locks")
 
 C_FRAME = """
 #include <holdfast.h>
@@ -253,26 +258,60 @@ def fault(text, place):
                    "engines"])
 
 
+def breaks(text, place):
+    """Breaks the lock NAME of a holder that lives."""
+    holder = place.start(["holdfast", "hold", "NAME"])
+    token = json.loads(holder.stdout.readline())["token"]
+    sh(re.sub(r"\bN\b", str(token), text), place)
+    if holder.wait() != 79:
+        raise Wrong("the holder was not told")
+
+
+PKG_CONFIG = """Name: holdfast
+Description: as the build made it
+Version: 0
+Cflags: -I%s/include
+Libs: -L%s -lholdfast
+"""
+
+
+def developer(text, place):
+    """Each ./dev WORD is one that ./dev help lists; what compiles, compiles. To build
+    and to install is what tests/build/install.sh does, and CI."""
+    root, build = os.path.abspath(ROOT), os.path.dirname(os.path.abspath(COMMAND))
+    words = place.run([os.path.join(root, "dev"), "help"]).stdout
+    for word in re.findall(r"\./dev ([a-z]+)", text):
+        if word != "help" and not re.search(r"^  %s\b" % word, words, re.M):
+            raise Wrong("./dev help does not list " + word)
+    for name in ("report.c", "try.c"):
+        shutil.copy(os.path.join(root, "examples", "report.c"),
+                    os.path.join(place.dir, name))
+    place.write("holdfast.pc", PKG_CONFIG % (root, build))
+    place.env["PKG_CONFIG_PATH"] = place.dir
+    for line in text.splitlines():
+        if line.startswith("cc "):
+            place.run(["sh", "-ec", CC + line[2:]])
+
+
 class Elsewhere:
-    """Not run here, and why."""
+    """Not run here, and why; the files that the reason names are there."""
 
     def __init__(self, reason):
-        self.reason = reason
+        for path in re.findall(r"(?:tests|examples)/[\w./]+", reason):
+            assert os.path.exists(os.path.join(ROOT, path)), path
 
 
 FIRST_STEPS = Elsewhere("tests/cli/first_steps_test.c types it")
-BUILDS = Elsewhere("builds and tests the project, as CI does")
-INSTALLS = Elsewhere("tests/build/install.sh does it, to another prefix")
-
-BREAKS = Elsewhere("tests/cli breaks locks")
-README = [BUILDS, c, sh, INSTALLS, sh]
+CONTAINERS = Elsewhere("tests/soak/local_soak.c has processes in two pid namespaces; "
+                       "nothing here runs Docker")
+README = [developer, program, sh, developer, sh]
 ARTICLES = [sh, sh, sh, sh, spring]
 # Each block of each page, in order.
 BLOCKS = {
     "README.md": README,
     "README.zh-CN.md": README,
-    "CONTRIBUTING.md": [BUILDS],
-    "docs/guide/containers.md": [elected],
+    "CONTRIBUTING.md": [developer],
+    "docs/guide/containers.md": [CONTAINERS, elected],
     "docs/guide/cron.md": [crontab, crontab, config],
     "docs/guide/deploy.md": [sh, sh_loose, sh, sh_locked],
     "docs/guide/failover.md": [sh, c],
@@ -282,11 +321,11 @@ BLOCKS = {
     "docs/guide/java.md": [java, java],
     "docs/guide/leader.md": [unit, console],
     "docs/guide/scripts.md": [sh] * 5,
-    "docs/guide/troubleshooting.md": [BREAKS],
-    "docs/guide/tutorial.md": [program] * 6,
+    "docs/guide/troubleshooting.md": [breaks],
+    "docs/guide/tutorial.md": [developer] + [program] * 7,
     "docs/guide/workers.md": [sh_arguments, sh_loose, python, console],
     "docs/zh-CN/from-the-articles.md": ARTICLES,
-    "docs/zh-CN/troubleshooting.md": [BREAKS],
+    "docs/zh-CN/troubleshooting.md": [breaks],
     "docs/man/holdfast.1": [sh, crontab, sh, sh, sh_loose],
     "docs/man/holdfast.7": [
         sql,
@@ -304,8 +343,22 @@ MADE = {"docs/guide/operating.md"}
 
 # ---- the pages ---------------------------------------------------------------
 
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.M | re.S)
+
+
 def fenced(text):
-    return re.findall(r"^```[^\n`]+\n(.*?)^```$", text, re.M | re.S)
+    return [block for word, block in FENCE.findall(text) if word != "text"]
+
+
+def unmarked(name, text):
+    """Fences without a word, and blocks that are only indented."""
+    bare = [block for word, block in FENCE.findall(text) if not word]
+    rest = FENCE.sub("", text)
+    bare += re.findall(r"(?<=\n\n) {4}(?! *[-*0-9]).*", rest)
+    for block in bare:
+        print("%s: say what this is, as ```sh or ```text: %s" % (
+            name, block.splitlines()[0].strip()))
+    return len(bare)
 
 
 def displays(text):
@@ -323,12 +376,50 @@ def pages():
     return [name for name in names if name not in MADE]
 
 
+# ---- commands in sentences and tables ----------------------------------------
+
+# What stands for something else there, and what needs a holder or a file first.
+WORDS = {"URL": None, "CMD": "true", "NAME": "x", "…": "x -- true"}
+STAYS = ("top", "hold", "bench", "elect")
+# Half of a command: the option that the sentence is about.
+UNFINISHED = {"holdfast run --reentrant", "holdfast run --require fenced",
+              "holdfast run deploy/web", "holdfast metrics --textfile",
+              "holdfast config check", "holdfast run -w 5s"}
+
+
+def typed(command, place):
+    """The words of a command, with what it leaves to the reader filled in."""
+    for word, meaning in WORDS.items():
+        command = re.sub(r"(?<!\S)%s(?!\S)" % word, meaning or place.url, command)
+    return with_stand_ins(command, place)
+
+
+def inline(name, text):
+    """Every `holdfast VERB ARGUMENT…` is understood: no 64, no 78."""
+    bad = 0
+    for command in sorted(set(re.findall(r"`(holdfast [^`]+ [^`]+)`",
+                                         FENCE.sub("", text)))):
+        if command.split()[1] in STAYS or command in UNFINISHED:
+            continue
+        place = Place()
+        place.write("application.yml", "zk-lock:\n  address: zk1:2181\n")
+        done = subprocess.run(["sh", "-c", typed(command, place)], cwd=place.dir,
+                              env=place.env, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=120, check=False)
+        place.close()
+        if done.returncode not in (0, 1, 75):
+            print("%s: %s: exit %d: %s" % (name, command, done.returncode,
+                                           done.stderr))
+            bad += 1
+    return bad
+
+
 def check_page(name):
     with open(os.path.join(ROOT, name), encoding="utf-8") as file:
         text = file.read()
     found = fenced(text) if name.endswith(".md") else displays(text)
     known = BLOCKS.get(name, [])
-    bad = 0
+    bad = unmarked(name, text) + inline(name, text) if name.endswith(".md") else 0
     if len(found) != len(known):
         print("%s has %d blocks; tests/docs/blocks.py lists %d" % (
             name, len(found), len(known)))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # chinese.sh ROOT - a Chinese page has the headings, tables and blocks of its
-# English twin, in the same order.
+# English twin, in the same order, and no word that the glossary tells not to use.
 set -eu
 cd "$1"
 
@@ -48,6 +48,15 @@ for page in holdfast.1 holdfast.7; do
     fi
 done
 
+# One word for one thing: the third column of the glossary has those to avoid.
+for word in $(awk -F'|' 'NR > 6 { gsub("、", " ", $4); print $4 }' \
+    docs/zh-CN/glossary.md); do
+    if grep -n "$word" README.zh-CN.md docs/zh-CN/[!g]*.md docs/man/zh_CN/*; then
+        echo "docs/zh-CN/glossary.md says not to use $word"
+        bad=1
+    fi
+done
+
 # The figures are the same.
 figures() {
     grep -E '^\| `' "$1" | grep -oE '[0-9.]+[–][0-9.]+' | tr '\n' ' '
@@ -62,6 +71,16 @@ for code in $(sed -n 's/^    X(\(E[A-Z]*\),.*/HF_\1/p' include/holdfast.h); do
     for page in docs/guide/troubleshooting.md docs/zh-CN/troubleshooting.md; do
         grep -q "^| \`$code\` |" "$page" || {
             echo "$page does not explain $code"
+            bad=1
+        }
+    done
+done
+
+# And so has every exit code.
+for code in $(sed -n 's/^    CLI_[A-Z_]* = \([0-9]*\),$/\1/p' cli/cli.h); do
+    for page in docs/guide/troubleshooting.md docs/zh-CN/troubleshooting.md; do
+        grep -qE "^\| ([0-9]+[,、] ?)*$code\b" "$page" || {
+            echo "$page does not explain exit code $code"
             bad=1
         }
     done

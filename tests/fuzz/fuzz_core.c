@@ -2,13 +2,15 @@
 /* fuzz_core.c - the core, played for the fuzz targets of whole engines. */
 #include "fuzz_core.h"
 
-enum { TICKETS = 5, QUERIES = 7, TIMERS = 512 };
+/* The last ticket waits on a condition of what the one before it has got. */
+enum { TICKETS = 6, PARKS = TICKETS - 1, PARTS = 3, QUERIES = 8, TIMERS = 512 };
 
 static struct hf__ticket *tickets[TICKETS];
 static struct hf__query queries[QUERIES];
 static bool answered[QUERIES];
 static bool leaving[TICKETS];
 static bool beats[TICKETS]; /* it is in line, or held */
+static bool parting;        /* the ticket PARTS is being given up by PARKS */
 static bool holding;
 static bool connected;
 static struct hf__timer *timers[TIMERS];
@@ -24,26 +26,79 @@ static int place_of(const struct hf__ticket *ticket)
     abort(); /* a ticket that was given back */
 }
 
+/* Nothing is told of a ticket that another one parks for, unless it was
+ * withdrawn as well. */
+static void may_be_told(const struct hf__ticket *ticket)
+{
+    CHECK(!parting || ticket != tickets[PARTS] || leaving[PARTS]);
+}
+
 static void gone(struct hf__ticket *ticket)
 {
+    may_be_told(ticket);
     beats[place_of(ticket)] = false;
     tickets[place_of(ticket)] = NULL;
     free(ticket);
 }
 
+/* ---- waiting on a condition ----------------------------------------------- */
+
+static struct hf__ticket *make(const struct hf__engine *engine, int i)
+{
+    struct hf__ticket *ticket =
+        calloc(1, sizeof(*ticket) + engine->ops->ticket_size);
+
+    CHECK(ticket);
+    ticket->id = (uint64_t)i + 1;
+    ticket->name = "jobs";
+    ticket->name_len = 4;
+    ticket->reserve = 1;
+    ticket->mode = i == PARKS ? HF_EXCLUSIVE : i % 3;
+    ticket->slots = ticket->mode == HF_SLOT ? 2 : 0;
+    ticket->ttl_ms = 30000;
+    ticket->owner = "fuzz";
+    ticket->note = "";
+    ticket->nowait = i == 1;
+    ticket->cond = i == PARKS ? "ready" : NULL;
+    tickets[i] = ticket;
+    leaving[i] = false;
+    return ticket;
+}
+
+/* The engine has one of the two, or neither. */
+static void end_parting(bool old_too)
+{
+    if (!parting)
+        return;
+    parting = false;
+    if (old_too && !leaving[PARTS])
+        gone(tickets[PARTS]);
+}
+
+static bool park(struct hf__engine *engine, struct hf__ticket *old)
+{
+    if (old != tickets[PARTS] || tickets[PARKS] ||
+        !(engine->caps & HF_CAP_CONDITIONS))
+        return false;
+    parting = true;
+    if (engine->ops->park(engine, make(engine, PARKS), old, NULL) == 0)
+        return true;
+    parting = false;
+    gone(tickets[PARKS]);
+    return false;
+}
+
 /* ---- the core ------------------------------------------------------------ */
 
-static void on_connected(void *owner, struct hf__engine *engine)
+static void on_connected(void *owner)
 {
     (void)owner;
-    (void)engine;
     connected = true;
 }
 
-static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+static void on_down(void *owner, const hf_error *err)
 {
     (void)owner;
-    (void)engine;
     CHECK(err->code < 0 && err->text[0]);
 }
 
@@ -54,7 +109,12 @@ static void on_granted(void *owner, struct hf__ticket *ticket,
 
     CHECK(grant->tokens >= 1 && grant->lease_ms <= ticket->ttl_ms);
     CHECK(!leaving[place_of(ticket)]);
+    may_be_told(ticket);
+    if (ticket == tickets[PARKS])
+        end_parting(/* old_too= */ true);
     ticket->token = grant->token;
+    if (park(engine, ticket))
+        return;
     if (holding && ticket->id % 2 == 1) {
         beats[place_of(ticket)] = true;
         if (ticket->mode == HF_EXCLUSIVE && engine->ops->downgrade)
@@ -69,14 +129,22 @@ static void on_queued(void *owner, struct hf__ticket *ticket)
 {
     struct hf__engine *engine = owner;
 
+    may_be_told(ticket);
+    if (ticket == tickets[PARKS])
+        end_parting(/* old_too= */ true);
     beats[place_of(ticket)] = true;
     (void)engine->ops->renew(engine, &ticket, 1, NULL);
 }
 
 static void on_parked(void *owner, struct hf__ticket *ticket)
 {
-    (void)owner;
-    (void)ticket;
+    struct hf__engine *engine = owner;
+
+    CHECK(ticket == tickets[PARKS]);
+    end_parting(/* old_too= */ true);
+    ticket->parked = true;
+    (void)engine->ops->renew(engine, &ticket, 1, NULL);
+    (void)engine->ops->unpark(engine, ticket, NULL);
 }
 
 static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
@@ -91,9 +159,16 @@ static void on_busy(void *owner, struct hf__ticket *ticket, int64_t again_ns,
 static void on_failed(void *owner, struct hf__ticket *ticket,
                       const hf_error *err)
 {
-    (void)owner;
+    struct hf__engine *engine = owner;
+    bool kept = parting && ticket == tickets[PARKS];
+
     CHECK(err->code < 0);
+    end_parting(/* old_too= */ false);
     gone(ticket);
+    if (!kept)
+        return;
+    leaving[PARTS] = true; /* held as before, and not wanted */
+    (void)engine->ops->release(engine, tickets[PARTS], NULL);
 }
 
 static void on_unknown(void *owner, struct hf__ticket *ticket,
@@ -108,6 +183,10 @@ static void on_unknown(void *owner, struct hf__ticket *ticket,
         return; /* the core would pause before it does that again */
     withdrawing = true;
     (void)engine->ops->withdraw(engine, ticket, NULL);
+    if (parting && ticket == tickets[PARKS] && !leaving[PARTS]) {
+        leaving[PARTS] = true;
+        (void)engine->ops->withdraw(engine, tickets[PARTS], NULL);
+    }
     withdrawing = false;
 }
 
@@ -124,6 +203,9 @@ static void on_lost(void *owner, struct hf__ticket *ticket, int reason)
     struct hf__engine *engine = owner;
 
     CHECK(reason >= 0 && reason < HF__LOST_REASONS);
+    may_be_told(ticket);
+    if (ticket == tickets[PARKS])
+        end_parting(/* old_too= */ true);
     if (keeps && keeps(engine, ticket)) {
         leaving[place_of(ticket)] = true; /* lost its place: not wanted */
         (void)engine->ops->withdraw(engine, ticket, NULL);
@@ -151,10 +233,9 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     answered[i] = true;
 }
 
-static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+static void on_changed(void *owner, const char *name)
 {
     (void)owner;
-    (void)engine;
     (void)name;
 }
 
@@ -246,22 +327,8 @@ void fuzz_core_fire(void)
 
 static void ask(struct hf__engine *engine, int i)
 {
-    struct hf__ticket *ticket =
-        calloc(1, sizeof(*ticket) + engine->ops->ticket_size);
+    struct hf__ticket *ticket = make(engine, i);
 
-    CHECK(ticket);
-    ticket->id = (uint64_t)i + 1;
-    ticket->name = "jobs";
-    ticket->name_len = 4;
-    ticket->reserve = 1;
-    ticket->mode = i % 3;
-    ticket->slots = i % 3 == HF_SLOT ? 2 : 0;
-    ticket->ttl_ms = 30000;
-    ticket->owner = "fuzz";
-    ticket->note = "";
-    ticket->nowait = i == 1;
-    tickets[i] = ticket;
-    leaving[i] = false;
     if (engine->ops->acquire(engine, ticket, NULL) != 0)
         gone(ticket);
 }
@@ -270,16 +337,24 @@ void fuzz_core_ask(struct hf__engine *engine)
 {
     const struct hf__engine_ops *ops = engine->ops;
     hf__engine_query_fn *const asks[QUERIES] = {
-        ops->list,   ops->check_token,  ops->version_commit, ops->list,
-        ops->doctor, ops->version_read, ops->break_lock};
+        ops->list,
+        ops->check_token,
+        ops->version_commit,
+        ops->list,
+        ops->doctor,
+        ops->version_read,
+        ops->break_lock,
+        engine->caps & HF_CAP_CONDITIONS ? ops->signal : NULL};
 
-    for (int i = 0; i < TICKETS; i++)
+    for (int i = 0; i < PARKS; i++)
         ask(engine, i);
     for (int i = 0; i < QUERIES; i++) {
         memset(&queries[i], 0, sizeof(queries[i]));
         queries[i].name = i == 3 ? NULL : "jobs";
         queries[i].prefix = "";
         queries[i].token = 7;
+        queries[i].ticket = 1;
+        queries[i].cond = "ready";
         queries[i].rows = NULL;
         queries[i].waiter = (struct hf__waiter *)&queries[i]; /* somebody */
         answered[i] = !asks[i] || asks[i](engine, &queries[i], NULL) != 0;
@@ -318,6 +393,7 @@ void fuzz_core_open(struct fuzz_core *core, const struct hf__engine_ops *ops,
     };
     core->engine = engine;
     engine->ops = ops;
+    engine->caps = ops->caps;
     engine->host = &core->host;
     engine->up = &up;
     engine->up_owner = engine;
@@ -336,6 +412,7 @@ void fuzz_core_close(struct fuzz_core *core)
         tickets[i] = NULL;
         beats[i] = false;
     }
+    parting = false;
     hf__loop_release(&core->loop);
     hf__url_free(core->url);
     hf__settings_release(&core->settings);

@@ -156,6 +156,49 @@ int client_count(hf_client *client, const char *name, int role)
     return counting.count;
 }
 
+hf_request *client_wait_start(hf_hold *hold, const char *cond)
+{
+    hf_request *request;
+    hf_error err;
+
+    ASSERT_OK(
+        hf_cond_wait_start(hold, cond, HF_FOREVER, NULL, NULL, &request, &err),
+        &err);
+    return request;
+}
+
+struct client_wait client_park(hf_client *client, const char *name,
+                               const char *cond, hf_client *looks)
+{
+    struct client_wait wait = {.hold = client_acquire(client, name)};
+    int parked = client_count(looks, name, HF_PARKED);
+
+    wait.request = client_wait_start(wait.hold, cond);
+    EVENTUALLY(client_count(looks, name, HF_PARKED) == parked + 1);
+    return wait;
+}
+
+void client_woken(struct client_wait *wait)
+{
+    hf_error err;
+
+    ASSERT_OK(hf_request_wait(wait->request, EVENT_PATIENCE_MS, NULL, &err),
+              &err);
+    hf_request_free(wait->request);
+    ASSERT_EQ(hf_check(wait->hold), HF_HELD);
+    client_release(wait->hold);
+}
+
+int client_signal(hf_client *client, const char *name, const char *cond)
+{
+    hf_hold *hold = client_acquire(client, name);
+    hf_error err;
+    int n = hf_cond_signal(hold, cond, &err);
+
+    client_release(hold);
+    return n;
+}
+
 int client_ignore_lock(const hf_lock_info *info, void *ctx)
 {
     (void)info;

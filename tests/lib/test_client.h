@@ -56,6 +56,22 @@ void client_release(hf_hold *hold);
 /* How many holders (HF_HOLDER) or waiters hf_show() tells. */
 int client_count(hf_client *client, const char *name, int role);
 
+/* A wait on a condition that has begun. */
+struct client_wait {
+    hf_hold *hold;
+    hf_request *request;
+};
+
+/* Begins to wait on @cond, without end. */
+hf_request *client_wait_start(hf_hold *hold, const char *cond);
+/* Acquires @name, and waits on @cond of it; @looks sees one more parked. */
+struct client_wait client_park(hf_client *client, const char *name,
+                               const char *cond, hf_client *looks);
+/* It ends well, and holds the lock, which is released. */
+void client_woken(struct client_wait *wait);
+/* Acquire, signal, release: how many were woken. */
+int client_signal(hf_client *client, const char *name, const char *cond);
+
 /* What the doctor thinks of @check, HF_FINDING_*; -1: nothing. */
 int client_finding(hf_client *client, const char *check);
 

@@ -55,7 +55,7 @@ end:
 }
 
 /* The servers end a session that was silent. */
-proctype reaper()
+proctype expiry()
 {
 end:
     do
@@ -200,6 +200,6 @@ out:
 init
 {
     atomic {
-        run client(0); run client(1); run clock(); run reaper()
+        run client(0); run client(1); run clock(); run expiry()
     }
 }

@@ -102,20 +102,30 @@ static void fill(uint64_t n, uint64_t known)
     }
 }
 
+/* The next one of the walk whose id is a multiple of @of, taken out; 0: none. */
+static uint64_t take_next(size_t *bucket, uint64_t of)
+{
+    const struct hf__ticket *ticket =
+        hf__ticket_table_next(&walked, bucket, is_multiple, &of);
+
+    if (!ticket)
+        return 0;
+    ASSERT_TRUE(
+        hf__ticket_table_remove(&walked, &walked_entries[ticket->id - 1]));
+    return ticket->id;
+}
+
 TEST(ticket_table, walks_over_the_wanted_tickets_while_they_are_removed)
 {
     enum { N = 3000 };
     const uint64_t seven = 7;
-    const struct hf__ticket *ticket;
     size_t bucket = 0;
+    uint64_t id;
     uint32_t n = 0;
 
     fill(N, N);
-    while ((ticket = hf__ticket_table_next(&walked, &bucket, is_multiple,
-                                           &seven)) != NULL) {
-        ASSERT_EQ(ticket->id % seven, 0);
-        ASSERT_TRUE(
-            hf__ticket_table_remove(&walked, &walked_entries[ticket->id - 1]));
+    while ((id = take_next(&bucket, seven)) != 0) {
+        ASSERT_EQ(id % seven, 0);
         n++;
     }
     ASSERT_EQ(n, N / seven);
@@ -126,17 +136,13 @@ TEST(ticket_table, walks_over_the_wanted_tickets_while_they_are_removed)
 TEST(ticket_table, that_grows_under_a_walk_shows_every_ticket)
 {
     enum { FIRST = HF__TICKET_BUCKETS, N = 40 * FIRST };
-    const uint64_t one = 1;
-    const struct hf__ticket *ticket;
     size_t bucket = 0;
     uint64_t n = 0;
+    uint64_t id;
 
     fill(N, FIRST);
-    while ((ticket = hf__ticket_table_next(&walked, &bucket, is_multiple,
-                                           &one)) != NULL) {
-        ASSERT_TRUE(
-            hf__ticket_table_remove(&walked, &walked_entries[ticket->id - 1]));
-        n += ticket->id <= FIRST;
+    while ((id = take_next(&bucket, 1)) != 0) {
+        n += id <= FIRST;
         for (uint64_t i = FIRST; n == FIRST / 2 && i < N; i++)
             (void)hf__ticket_table_add(&walked, &walked_entries[i],
                                        &walked_tickets[i]);

@@ -77,6 +77,15 @@ TEST(condition, a_broadcast_replaces_what_is_older)
     hf__condition_release(&condition);
 }
 
+TEST(condition, of_which_the_store_has_nothing_is_empty)
+{
+    struct hf__condition condition;
+
+    ASSERT_EQ(hf__condition_read(&condition, NULL, 0), 0);
+    ASSERT_EQ(condition.n, 0);
+    hf__condition_release(&condition);
+}
+
 TEST(condition, what_is_malformed_is_refused)
 {
     static const char *const bad[] = {

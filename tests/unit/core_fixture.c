@@ -144,19 +144,16 @@ static int depart(enum core_op op, struct hf__ticket *ticket, hf_error *err)
     return rc;
 }
 
-static int test_withdraw(struct hf__engine *self, struct hf__ticket *ticket,
-                         hf_error *err)
-{
-    (void)self;
-    return depart(CORE_WITHDRAW, ticket, err);
-}
-
-static int test_release(struct hf__engine *self, struct hf__ticket *ticket,
-                        hf_error *err)
-{
-    (void)self;
-    return depart(CORE_RELEASE, ticket, err);
-}
+#define TEST_CALL_OF(slot, act, op)                                            \
+    static int test_##slot(struct hf__engine *self, struct hf__ticket *ticket, \
+                           hf_error *err)                                      \
+    {                                                                          \
+        (void)self;                                                            \
+        return act(op, ticket, err);                                           \
+    }
+TEST_CALL_OF(withdraw, depart, CORE_WITHDRAW)
+TEST_CALL_OF(release, depart, CORE_RELEASE)
+TEST_CALL_OF(downgrade, note, CORE_DOWNGRADE)
 
 static int test_renew(struct hf__engine *self, struct hf__ticket **tickets,
                       size_t n, hf_error *err)
@@ -169,13 +166,6 @@ static int test_renew(struct hf__engine *self, struct hf__ticket **tickets,
             return rc;
     }
     return 0;
-}
-
-static int test_downgrade(struct hf__engine *self, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    (void)self;
-    return note(CORE_DOWNGRADE, ticket, err);
 }
 
 static int test_query(struct hf__engine *self, struct hf__query *query,
@@ -507,6 +497,23 @@ hf_hold *core_take(struct core_ask *ask, const char *name, uint64_t token,
     ASSERT_EQ(ask->outcomes, 1);
     ASSERT_EQ(ask->rc, 0);
     return ask->hold;
+}
+
+struct hf__ticket *core_open_asking(struct core_ask *ask, const char *query)
+{
+    core_open(query);
+    core_ask(ask, "jobs", HF_FOREVER, NULL);
+    return core_last(CORE_ACQUIRE);
+}
+
+void core_comes_after_ms(enum core_op op, int64_t ms)
+{
+    int before = core_count(op);
+
+    core_advance_ms(ms - 1);
+    ASSERT_EQ(core_count(op), before);
+    core_advance_ms(1);
+    ASSERT_EQ(core_count(op), before + 1);
 }
 
 void core_end(struct core_ask *ask)

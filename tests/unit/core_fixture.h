@@ -49,6 +49,8 @@ struct hf__world *core_world(void);
  * last time; NULL if that is gone. */
 int core_count(enum core_op op);
 struct hf__ticket *core_last(enum core_op op);
+/* The next @op comes after so many ms, not before. */
+void core_comes_after_ms(enum core_op op, int64_t ms);
 struct hf__query *core_query(void);
 /* From now on acquires are granted and releases confirmed at once. */
 void core_auto(void);
@@ -92,6 +94,8 @@ void core_ask_with(struct core_ask *ask, const char *name, const hf_opts *opts);
 /* The same, granted with @token: the hold. */
 hf_hold *core_take(struct core_ask *ask, const char *name, uint64_t token,
                    uint32_t tokens);
+/* core_open() by @query, and ask for "jobs" without end: its ticket. */
+struct hf__ticket *core_open_asking(struct core_ask *ask, const char *query);
 /* Free the request; the hold, if any, is released. */
 void core_end(struct core_ask *ask);
 

@@ -84,6 +84,16 @@ TEST(gate, a_waiter_that_wants_something_else_gets_its_own_place)
     core_end(&second);
 }
 
+/* @ask is granted, then @again is asked for. */
+static void enter_twice(const char *name, struct core_ask *ask,
+                        const hf_opts *first, struct core_ask *again,
+                        const hf_opts *then)
+{
+    core_ask_with(ask, name, first);
+    core_granted(core_last(CORE_ACQUIRE), 9, 1);
+    core_ask_with(again, name, then);
+}
+
 TEST(gate, an_owner_enters_again_and_the_last_release_frees)
 {
     struct core_ask ask;
@@ -91,9 +101,7 @@ TEST(gate, an_owner_enters_again_and_the_last_release_frees)
     hf_opts opts = with_mode(HF_EXCLUSIVE, "me");
 
     core_open("");
-    core_ask_with(&ask, "jobs", &opts);
-    core_granted(core_last(CORE_ACQUIRE), 9, 1);
-    core_ask_with(&again, "jobs", &opts);
+    enter_twice("jobs", &ask, &opts, &again, &opts);
     ASSERT_EQ(again.rc, 0);
     ASSERT_EQ(hf_token(again.hold), 9);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
@@ -104,43 +112,41 @@ TEST(gate, an_owner_enters_again_and_the_last_release_frees)
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
 }
 
+/* Who holds @name by @first and asks by @then waits for itself. */
+static void deadlocks(const char *name, const hf_opts *first,
+                      const hf_opts *then)
+{
+    struct core_ask ask;
+    struct core_ask again;
+
+    enter_twice(name, &ask, first, &again, then);
+    ASSERT_EQ(again.rc, HF_EDEADLK);
+    core_end(&again);
+    core_end(&ask);
+}
+
 TEST(gate, shared_inside_exclusive_is_a_reentry_and_the_reverse_a_deadlock)
 {
     struct core_ask writer;
     struct core_ask reader;
-    struct core_ask upgrade;
     hf_opts exclusive = with_mode(HF_EXCLUSIVE, "me");
     hf_opts shared = with_mode(HF_SHARED, "me");
 
     core_open("");
-    core_ask_with(&writer, "a", &exclusive);
-    core_granted(core_last(CORE_ACQUIRE), 1, 1);
-    core_ask_with(&reader, "a", &shared);
+    enter_twice("a", &writer, &exclusive, &reader, &shared);
     ASSERT_EQ(reader.rc, 0);
     core_end(&reader);
     core_end(&writer);
-    core_ask_with(&reader, "b", &shared);
-    core_granted(core_last(CORE_ACQUIRE), 2, 1);
-    core_ask_with(&upgrade, "b", &exclusive);
-    ASSERT_EQ(upgrade.rc, HF_EDEADLK);
-    core_end(&upgrade);
-    core_end(&reader);
+    deadlocks("b", &shared, &exclusive);
 }
 
 TEST(gate, the_same_owner_that_will_not_reenter_is_told_of_the_deadlock)
 {
-    struct core_ask ask;
-    struct core_ask again;
     hf_opts opts = with_mode(HF_EXCLUSIVE, "me");
 
     core_open("");
     opts.flags = HF_NON_REENTRANT;
-    core_ask_with(&ask, "jobs", &opts);
-    core_granted(core_last(CORE_ACQUIRE), 9, 1);
-    core_ask_with(&again, "jobs", &opts);
-    ASSERT_EQ(again.rc, HF_EDEADLK);
-    core_end(&again);
-    core_end(&ask);
+    deadlocks("jobs", &opts, &opts);
 }
 
 TEST(gate, a_try_does_not_ask_for_what_another_of_us_holds)
@@ -198,14 +204,20 @@ TEST(gate, passes_a_seat_inside_the_process_with_a_larger_token_each_time)
     ASSERT_EQ(core_count(CORE_RELEASE), 2);
 }
 
-TEST(gate, passes_on_no_longer_than_ten_milliseconds_in_a_row)
+/* Two ask, and the first is granted a range of tokens. */
+static void open_with_two(struct core_ask *asks)
 {
-    struct core_ask asks[3];
-
     core_open("");
     core_ask(&asks[0], "jobs", HF_FOREVER, NULL);
     core_ask(&asks[1], "jobs", HF_FOREVER, NULL);
     core_granted(core_last(CORE_ACQUIRE), 100, 17);
+}
+
+TEST(gate, passes_on_no_longer_than_ten_milliseconds_in_a_row)
+{
+    struct core_ask asks[3];
+
+    open_with_two(asks);
     core_advance_ms(10);
     core_end(&asks[0]);
     ASSERT_EQ(core_count(CORE_RELEASE), 1);
@@ -231,7 +243,25 @@ TEST(gate, passes_on_no_more_often_than_configured)
     core_end(&asks[3]);
 }
 
-TEST(gate, gives_up_an_idle_place_soon)
+TEST(gate, does_not_pass_on_what_was_lost)
+{
+    struct core_ask asks[2];
+    struct hf__ticket *seat;
+
+    core_open("");
+    core_ask(&asks[0], "jobs", HF_FOREVER, NULL);
+    core_ask(&asks[1], "jobs", HF_FOREVER, NULL);
+    seat = core_last(CORE_ACQUIRE);
+    core_granted(seat, 100, 17);
+    core_lost(seat);
+    core_end(&asks[0]);
+    core_advance_ms(0);
+    ASSERT_EQ(asks[1].outcomes, 0);
+    core_end(&asks[1]);
+}
+
+/* The server may have failed over, and granted it to another client. */
+TEST(gate, does_not_pass_on_while_the_connection_is_down)
 {
     struct core_ask asks[2];
 
@@ -239,6 +269,20 @@ TEST(gate, gives_up_an_idle_place_soon)
     core_ask(&asks[0], "jobs", HF_FOREVER, NULL);
     core_ask(&asks[1], "jobs", HF_FOREVER, NULL);
     core_granted(core_last(CORE_ACQUIRE), 100, 17);
+    core_hold_connection(true);
+    core_down(HF_EUNAVAILABLE);
+    core_end(&asks[0]);
+    core_advance_ms(0);
+    ASSERT_EQ(asks[1].outcomes, 0);
+    core_hold_connection(false);
+    core_end(&asks[1]);
+}
+
+TEST(gate, gives_up_an_idle_place_soon)
+{
+    struct core_ask asks[2];
+
+    open_with_two(asks);
     core_queued(core_last(CORE_ACQUIRE));
     core_end(&asks[0]);
     core_advance_ms(0);

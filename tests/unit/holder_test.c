@@ -30,7 +30,7 @@ static void assert_who(const char *text, const hf_lock_info *wanted,
     ASSERT_STREQ(name, shown);
 }
 
-TEST(who, has_host_process_owner_and_note)
+TEST(holder, has_host_process_owner_and_note)
 {
     assert_who(
         "db1\n4211\nworker\nvacuum",
@@ -39,7 +39,7 @@ TEST(who, has_host_process_owner_and_note)
         "db1:4211 (worker), \"vacuum\"");
 }
 
-TEST(who, without_a_note_has_no_quotes)
+TEST(holder, without_a_note_has_no_quotes)
 {
     assert_who("db1\n4211\nworker\n",
                &(hf_lock_info){
@@ -47,7 +47,7 @@ TEST(who, without_a_note_has_no_quotes)
                "db1:4211 (worker)");
 }
 
-TEST(who, an_age_is_never_below_zero_whatever_a_record_says)
+TEST(holder, an_age_is_never_below_zero_whatever_a_record_says)
 {
     int64_t now_ms = hf__world->wall_us() / 1000;
 
@@ -58,7 +58,7 @@ TEST(who, an_age_is_never_below_zero_whatever_a_record_says)
     ASSERT_GT(hf__holder_age_ms(0), 0);
 }
 
-TEST(who, that_ends_early_or_is_none_is_empty_from_there)
+TEST(holder, that_ends_early_or_is_none_is_empty_from_there)
 {
     hf_lock_info info = read_who("db1\nnobody");
     char name[8];

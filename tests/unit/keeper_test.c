@@ -37,14 +37,20 @@ static hf_hold *open_and_take(const char *query, uint32_t flags,
     return take(flags, max_hold_ms);
 }
 
+static void is_lost_after_ms(const hf_hold *hold, int64_t ms)
+{
+    core_advance_ms(ms - 1);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    core_advance_ms(1);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    core_end(&ask);
+}
+
 TEST(keeper, renews_at_a_third_of_the_lease)
 {
     hf_hold *hold = open_and_take("ttl=3s", 0, 0);
 
-    core_advance_ms(999);
-    ASSERT_EQ(core_count(CORE_RENEW), 0);
-    core_advance_ms(1);
-    ASSERT_EQ(core_count(CORE_RENEW), 1);
+    core_comes_after_ms(CORE_RENEW, 1000);
     core_renewed(core_last(CORE_RENEW));
     ASSERT_EQ(hf_check(hold), HF_HELD);
     ASSERT_EQ(hf_remaining_ms(hold), 2938);
@@ -53,11 +59,8 @@ TEST(keeper, renews_at_a_third_of_the_lease)
 
 TEST(keeper, counts_the_lease_from_the_sending_of_the_request)
 {
-    struct hf__ticket *ticket;
+    struct hf__ticket *ticket = core_open_asking(&ask, "ttl=3s");
 
-    core_open("ttl=3s");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    ticket = core_last(CORE_ACQUIRE);
     core_advance_ms(1500); /* the answer took its time */
     core_granted(ticket, 7, 1);
     ASSERT_EQ(hf_remaining_ms(ask.hold), 1438);
@@ -255,11 +258,7 @@ TEST(keeper, a_hold_that_needs_no_lease_any_more_ends_at_max_hold)
     hf_hold *hold = open_and_take("ttl=3s", 0, 9000);
 
     lose_the_lease(core_last(CORE_ACQUIRE));
-    core_advance_ms(8999);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
-    core_advance_ms(1);
-    ASSERT_EQ(hf_check(hold), HF_LOST);
-    core_end(&ask);
+    is_lost_after_ms(hold, 9000);
 }
 
 TEST(keeper, a_hold_that_loses_its_lease_ends_at_a_max_hold_within_it)
@@ -268,24 +267,16 @@ TEST(keeper, a_hold_that_loses_its_lease_ends_at_a_max_hold_within_it)
 
     lose_the_lease(core_last(CORE_ACQUIRE));
     ASSERT_EQ(hf_remaining_ms(hold), 20000);
-    core_advance_ms(19999);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
+    is_lost_after_ms(hold, 20000);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
-    core_advance_ms(1);
-    ASSERT_EQ(hf_check(hold), HF_LOST);
-    core_end(&ask);
 }
 
 TEST(keeper, does_not_renew_what_asked_not_to_be)
 {
     hf_hold *hold = open_and_take("ttl=3s", HF_NO_RENEW, 0);
 
-    core_advance_ms(2937);
+    is_lost_after_ms(hold, 2938);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
-    core_advance_ms(1);
-    ASSERT_EQ(hf_check(hold), HF_LOST);
-    core_end(&ask);
 }
 
 TEST(keeper, renews_with_renew_beat_only_after_a_beat)
@@ -373,9 +364,7 @@ TEST(keeper, an_engine_that_says_no_means_lost_at_once)
 TEST(keeper, beats_for_waiters_where_the_engine_wants_it)
 {
     core_traits(HF_CAP_PUSH, HF__BEATS_WAITERS);
-    core_open("ttl=3s");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    core_queued(core_last(CORE_ACQUIRE));
+    core_queued(core_open_asking(&ask, "ttl=3s"));
     core_advance_ms(1000);
     ASSERT_EQ(core_count(CORE_RENEW), 1);
     core_renewed(core_last(CORE_RENEW));

@@ -319,6 +319,15 @@ static const char *machine(void)
     return dir;
 }
 
+/* The same, for tests that root alone can do. */
+static bool machine_of_root(void)
+{
+    if (!is_root())
+        return false;
+    (void)machine();
+    return true;
+}
+
 /* In a forked test: go on as nobody, whose home that of the machine is. */
 static void become_nobody(void)
 {
@@ -376,9 +385,8 @@ TEST_FORKED(default_directory, of_another_user_is_his_own)
     struct side *side;
     hf_error err;
 
-    if (!is_root())
+    if (!machine_of_root())
         return;
-    (void)machine();
     ASSERT_EQ(mkdir(roots.system, 0700), 0); /* root's, and not for nobody */
     become_nobody();
     side = side_prepare("local:");
@@ -395,9 +403,8 @@ TEST_FORKED(default_directory, of_a_group_is_shared_by_its_members)
 {
     hf_error err;
 
-    if (!is_root())
+    if (!machine_of_root())
         return;
-    (void)machine();
     ASSERT_EQ(mkdir(roots.system, 0700), 0);
     ASSERT_EQ(chown(roots.system, 0, NOBODY), 0);
     ASSERT_EQ(chmod(roots.system, 02770), 0);
@@ -468,9 +475,8 @@ TEST_FORKED(default_directory, that_root_made_for_a_user_is_an_error)
 
 TEST_FORKED(default_directory, of_the_system_that_mallory_owns_is_an_error)
 {
-    if (!is_root())
+    if (!machine_of_root())
         return;
-    (void)machine();
     ASSERT_EQ(mkdir(roots.system, 0700), 0);
     own(roots.system, 0777, MALLORY);
     become_nobody();
@@ -508,9 +514,8 @@ TEST_FORKED(default_directory, of_a_user_without_a_home_must_be_named)
 {
     hf_error err;
 
-    if (!is_root())
+    if (!machine_of_root())
         return;
-    (void)machine();
     ASSERT_EQ(chmod(roots.everybody, 0755), 0);
     ASSERT_EQ(setenv("HOME", roots.home, 1), 0);
     become_nobody();
@@ -523,9 +528,8 @@ TEST_FORKED(default_directory, of_a_user_whom_no_database_knows_must_be_named)
 {
     hf_error err;
 
-    if (!is_root())
+    if (!machine_of_root())
         return;
-    (void)machine();
     ASSERT_EQ(chmod(roots.everybody, 0755), 0);
     roots.home = NULL;
     ASSERT_EQ(setuid(MALLORY), 0);

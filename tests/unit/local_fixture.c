@@ -27,19 +27,17 @@ static struct ask *ask_of(struct hf__ticket *ticket)
 
 /* ---- reports ----------------------------------------------------------- */
 
-static void on_connected(void *owner, struct hf__engine *engine)
+static void on_connected(void *owner)
 {
     struct side *side = owner;
 
-    (void)engine;
     side->up = true;
 }
 
-static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+static void on_down(void *owner, const hf_error *err)
 {
     struct side *side = owner;
 
-    (void)engine;
     side->up = false;
     side->downs++;
     side->down_err = *err;
@@ -129,10 +127,9 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
         side->answer_err = *err;
 }
 
-static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+static void on_changed(void *owner, const char *name)
 {
     (void)owner;
-    (void)engine;
     (void)name;
 }
 

@@ -24,6 +24,16 @@ static struct hf__draft *open_bucket(struct side *side, const char *name,
     return draft;
 }
 
+/* The first of them. */
+static struct hf__record *open_record(struct side *side, const char *name,
+                                      struct hf__draft **ret_draft)
+{
+    struct hf__key key;
+
+    *ret_draft = open_bucket(side, name, &key);
+    return HF__RECORD_AT(*ret_draft, 0);
+}
+
 static void close_now(struct side *side)
 {
     side->engine->ops->close(side->engine, /* forked= */ false);
@@ -62,9 +72,9 @@ TEST_FORKED(hostile, record_without_texts_is_not_written_beyond_its_end)
 {
     struct sides at = sides_new(2);
     struct ask *held = side_take(at.a, "a-name-of-some-length");
-    struct hf__key key;
-    struct hf__draft *draft = open_bucket(at.b, "a-name-of-some-length", &key);
-    struct hf__record *record = HF__RECORD_AT(draft, 0);
+    struct hf__draft *draft;
+    struct hf__record *record =
+        open_record(at.b, "a-name-of-some-length", &draft);
     uint64_t token = 0;
 
     record->name_len = 0;
@@ -154,9 +164,8 @@ TEST_FORKED(hostile, texts_are_not_shown_with_control_characters)
 {
     struct sides at = sides_new(2);
     struct ask *held = side_take(at.b, "jobs");
-    struct hf__key key;
-    struct hf__draft *draft = open_bucket(at.b, "jobs", &key);
-    struct hf__record *record = HF__RECORD_AT(draft, 0);
+    struct hf__draft *draft;
+    struct hf__record *record = open_record(at.b, "jobs", &draft);
     struct rows rows;
     struct ask *ask;
 

@@ -119,6 +119,14 @@ TEST(local, a_release_of_what_is_not_ours_says_so)
 
 /* ---- shared, slots ----------------------------------------------------- */
 
+static void the_third_waits(const struct ask *one, const struct ask *two,
+                            const struct ask *three)
+{
+    ASSERT_EQ(one->report, GRANTED);
+    ASSERT_EQ(two->report, GRANTED);
+    ASSERT_EQ(three->report, QUEUED);
+}
+
 TEST(local, readers_share_and_a_writer_waits_for_all)
 {
     struct sides at = sides_new(3);
@@ -126,9 +134,7 @@ TEST(local, readers_share_and_a_writer_waits_for_all)
     struct ask *two = side_ask(at.b, "data", HF_SHARED, 0);
     struct ask *writer = side_ask(at.c, "data", HF_EXCLUSIVE, 0);
 
-    ASSERT_EQ(one->report, GRANTED);
-    ASSERT_EQ(two->report, GRANTED);
-    ASSERT_EQ(writer->report, QUEUED);
+    the_third_waits(one, two, writer);
     (void)side_release(at.a, one);
     at.c->engine->ops->attend(at.c->engine);
     ASSERT_EQ(writer->report, QUEUED);
@@ -175,9 +181,7 @@ TEST(local, slots_admit_as_many_as_there_are)
     struct ask *two = side_ask(at.b, "pool", HF_SLOT, 2);
     struct ask *three = side_ask(at.b, "pool", HF_SLOT, 2);
 
-    ASSERT_EQ(one->report, GRANTED);
-    ASSERT_EQ(two->report, GRANTED);
-    ASSERT_EQ(three->report, QUEUED);
+    the_third_waits(one, two, three);
     (void)side_release(at.a, one);
     ASSERT_TRUE(side_wait_for(at.b, three, GRANTED, 1000));
 }

@@ -215,12 +215,18 @@ TEST(pool, who_has_waited_for_pool_wait_is_told)
     ASSERT_TRUE(c.link != NULL);
 }
 
-TEST(pool, an_idle_one_is_tested_before_it_is_given)
+/* One that is idle, and is tested when somebody wants it. */
+static void set_up_idle(int exhausted)
 {
-    set_up(1, 1, HF__POOL_BLOCK);
+    set_up(1, 1, exhausted);
     settings.pool_check = 1;
     take_ready(&a);
     hf__sql_pool_give(&pool, a.link);
+}
+
+TEST(pool, an_idle_one_is_tested_before_it_is_given)
+{
+    set_up_idle(HF__POOL_BLOCK);
     ASSERT_EQ(take(&b), 0);
     ASSERT_EQ(checked, 1);
     ASSERT_NULL(b.link); /* not before it has answered */
@@ -231,10 +237,7 @@ TEST(pool, an_idle_one_is_tested_before_it_is_given)
 
 TEST(pool, an_idle_one_that_is_dead_is_replaced)
 {
-    set_up(1, 1, HF__POOL_BLOCK);
-    settings.pool_check = 1;
-    take_ready(&a);
-    hf__sql_pool_give(&pool, a.link);
+    set_up_idle(HF__POOL_BLOCK);
     can_check = false;
     take_ready(&b);
     ASSERT_EQ(opened, 2);
@@ -243,10 +246,7 @@ TEST(pool, an_idle_one_that_is_dead_is_replaced)
 
 TEST(pool, an_idle_one_that_fails_its_test_is_replaced)
 {
-    set_up(1, 1, HF__POOL_FAIL);
-    settings.pool_check = 1;
-    take_ready(&a);
-    hf__sql_pool_give(&pool, a.link);
+    set_up_idle(HF__POOL_FAIL);
     ASSERT_EQ(take(&b), 0);
     end(a.link, HF_EUNAVAILABLE);
     ASSERT_EQ(b.failed, 0);

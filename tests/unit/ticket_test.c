@@ -7,13 +7,10 @@ static struct core_ask ask; /* of the running test */
 
 TEST(ticket, a_busy_engine_without_push_is_asked_again)
 {
-    core_open("");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    core_busy(core_last(CORE_ACQUIRE), core_now_ns() + 40 * HF_MS, NULL);
-    core_advance_ms(39);
-    ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
-    core_advance_ms(1);
-    ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
+    struct hf__ticket *ticket = core_open_asking(&ask, "");
+
+    core_busy(ticket, core_now_ns() + 40 * HF_MS, NULL);
+    core_comes_after_ms(CORE_ACQUIRE, 40);
     core_granted(core_last(CORE_ACQUIRE), 4, 1);
     ASSERT_EQ(ask.rc, 0);
     core_end(&ask);
@@ -58,11 +55,8 @@ TEST(ticket,
 
 TEST(ticket, an_unknown_outcome_is_asked_about_again_under_the_same_identity)
 {
-    uint64_t id;
+    uint64_t id = core_open_asking(&ask, "")->id;
 
-    core_open("");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    id = core_last(CORE_ACQUIRE)->id;
     core_unknown(core_last(CORE_ACQUIRE));
     ASSERT_EQ(ask.outcomes, 0);
     core_advance_ms(100);
@@ -73,25 +67,27 @@ TEST(ticket, an_unknown_outcome_is_asked_about_again_under_the_same_identity)
     core_end(&ask);
 }
 
+static void is_withdrawn_after_500_ms(int rc)
+{
+    core_advance_ms(500);
+    ASSERT_EQ(ask.rc, rc);
+    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
+    core_end(&ask);
+}
+
 TEST(ticket, a_wait_that_ends_unknown_says_so_and_is_withdrawn)
 {
     core_open("retry.base=1s");
     core_ask(&ask, "jobs", 500, NULL);
     core_unknown(core_last(CORE_ACQUIRE));
-    core_advance_ms(500);
-    ASSERT_EQ(ask.rc, HF_EUNKNOWN);
-    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
-    core_end(&ask);
+    is_withdrawn_after_500_ms(HF_EUNKNOWN);
 }
 
 TEST(ticket, no_answer_at_all_is_unavailable_and_withdrawn)
 {
     core_open("");
     core_ask(&ask, "jobs", 500, NULL);
-    core_advance_ms(500);
-    ASSERT_EQ(ask.rc, HF_EUNAVAILABLE);
-    ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
-    core_end(&ask);
+    is_withdrawn_after_500_ms(HF_EUNAVAILABLE);
 }
 
 TEST(ticket, a_try_waits_for_its_answer_up_to_io_timeout)
@@ -107,11 +103,8 @@ TEST(ticket, a_try_waits_for_its_answer_up_to_io_timeout)
 
 TEST(ticket, a_push_may_overtake_the_answer_that_it_is_queued)
 {
-    struct hf__ticket *ticket;
+    struct hf__ticket *ticket = core_open_asking(&ask, "");
 
-    core_open("");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    ticket = core_last(CORE_ACQUIRE);
     core_granted(ticket, 4, 1);
     core_queued(ticket);
     ASSERT_EQ(hf_check(ask.hold), HF_HELD);
@@ -122,11 +115,8 @@ TEST(ticket, a_push_may_overtake_the_answer_that_it_is_queued)
 
 TEST(ticket, a_grant_that_is_dead_on_arrival_is_withdrawn_and_asked_anew)
 {
-    uint64_t id;
+    uint64_t id = core_open_asking(&ask, "ttl=1s")->id;
 
-    core_open("ttl=1s");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    id = core_last(CORE_ACQUIRE)->id;
     core_advance_ms(1000);
     core_granted(core_last(CORE_ACQUIRE), 4, 1);
     ASSERT_EQ(ask.outcomes, 0);
@@ -151,18 +141,17 @@ TEST(ticket, a_refusal_is_told_and_leaves_nothing)
 
 TEST(ticket, a_failure_reported_later_is_told_too)
 {
-    core_open("");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    core_failed(core_last(CORE_ACQUIRE), HF_EAUTH);
+    core_failed(core_open_asking(&ask, ""), HF_EAUTH);
     ASSERT_EQ(ask.rc, HF_EAUTH);
     core_end(&ask);
 }
 
 TEST(ticket, an_engine_that_is_away_is_asked_again_by_the_policy)
 {
-    core_open("retry.policy=forever&retry.interval=50ms&retry.jitter=0");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    core_failed(core_last(CORE_ACQUIRE), HF_EUNAVAILABLE);
+    core_failed(
+        core_open_asking(
+            &ask, "retry.policy=forever&retry.interval=50ms&retry.jitter=0"),
+        HF_EUNAVAILABLE);
     ASSERT_EQ(ask.outcomes, 0);
     core_advance_ms(50);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
@@ -171,9 +160,7 @@ TEST(ticket, an_engine_that_is_away_is_asked_again_by_the_policy)
 
 TEST(ticket, a_queued_one_that_lost_its_place_asks_anew)
 {
-    core_open("");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    core_queued(core_last(CORE_ACQUIRE));
+    core_queued(core_open_asking(&ask, ""));
     core_lost(core_last(CORE_ACQUIRE));
     core_advance_ms(0);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
@@ -204,11 +191,8 @@ TEST(ticket, one_in_line_that_cannot_be_asked_for_again_is_withdrawn)
 
 TEST(ticket, one_that_lost_its_place_while_asking_asks_anew)
 {
-    struct hf__ticket *ticket;
+    struct hf__ticket *ticket = core_open_asking(&ask, "");
 
-    core_open("");
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
-    ticket = core_last(CORE_ACQUIRE);
     core_lost(ticket);
     core_advance_ms(0);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
@@ -252,7 +236,7 @@ TEST(ticket, one_that_loses_each_place_at_once_asks_by_the_policy)
     core_end(&ask);
 }
 
-TEST(reaper, shows_in_the_metrics_what_is_not_confirmed)
+TEST(leaving, shows_in_the_metrics_what_is_not_confirmed)
 {
     hf_client *client = core_open("");
     char text[8192];
@@ -266,7 +250,7 @@ TEST(reaper, shows_in_the_metrics_what_is_not_confirmed)
     ASSERT_HAS(text, "holdfast_reaping{engine=\"test\"} 0\n");
 }
 
-TEST(reaper, withdraws_until_the_engine_has_confirmed)
+TEST(leaving, withdraws_until_the_engine_has_confirmed)
 {
     hf_client *client = core_open("retry.base=50ms&retry.jitter=0");
 
@@ -288,7 +272,7 @@ TEST(reaper, withdraws_until_the_engine_has_confirmed)
     core_end(&ask);
 }
 
-TEST(reaper, a_release_that_is_unknown_becomes_a_withdrawal)
+TEST(leaving, a_release_that_is_unknown_becomes_a_withdrawal)
 {
     core_open("retry.base=50ms&retry.jitter=0");
     (void)core_take(&ask, "jobs", 3, 1);
@@ -324,23 +308,23 @@ static int release_in_doubt(int64_t after_ms)
     return waiter.rc;
 }
 
-TEST(reaper, a_doubtful_release_is_one_while_a_lease_covers_it)
+TEST(leaving, a_doubtful_release_is_one_while_a_lease_covers_it)
 {
     ASSERT_EQ(release_in_doubt(1000), 0);
 }
 
-TEST(reaper, a_doubtful_release_is_unknown_after_the_lease)
+TEST(leaving, a_doubtful_release_is_unknown_after_the_lease)
 {
     ASSERT_EQ(release_in_doubt(3000), HF_EUNKNOWN);
 }
 
-TEST(reaper, a_doubtful_release_is_unknown_where_a_session_carried_it)
+TEST(leaving, a_doubtful_release_is_unknown_where_a_session_carried_it)
 {
     core_traits(HF_CAP_PUSH | HF_CAP_LEASED, 0);
     ASSERT_EQ(release_in_doubt(1000), HF_EUNKNOWN);
 }
 
-TEST(reaper, a_lost_lock_stays_closed_for_lock_delay)
+TEST(leaving, a_lost_lock_stays_closed_for_lock_delay)
 {
     core_open("ttl=3s&lock_delay=8s");
     (void)core_take(&ask, "jobs", 3, 1);
@@ -354,7 +338,7 @@ TEST(reaper, a_lost_lock_stays_closed_for_lock_delay)
     ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
 }
 
-TEST(reaper, a_new_connection_does_not_shorten_lock_delay)
+TEST(leaving, a_new_connection_does_not_shorten_lock_delay)
 {
     core_open("ttl=3s&lock_delay=8s");
     (void)core_take(&ask, "jobs", 3, 1);
@@ -369,7 +353,7 @@ TEST(reaper, a_new_connection_does_not_shorten_lock_delay)
     ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
 }
 
-TEST(reaper, closing_does_not_open_a_lost_lock_in_its_lock_delay)
+TEST(leaving, closing_does_not_open_a_lost_lock_in_its_lock_delay)
 {
     int64_t closed_ns;
 
@@ -398,7 +382,7 @@ TEST(query, a_commit_without_an_answer_is_unknown)
               &err);
 }
 
-TEST(reaper, a_grant_that_meets_the_withdrawal_is_not_delivered)
+TEST(leaving, a_grant_that_meets_the_withdrawal_is_not_delivered)
 {
     struct hf__ticket *ticket;
 

@@ -140,6 +140,16 @@ TEST(fault, a_failed_acquire_never_reaches_the_engine)
     core_end(&ask);
 }
 
+/* The last acquire succeeds, and its caller hears of it. */
+static void is_granted(void)
+{
+    core_granted(core_last(CORE_ACQUIRE), 9, 1);
+    core_advance_ms(0);
+    ASSERT_EQ(ask.rc, 0);
+    core_auto();
+    core_end(&ask);
+}
+
 TEST(fault, a_delayed_acquire_is_made_later)
 {
     (void)core_open_behind("fault+", "fault=acquire:delay=200ms");
@@ -148,18 +158,20 @@ TEST(fault, a_delayed_acquire_is_made_later)
     ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
     core_advance_ms(2);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
-    core_granted(core_last(CORE_ACQUIRE), 5, 1);
-    core_advance_ms(0);
-    ASSERT_EQ(ask.rc, 0);
+    is_granted();
+}
+
+/* Ask an engine that answers by itself, behind the fault. */
+static void ask_automatically(const char *query)
+{
+    (void)core_open_behind("fault+", query);
     core_auto();
-    core_end(&ask);
+    core_ask(&ask, "jobs", HF_FOREVER, NULL);
 }
 
 TEST(fault, a_withdrawal_ends_a_delayed_acquire)
 {
-    (void)core_open_behind("fault+", "fault=acquire:delay=200ms");
-    core_auto();
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ask_automatically("fault=acquire:delay=200ms");
     core_advance_ms(100);
     hf_cancel(ask.request);
     core_advance_ms(0);
@@ -172,9 +184,7 @@ TEST(fault, a_withdrawal_ends_a_delayed_acquire)
 
 TEST(fault, a_cut_acquire_is_asked_again)
 {
-    (void)core_open_behind("fault+", "fault=acquire:cut@1");
-    core_auto();
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ask_automatically("fault=acquire:cut@1");
     ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
     core_advance_ms(1000);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
@@ -185,9 +195,7 @@ TEST(fault, a_cut_acquire_is_asked_again)
 
 TEST(fault, a_dropped_grant_is_asked_for_again)
 {
-    (void)core_open_behind("fault+", "fault=acquire:drop@1");
-    core_auto();
-    core_ask(&ask, "jobs", HF_FOREVER, NULL);
+    ask_automatically("fault=acquire:drop@1");
     ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
     ASSERT_EQ(ask.outcomes, 0);
     core_advance_ms(1000);
@@ -206,11 +214,7 @@ TEST(fault, a_silent_ticket_hears_no_pushes)
     ASSERT_EQ(ask.outcomes, 0);
     core_advance_ms(1000);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 2);
-    core_granted(core_last(CORE_ACQUIRE), 9, 1);
-    core_advance_ms(0);
-    ASSERT_EQ(ask.rc, 0);
-    core_auto();
-    core_end(&ask);
+    is_granted();
 }
 
 TEST(fault, dropped_renewals_lose_the_lock)
@@ -232,13 +236,20 @@ TEST(fault, dropped_renewals_lose_the_lock)
     core_end(&ask);
 }
 
-TEST(fault, a_renewal_may_find_the_lock_lost)
+/* A hold whose first renewal is due, and does not reach the engine. */
+static hf_hold *hold_unrenewed(const char *query)
 {
-    hf_hold *hold =
-        hold_behind("fault+", "ttl=3s&fault=renew:lost@1", "jobs", 5, 1);
+    hf_hold *hold = hold_behind("fault+", query, "jobs", 5, 1);
 
     core_advance_ms(1001);
     ASSERT_EQ(core_count(CORE_RENEW), 0);
+    return hold;
+}
+
+TEST(fault, a_renewal_may_find_the_lock_lost)
+{
+    hf_hold *hold = hold_unrenewed("ttl=3s&fault=renew:lost@1");
+
     ASSERT_EQ(core_count(CORE_WITHDRAW), 1);
     ASSERT_EQ(hf_check(hold), HF_HELD); /* it is ours until that is answered */
     core_left(core_last(CORE_WITHDRAW), 0);
@@ -421,11 +432,8 @@ TEST(fault, calls_under_way_are_unknown_when_the_connection_breaks)
 
 TEST(fault, a_renewal_of_a_broken_connection_is_silence)
 {
-    hf_hold *hold =
-        hold_behind("fault+", "ttl=3s&fault=renew:down=200ms@1", "jobs", 5, 1);
+    hf_hold *hold = hold_unrenewed("ttl=3s&fault=renew:down=200ms@1");
 
-    core_advance_ms(1001);
-    ASSERT_EQ(core_count(CORE_RENEW), 0);
     core_auto();
     core_advance_ms(1500);
     ASSERT_GE(core_count(CORE_RENEW), 1);

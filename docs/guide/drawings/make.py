@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""make.py [--check] - the drawings of how-it-works.md, as SVG beside this file.
+"""make.py [--check] - the drawings of README and the guide, as SVG beside this file.
 
-Each drawing is a list of lanes and of what happens in them. --check compares
-with the files that are there.
+A sequence is a list of lanes and of what happens in them, a decision a list of
+questions. --check compares with the files that are there.
 """
 import os
 import sys
@@ -108,7 +108,50 @@ def decision(title, questions, yes, no, last):
     return page(760, y + 56, title, body)
 
 
+def box(x, y, width, height, words, fill):
+    """A box with lines of words in its middle; the first one is its title."""
+    yield '<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s"/>' % (
+        x, y, width, height, fill)
+    top = y + height // 2 - 9 * len(words) + 14
+    for i, line in enumerate(words):
+        yield text(x + width // 2, top + 18 * i, line, "s" if i else "t")
+
+
+def overview(title, callers, middle, engines):
+    """Who calls on the left, what all of them get, the engines on the right."""
+    tall = 44
+    height = max(len(callers), len(engines)) * (tall + 10) + 20
+    body = list(box(265, 20, 230, height - 40, middle, "#e6f0ff"))
+    for column, x, width, arrow, fill in (
+            (callers, 20, 190, 210, "#fff3e0"), (engines, 550, 230, 495, "#e6f4ea")):
+        gap = (height - 40 - tall * len(column)) // max(len(column) - 1, 1)
+        for i, words in enumerate(column):
+            y = 20 + i * (tall + gap)
+            body += box(x, y, width, tall, words, fill)
+            body.append('<path class="a" d="M%d %dL%d %d"/>' % (
+                arrow, y + 22, arrow + 51, y + 22))
+    return page(800, height, title, body)
+
+
 DRAWINGS = {
+    "overview.svg": overview(
+        "programs on the left, one lock, the engines on the right",
+        [("C, C++", "libholdfast"), ("shell, cron, systemd", "holdfast run"),
+         ("Java, Spring Boot", "Lock, @Locked")],
+        ("one lock", "a lease that is renewed", "a line: first come, first served",
+         "a token that only grows", "you are told of a loss"),
+        [("this machine", "local:"), ("Redis, Memcached", "redis:// redlock:// memcached://"),
+         ("ZooKeeper, etcd", "zk:// etcd://"),
+         ("databases", "mysql:// postgresql://")]),
+    "overview.zh-CN.svg": overview(
+        "左边是程序，中间是同一把锁，右边是引擎",
+        [("C、C++", "libholdfast"), ("shell、cron、systemd", "holdfast run"),
+         ("Java、Spring Boot", "Lock、@Locked")],
+        ("同一把锁", "租约，自动续期", "队列，先来先得", "token，只增不减",
+         "锁丢失，及时通知"),
+        [("本机", "local:"), ("Redis、Memcached", "redis:// redlock:// memcached://"),
+         ("ZooKeeper、etcd", "zk:// etcd://"),
+         ("数据库", "mysql:// postgresql://")]),
     "choosing.svg": decision(
         "Which engine?",
         [("Do several machines take part?", "no", "local:"),
@@ -145,6 +188,23 @@ DRAWINGS = {
          ("servers", "waiter", "the watch fires"),
          ("waiter", "servers", "look: am I the first?"),
          ("waiter", "held, with a token")]),
+    "majority.svg": sequence(
+        "RedLock: no server knows of the others",
+        ["holder", "five servers", "waiter"],
+        [("waiter", "five servers", "set if absent, on all five"),
+         ("five servers", "waiter", "fewer than three say yes"),
+         ("waiter", "five servers", "take back, and wait a while"),
+         ("holder", "five servers", "delete on all"),
+         ("waiter", "five servers", "set if absent, on all five"),
+         ("waiter", "held, if three agree in time")]),
+    "poll.svg": sequence(
+        "Memcached, dialect=plain: nobody can wake a waiter",
+        ["holder", "server", "waiter"],
+        [("waiter", "server", "add, refused: whose grant is it?"),
+         ("waiter", "waits, the longer it saw it"),
+         ("holder", "server", "delete, if it is still mine"),
+         ("waiter", "server", "add"),
+         ("waiter", "held")]),
     "session.svg": sequence(
         "GET_LOCK, advisory locks: the database keeps the line",
         ["holder", "database", "waiter"],

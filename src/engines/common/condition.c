@@ -65,11 +65,12 @@ int hf__condition_read(struct hf__condition *condition, const char *text,
                        size_t len)
 {
     size_t words = count_words(text, len);
-    const char *end = text + len;
+    const char *end;
 
     memset(condition, 0, sizeof(*condition));
     if (words == 0)
-        return 0;
+        return 0; /* nor need there be a text */
+    end = text + len;
     if (words > HF__CONDITION_STAMPS)
         return HF_EINTERNAL;
     condition->stamps = hf__malloc(words * sizeof(condition->stamps[0]));

@@ -109,7 +109,7 @@ void hf__etcd_acquire_failed(struct hf__etcd *etcd, struct hf__ticket *ticket,
     }
     if (mine->key == HF__ETCD_DOUBTED || mine->revision != 0) {
         hf__etcd_tickets_move(mine, HF__ETCD_UNKNOWN);
-        hf__up_unknown(&etcd->base, ticket, &err); /* the reaper will see */
+        hf__up_unknown(&etcd->base, ticket, &err); /* leaving.c will see */
         return;
     }
     hf__etcd_tickets_forget(etcd, ticket);
@@ -219,12 +219,10 @@ static void on_acquire(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        const struct hf__etcd_reply *reply)
 {
     struct hf__ticket *ticket = hf__etcd_tickets_of(call);
-    struct hf__etcd_ticket *mine;
+    struct hf__etcd_ticket *mine =
+        ticket ? hf__etcd_ticket(etcd, ticket) : NULL;
 
-    if (!ticket)
-        return;
-    mine = hf__etcd_ticket(etcd, ticket);
-    if (!hf__etcd_tickets_asks(mine))
+    if (!mine || !hf__etcd_tickets_asks(mine))
         return;
     if (reply->code == HF__ETCD_OK) {
         acquired(etcd, ticket, reply->root);
@@ -244,21 +242,14 @@ static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
                         hf_error *err)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__etcd_call *call =
-        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_acquire);
     int rc;
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     mine->lease_id = mine->lease->id;
-    hf__etcd_tickets_about(call, ticket);
-    add_acquire(etcd, &call->rpc.body, ticket);
-    rc = hf__etcd_connection_send(call, err);
+    rc = hf__etcd_tickets_ask(etcd, ticket, add_acquire, on_acquire, err);
     if (rc == 0) {
         hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
         if (mine->key == HF__ETCD_NO_KEY)
             mine->key = HF__ETCD_SENT;
-        mine->asked_ns = call->rpc.sent_ns;
     }
     return rc;
 }

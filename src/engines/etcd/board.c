@@ -101,13 +101,26 @@ static void add_notice(struct hf__etcd *etcd, struct hf__buf *to,
         add_key_request(etcd, to, field, HF__OP_DELETE);
 }
 
+static void add_post(struct hf__etcd *etcd, struct hf__buf *to,
+                     const struct hf__query *query)
+{
+    char number[17];
+
+    (void)snprintf(number, sizeof(number), "%llx",
+                   (unsigned long long)query->version);
+    number_key(etcd);
+    hf__etcd_queue_add_compare(etcd, to, /* range= */ false, 0);
+    add_put(etcd, to, HF__TXN_SUCCESS, /* id= */ 0, number);
+    add_key_request(etcd, to, HF__TXN_FAILURE, HF__OP_RANGE);
+    hf__etcd_queue_key_beside(etcd, "wait", query->owner, strlen(query->owner));
+    add_notice(etcd, to, HF__TXN_SUCCESS, query);
+    add_notice(etcd, to, HF__TXN_FAILURE, query);
+}
+
 int hf__etcd_board_post(struct hf__engine *engine, struct hf__query *query,
                         hf_error *err)
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call;
-    struct hf__buf *body;
-    char number[17];
 
     if (!etcd->up)
         return hf__etcd_errors_not_up(etcd, err);
@@ -116,21 +129,8 @@ int hf__etcd_board_post(struct hf__engine *engine, struct hf__query *query,
     if (hf__world->random(&query->version, sizeof(query->version)) != 0)
         return hf__fail(err, HF_EINTERNAL, "no random numbers");
     query->version |= 1;
-    (void)snprintf(number, sizeof(number), "%llx",
-                   (unsigned long long)query->version);
-    call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_posted);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    call->query = query;
-    body = &call->rpc.body;
-    number_key(etcd);
-    hf__etcd_queue_add_compare(etcd, body, /* range= */ false, 0);
-    add_put(etcd, body, HF__TXN_SUCCESS, /* id= */ 0, number);
-    add_key_request(etcd, body, HF__TXN_FAILURE, HF__OP_RANGE);
-    hf__etcd_queue_key_beside(etcd, "wait", query->owner, strlen(query->owner));
-    add_notice(etcd, body, HF__TXN_SUCCESS, query);
-    add_notice(etcd, body, HF__TXN_FAILURE, query);
-    return hf__etcd_connection_send(call, err);
+    return hf__etcd_connection_ask(etcd, query, HF__CALL_TXN, add_post,
+                                   on_posted, err);
 }
 
 /* ---- reading ------------------------------------------------------------------ */
@@ -160,30 +160,19 @@ static void on_read(struct hf__etcd *etcd, struct hf__etcd_call *call,
     hf__etcd_errors_tell(etcd, query, rc, rc == 0 ? "" : "too many notices");
 }
 
+static void add_read(struct hf__etcd *etcd, struct hf__buf *to,
+                     const struct hf__query *query)
+{
+    (void)query;
+    number_key(etcd);
+    add_key_request(etcd, to, HF__TXN_SUCCESS, HF__OP_RANGE);
+    hf__etcd_queue_key_beside(etcd, "wait", "", 0);
+    hf__etcd_queue_add_list(etcd, to, NOTICES_MAX, /* keys_only= */ false);
+}
+
 int hf__etcd_board_read(struct hf__engine *engine, struct hf__query *query,
                         hf_error *err)
 {
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call;
-    struct hf__buf *body;
-    size_t part;
-    size_t range;
-
-    if (!etcd->up)
-        return hf__etcd_errors_not_up(etcd, err);
-    call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_read);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    call->query = query;
-    body = &call->rpc.body;
-    number_key(etcd);
-    add_key_request(etcd, body, HF__TXN_SUCCESS, HF__OP_RANGE);
-    hf__etcd_queue_key_beside(etcd, "wait", "", 0);
-    part = hf__pb_begin(body, HF__TXN_SUCCESS);
-    range = hf__pb_begin(body, HF__OP_RANGE);
-    hf__etcd_queue_add_key(etcd, body, /* range= */ true);
-    hf__pb_add_number(body, HF__RANGE_LIMIT, NOTICES_MAX);
-    hf__pb_end(body, range);
-    hf__pb_end(body, part);
-    return hf__etcd_connection_send(call, err);
+    return hf__etcd_connection_ask((struct hf__etcd *)engine, query,
+                                   HF__CALL_TXN, add_read, on_read, err);
 }

@@ -32,7 +32,7 @@ enum { STEPS = 100 };
 static void condition_free(struct hf__etcd *etcd,
                            struct hf__etcd_condition *condition)
 {
-    hf__etcd_signal_drop_all(condition);
+    hf__signals_drop_all(&condition->signals);
     if (condition->watch)
         etcd->streams--;
     hf__etcd_connection_end(condition->watch);
@@ -239,15 +239,11 @@ static int read_view(struct hf__etcd_view *view, struct hf__pb root)
 static void add_look(struct hf__etcd *etcd, struct hf__buf *to,
                      const struct hf__etcd_condition *condition)
 {
-    size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
-    size_t range = hf__pb_begin(to, HF__OP_RANGE);
+    size_t part;
+    size_t range;
 
     hf__etcd_queue_key_records(etcd, condition->name, condition->cond);
-    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
-    hf__pb_add_number(to, HF__RANGE_LIMIT, HF__ETCD_ROWS);
-    hf__pb_add_number(to, HF__RANGE_KEYS_ONLY, 1);
-    hf__pb_end(to, range);
-    hf__pb_end(to, part);
+    hf__etcd_queue_add_list(etcd, to, HF__ETCD_ROWS, /* keys_only= */ true);
     part = hf__pb_begin(to, HF__TXN_SUCCESS);
     range = hf__pb_begin(to, HF__OP_RANGE);
     hf__etcd_queue_key_condition(etcd, "wake", condition->name,

@@ -5,7 +5,7 @@
 #ifndef HF_ETCD_CONDITION_H
 #define HF_ETCD_CONDITION_H
 
-#include "engines/common/condition.h"
+#include "engines/common/signals.h"
 #include "engines/engine.h"
 #include "engines/etcd/pb.h"
 
@@ -44,7 +44,7 @@ struct hf__etcd_condition {
     struct hf__list link; /* etcd->conditions */
     uint64_t id;          /* a pointer might outlive it */
     struct hf__list tickets;
-    struct hf__list signals; /* signal.c's, oldest first */
+    struct hf__list signals; /* of common/signals.h */
     struct hf__etcd_call *watch;
     char *watched; /* for whom, and behind whom: what the watch is about */
     uint32_t round;

@@ -281,6 +281,22 @@ int hf__etcd_connection_send(struct hf__etcd_call *call, hf_error *err)
     return rc;
 }
 
+int hf__etcd_connection_ask(struct hf__etcd *etcd, struct hf__query *query,
+                            const char *path, hf__etcd_add_fn *add,
+                            hf__etcd_reply_fn *done, hf_error *err)
+{
+    struct hf__etcd_call *call;
+
+    if (!etcd->up)
+        return hf__etcd_errors_not_up(etcd, err);
+    call = hf__etcd_connection_call(etcd, path, done);
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    call->query = query;
+    add(etcd, &call->rpc.body, query);
+    return hf__etcd_connection_send(call, err);
+}
+
 /* The last thing that is heard of a call. */
 static void finish(struct hf__etcd_call *call,
                    const struct hf__etcd_reply *reply)

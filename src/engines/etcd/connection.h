@@ -70,6 +70,13 @@ struct hf__etcd_call *hf__etcd_connection_call(struct hf__etcd *etcd,
 struct hf__etcd_call *hf__etcd_connection_call_at(
     struct hf__etcd *etcd, const struct hf__etcd_member *member,
     const char *path, hf__etcd_reply_fn *done);
+/* Adds the message that @query asks for. */
+typedef void hf__etcd_add_fn(struct hf__etcd *etcd, struct hf__buf *to,
+                             const struct hf__query *query);
+/* Ask for @query in one call of @path. */
+int hf__etcd_connection_ask(struct hf__etcd *etcd, struct hf__query *query,
+                            const char *path, hf__etcd_add_fn *add,
+                            hf__etcd_reply_fn *done, hf_error *err);
 /* Send it. Non-zero: it was not, and is gone with its data. */
 int hf__etcd_connection_send(struct hf__etcd_call *call, hf_error *err);
 /* Give back one that was not sent. */

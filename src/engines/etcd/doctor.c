@@ -306,31 +306,20 @@ static void on_stamps(struct hf__etcd *etcd, struct hf__etcd_call *call,
     conclude(etcd, query, reply);
 }
 
-static void add_keys(struct hf__etcd *etcd, struct hf__buf *to,
-                     const char *what)
+static void add_stamps(struct hf__etcd *etcd, struct hf__buf *to,
+                       const struct hf__query *query)
 {
-    size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
-    size_t range = hf__pb_begin(to, HF__OP_RANGE);
-
-    hf__etcd_queue_key_beside(etcd, what, "", 0);
-    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
-    hf__pb_add_number(to, HF__RANGE_LIMIT, HF__ETCD_ROWS);
-    hf__pb_add_number(to, HF__RANGE_KEYS_ONLY, 1);
-    hf__pb_end(to, range);
-    hf__pb_end(to, part);
+    (void)query;
+    hf__etcd_queue_key_beside(etcd, "wake", "", 0);
+    hf__etcd_queue_add_list(etcd, to, HF__ETCD_ROWS, /* keys_only= */ true);
+    hf__etcd_queue_key_beside(etcd, "cond", "", 0);
+    hf__etcd_queue_add_list(etcd, to, HF__ETCD_ROWS, /* keys_only= */ true);
 }
 
 static void ask_stamps(struct hf__etcd *etcd, struct hf__query *query)
 {
-    struct hf__etcd_call *call =
-        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_stamps);
-
-    if (!call)
-        return;
-    call->query = query;
-    add_keys(etcd, &call->rpc.body, "wake");
-    add_keys(etcd, &call->rpc.body, "cond");
-    if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
+    if (hf__etcd_connection_ask(etcd, query, HF__CALL_TXN, add_stamps,
+                                on_stamps, /* err= */ NULL) == 0)
         query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
 }
 

@@ -22,6 +22,7 @@
 #include "engines/common/link.h"
 #include "engines/etcd/condition.h"
 #include "engines/etcd/connection.h"
+#include "engines/etcd/errors.h"
 #include "engines/etcd/lease.h"
 #include "engines/etcd/park.h"
 #include "engines/etcd/queue.h"
@@ -89,27 +90,6 @@ struct hf__etcd {
     struct hf__buf key;
 };
 
-/* ---- errors.c ------------------------------------------------------------ */
-
-int hf__etcd_errors_not_up(struct hf__etcd *etcd, hf_error *err);
-/* There is no answer, or none that can be believed: @reply says so. */
-void hf__etcd_errors_lost(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
-                          int code, const char *why);
-/* The server's word for what is wrong. */
-void hf__etcd_errors_read(struct hf__etcd *etcd, struct hf__etcd_reply *reply,
-                          const struct hf__grpc_call *rpc);
-/* A query ends with @code and @text; 0: well. */
-void hf__etcd_errors_tell(struct hf__etcd *etcd, struct hf__query *query,
-                          int code, const char *text);
-/* … with what went wrong. */
-void hf__etcd_errors_answer(struct hf__etcd *etcd, struct hf__query *query,
-                            const struct hf__etcd_reply *reply);
-/* The same for one that was to change something: what was sent and not answered
- * may have been carried out. */
-void hf__etcd_errors_answer_unsure(struct hf__etcd *etcd,
-                                   struct hf__query *query,
-                                   const struct hf__etcd_reply *reply);
-
 /* ---- etcd.c -------------------------------------------------------------- */
 
 static inline struct hf__etcd_ticket *hf__etcd_ticket(
@@ -128,12 +108,9 @@ static inline struct hf__ticket *hf__etcd_tickets_seek(
 
 /* ---- acquire.c, release.c ------------------------------------------------ */
 
-int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
-                     hf_error *err);
-int hf__etcd_release_withdraw(struct hf__engine *engine,
-                              struct hf__ticket *ticket, hf_error *err);
-int hf__etcd_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                     hf_error *err);
+hf__engine_acquire_fn hf__etcd_acquire;
+hf__engine_withdraw_fn hf__etcd_release_withdraw;
+hf__engine_release_fn hf__etcd_release;
 /* The lease is there: ask for those that waited for it, renew the rest. */
 void hf__etcd_acquire_lease_ready(struct hf__etcd *etcd,
                                   struct hf__etcd_lease *lease,
@@ -165,10 +142,8 @@ void hf__etcd_acquire_place_lost(struct hf__etcd *etcd,
 
 /* ---- renew.c ------------------------------------------------------------- */
 
-int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
-                   size_t n, hf_error *err);
-int hf__etcd_renew_downgrade(struct hf__engine *engine,
-                             struct hf__ticket *ticket, hf_error *err);
+hf__engine_renew_fn hf__etcd_renew;
+hf__engine_downgrade_fn hf__etcd_renew_downgrade;
 /* The lease was kept alive, or not: those that wanted it are looked at. */
 void hf__etcd_renew_confirmed(struct hf__etcd *etcd,
                               struct hf__etcd_lease *lease,

@@ -116,30 +116,20 @@ static int read_rows(struct hf__etcd *etcd, const struct hf__query *query,
     return 0;
 }
 
-static void add_range(struct hf__etcd *etcd, struct hf__buf *to,
-                      const struct hf__query *query)
+static void queue_key(struct hf__etcd *etcd, const struct hf__query *query)
 {
     if (query->name)
         hf__etcd_queue_key(etcd, query->name, strlen(query->name));
     else
         hf__etcd_queue_key_names(etcd, query->prefix);
-    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
-    hf__pb_add_number(to, HF__RANGE_LIMIT, HF__ETCD_ROWS);
 }
 
-static int send_range(struct hf__etcd *etcd, struct hf__query *query,
-                      hf__etcd_reply_fn *done, hf_error *err)
+static void add_range(struct hf__etcd *etcd, struct hf__buf *to,
+                      const struct hf__query *query)
 {
-    struct hf__etcd_call *call;
-
-    if (!etcd->up)
-        return hf__etcd_errors_not_up(etcd, err);
-    call = hf__etcd_connection_call(etcd, HF__CALL_RANGE, done);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    call->query = query;
-    add_range(etcd, &call->rpc.body, query);
-    return hf__etcd_connection_send(call, err);
+    queue_key(etcd, query);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
+    hf__pb_add_number(to, HF__RANGE_LIMIT, HF__ETCD_ROWS);
 }
 
 /* The rows of a good answer; otherwise the query is answered, false. */
@@ -227,28 +217,20 @@ static void on_list(struct hf__etcd *etcd, struct hf__etcd_call *call,
 }
 
 /* Locks, records and stamps, at one revision. */
+static void add_list(struct hf__etcd *etcd, struct hf__buf *to,
+                     const struct hf__query *query)
+{
+    queue_key(etcd, query);
+    hf__etcd_queue_add_list(etcd, to, HF__ETCD_ROWS, /* keys_only= */ false);
+    hf__etcd_inspect_parked_ask(etcd, to, query, "cond");
+    hf__etcd_inspect_parked_ask(etcd, to, query, "wake");
+}
+
 int hf__etcd_inspect_list(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err)
 {
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call;
-    size_t part;
-    size_t range;
-
-    if (!etcd->up)
-        return hf__etcd_errors_not_up(etcd, err);
-    call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_list);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    call->query = query;
-    part = hf__pb_begin(&call->rpc.body, HF__TXN_SUCCESS);
-    range = hf__pb_begin(&call->rpc.body, HF__OP_RANGE);
-    add_range(etcd, &call->rpc.body, query);
-    hf__pb_end(&call->rpc.body, range);
-    hf__pb_end(&call->rpc.body, part);
-    hf__etcd_inspect_parked_ask(etcd, &call->rpc.body, query, "cond");
-    hf__etcd_inspect_parked_ask(etcd, &call->rpc.body, query, "wake");
-    return hf__etcd_connection_send(call, err);
+    return hf__etcd_connection_ask((struct hf__etcd *)engine, query,
+                                   HF__CALL_TXN, add_list, on_list, err);
 }
 
 /* ---- tokens ------------------------------------------------------------ */
@@ -304,7 +286,8 @@ static void on_check(struct hf__etcd *etcd, struct hf__etcd_call *call,
 int hf__etcd_inspect_check(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err)
 {
-    return send_range((struct hf__etcd *)engine, query, on_check, err);
+    return hf__etcd_connection_ask((struct hf__etcd *)engine, query,
+                                   HF__CALL_RANGE, add_range, on_check, err);
 }
 
 static void on_broken(struct hf__etcd *etcd, struct hf__etcd_call *call,
@@ -360,5 +343,6 @@ static void on_break(struct hf__etcd *etcd, struct hf__etcd_call *call,
 int hf__etcd_inspect_break(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err)
 {
-    return send_range((struct hf__etcd *)engine, query, on_break, err);
+    return hf__etcd_connection_ask((struct hf__etcd *)engine, query,
+                                   HF__CALL_RANGE, add_range, on_break, err);
 }

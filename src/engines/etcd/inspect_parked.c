@@ -23,16 +23,11 @@ void hf__etcd_inspect_parked_ask(struct hf__etcd *etcd, struct hf__buf *to,
                                  const char *what)
 {
     const char *name = query->name ? query->name : query->prefix;
-    size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
-    size_t range = hf__pb_begin(to, HF__OP_RANGE);
 
     hf__etcd_queue_key_beside(etcd, what, name, strlen(name));
     if (query->name)
         hf__buf_add_char(&etcd->key, '/');
-    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
-    hf__pb_add_number(to, HF__RANGE_LIMIT, HF__ETCD_ROWS);
-    hf__pb_end(to, range);
-    hf__pb_end(to, part);
+    hf__etcd_queue_add_list(etcd, to, HF__ETCD_ROWS, /* keys_only= */ false);
 }
 
 /* Without what follows the last slash. */

@@ -244,6 +244,20 @@ void hf__etcd_queue_add_put(struct hf__etcd *etcd, struct hf__buf *to,
     hf__pb_end(to, part);
 }
 
+void hf__etcd_queue_add_list(struct hf__etcd *etcd, struct hf__buf *to,
+                             uint64_t limit, bool keys_only)
+{
+    size_t part = hf__pb_begin(to, HF__TXN_SUCCESS);
+    size_t range = hf__pb_begin(to, HF__OP_RANGE);
+
+    hf__etcd_queue_add_key(etcd, to, /* range= */ true);
+    hf__pb_add_number(to, HF__RANGE_LIMIT, limit);
+    if (keys_only)
+        hf__pb_add_number(to, HF__RANGE_KEYS_ONLY, 1);
+    hf__pb_end(to, range);
+    hf__pb_end(to, part);
+}
+
 void hf__etcd_queue_add_get(struct hf__etcd *etcd, struct hf__buf *to,
                             uint32_t field)
 {

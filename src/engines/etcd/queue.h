@@ -71,6 +71,10 @@ size_t hf__etcd_queue_begin_put(struct hf__etcd *etcd, struct hf__buf *to,
  * transaction: HF__TXN_SUCCESS or HF__TXN_FAILURE. */
 void hf__etcd_queue_add_put(struct hf__etcd *etcd, struct hf__buf *to,
                             uint32_t field, struct hf__ticket *ticket);
+/* Add the request for all keys that begin with etcd->key, @limit of them, in
+ * case of success. */
+void hf__etcd_queue_add_list(struct hf__etcd *etcd, struct hf__buf *to,
+                             uint64_t limit, bool keys_only);
 /* Add the request for etcd->key, without its value. */
 void hf__etcd_queue_add_get(struct hf__etcd *etcd, struct hf__buf *to,
                             uint32_t field);

@@ -19,36 +19,18 @@
 
 enum { TOUCHED = 100 }; /* records, by one broadcast: 128 parts are allowed */
 
-/* One signal under way: condition->signals. */
-struct signal {
-    struct hf__list link;
-    struct hf__query *query;
-    bool sent;
-    size_t woken;   /* if it succeeds */
-    uint32_t tries; /* bounded, should the store play tricks */
-};
-
-static struct signal *first_signal(const struct hf__etcd_condition *condition)
-{
-    struct hf__list *link = hf__list_first(&condition->signals);
-
-    return link ? HF_CONTAINER_OF(link, struct signal, link) : NULL;
-}
-
 /* Answer the first signal; the next one needs to look again. */
 static void finish(struct hf__etcd *etcd, struct hf__etcd_condition *condition,
                    int rc, const hf_error *err)
 {
-    struct signal *signal = first_signal(condition);
-    struct hf__query *query = signal->query;
+    size_t woken = hf__signals_first(&condition->signals)->woken;
+    struct hf__query *query = hf__signals_take(&condition->signals);
     hf_error copy;
 
     if (err)
         copy = *err;
-    query->woken = rc == 0 ? (uint32_t)signal->woken : 0;
-    hf__list_remove(&signal->link);
-    hf__free(signal);
-    if (first_signal(condition))
+    query->woken = rc == 0 ? (uint32_t)woken : 0;
+    if (hf__signals_first(&condition->signals))
         hf__etcd_condition_look(etcd, condition);
     else
         hf__etcd_condition_tidy(etcd, condition);
@@ -70,30 +52,17 @@ void hf__etcd_signal_failed(struct hf__etcd *etcd,
                             const hf_error *err)
 {
     uint64_t id = condition->id;
+    const struct hf__signal *signal;
 
-    while (condition && first_signal(condition) &&
-           !first_signal(condition)->sent) {
-        struct signal *signal = first_signal(condition);
-        struct hf__query *query = signal->query;
-
-        hf__list_remove(&signal->link);
-        hf__free(signal);
-        hf__up_answer(&etcd->base, query,
+    while (condition &&
+           (signal = hf__signals_first(&condition->signals)) != NULL &&
+           !signal->sent) {
+        hf__up_answer(&etcd->base, hf__signals_take(&condition->signals),
                       err->code != 0 ? err->code : HF_EUNAVAILABLE, err);
         condition = hf__etcd_condition_find(etcd, id);
     }
     if (condition)
         hf__etcd_condition_tidy(etcd, condition);
-}
-
-void hf__etcd_signal_drop_all(struct hf__etcd_condition *condition)
-{
-    struct signal *signal;
-
-    while ((signal = first_signal(condition)) != NULL) {
-        hf__list_remove(&signal->link);
-        hf__free(signal);
-    }
 }
 
 /* The code for a transaction without a good answer. */
@@ -109,13 +78,13 @@ static void on_signalled(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     struct hf__etcd_condition *condition =
         hf__etcd_condition_find(etcd, call->condition);
-    struct signal *signal;
+    struct hf__signal *signal =
+        condition ? hf__signals_first(&condition->signals) : NULL;
     struct hf__pb own;
     hf_error err = reply->err;
 
-    if (!condition || !first_signal(condition))
+    if (!signal)
         return;
-    signal = first_signal(condition);
     signal->sent = false;
     if (reply->code != HF__ETCD_OK) {
         err.code = code_of(reply);
@@ -154,35 +123,20 @@ static void add_touches(struct hf__etcd *etcd, struct hf__buf *to,
     }
 }
 
-/* Add the stamp, and drop what nobody is left for. *ret_changed: something has
- * become different. */
-static int change_stamps(struct hf__etcd_view *view,
-                         const struct signal *signal, bool *ret_changed)
-{
-    size_t before = view->wakes.n;
-
-    hf__condition_clean(&view->wakes, view->n > 0 ? view->made[0] : UINT64_MAX);
-    *ret_changed = view->wakes.n != before || signal->woken > 0;
-    return signal->woken == 0
-               ? 0
-               : hf__condition_signal(&view->wakes, view->revision + 1,
-                                      signal->query->all);
-}
-
 static int send_stamp(struct hf__etcd *etcd,
                       struct hf__etcd_condition *condition,
                       struct hf__etcd_view *view, struct hf__ticket *ticket,
                       hf_error *err)
 {
-    struct signal *signal = first_signal(condition);
+    struct hf__signal *signal = hf__signals_first(&condition->signals);
     struct hf__etcd_call *call;
     bool changed;
-    int rc = change_stamps(view, signal, &changed);
+    int rc = hf__signals_stamp(signal, &view->wakes,
+                               view->n > 0 ? view->made[0] : UINT64_MAX,
+                               view->revision + 1, &changed, err);
 
     if (rc != 0)
-        return hf__fail(err, rc, "%s",
-                        rc == HF_ENOMEM ? "out of memory"
-                                        : "too many wake-ups are not used up");
+        return rc;
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_signalled);
     if (!call)
         return hf__fail(err, HF_ENOMEM, "out of memory");
@@ -204,7 +158,7 @@ void hf__etcd_signal_send(struct hf__etcd *etcd,
                           struct hf__etcd_condition *condition,
                           struct hf__etcd_view *view)
 {
-    struct signal *signal = first_signal(condition);
+    struct hf__signal *signal = hf__signals_first(&condition->signals);
     size_t parked = view->n - view->called;
     struct hf__ticket *ticket;
     hf_error err;
@@ -228,20 +182,16 @@ int hf__etcd_signal(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_condition *condition;
-    struct signal *signal;
 
     if (!etcd->up)
         return hf__etcd_errors_not_up(etcd, err);
     condition = hf__etcd_condition_get(etcd, query->name, query->cond);
-    signal = condition ? hf__calloc(1, sizeof(*signal)) : NULL;
-    if (!signal) {
-        if (condition)
-            hf__etcd_condition_tidy(etcd, condition);
+    if (!condition)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    if (hf__signals_add(&condition->signals, query) != 0) {
+        hf__etcd_condition_tidy(etcd, condition);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    signal->query = query;
-    hf__list_init(&signal->link);
-    hf__list_append(&condition->signals, &signal->link);
     hf__etcd_condition_look(etcd, condition);
     return 0;
 }

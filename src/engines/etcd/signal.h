@@ -16,7 +16,5 @@ void hf__etcd_signal_send(struct hf__etcd *etcd,
 void hf__etcd_signal_failed(struct hf__etcd *etcd,
                             struct hf__etcd_condition *condition,
                             const hf_error *err);
-/* Nobody will answer them. */
-void hf__etcd_signal_drop_all(struct hf__etcd_condition *condition);
 
 #endif

@@ -54,6 +54,24 @@ struct hf__ticket *hf__etcd_tickets_of(const struct hf__etcd_call *call)
                : NULL;
 }
 
+int hf__etcd_tickets_ask(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         hf__etcd_tickets_add_fn *add, hf__etcd_reply_fn *done,
+                         hf_error *err)
+{
+    struct hf__etcd_call *call =
+        hf__etcd_connection_call(etcd, HF__CALL_TXN, done);
+    int rc;
+
+    if (!call)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    hf__etcd_tickets_about(call, ticket);
+    add(etcd, &call->rpc.body, ticket);
+    rc = hf__etcd_connection_send(call, err);
+    if (rc == 0)
+        hf__etcd_ticket(etcd, ticket)->asked_ns = call->rpc.sent_ns;
+    return rc;
+}
+
 void hf__etcd_tickets_free_lease(struct hf__etcd *etcd,
                                  struct hf__etcd_ticket *mine)
 {

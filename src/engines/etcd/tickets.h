@@ -8,6 +8,7 @@
 #include "engines/common/ticket_table.h"
 #include "engines/engine.h"
 #include "engines/etcd/condition.h"
+#include "engines/etcd/connection.h"
 
 struct hf__etcd;
 struct hf__etcd_call;
@@ -102,6 +103,13 @@ void hf__etcd_tickets_move(struct hf__etcd_ticket *mine,
 /* @call is about the key that @ticket has now, or asks for. */
 void hf__etcd_tickets_about(struct hf__etcd_call *call,
                             struct hf__ticket *ticket);
+/* Adds the message of a transaction about @ticket. */
+typedef void hf__etcd_tickets_add_fn(struct hf__etcd *etcd, struct hf__buf *to,
+                                     struct hf__ticket *ticket);
+/* Send a transaction about the ticket's place. */
+int hf__etcd_tickets_ask(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                         hf__etcd_tickets_add_fn *add, hf__etcd_reply_fn *done,
+                         hf_error *err);
 /* The ticket of @call; NULL also if its lease has ended since, and with it the
  * key that the answer is about: it may have been asked for again. */
 struct hf__ticket *hf__etcd_tickets_of(const struct hf__etcd_call *call);

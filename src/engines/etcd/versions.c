@@ -45,52 +45,36 @@ static void on_commit(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
 }
 
-/* A call about the version of query->name, whose key is in etcd->key. */
-static struct hf__etcd_call *version_call(struct hf__etcd *etcd,
-                                          struct hf__query *query,
-                                          const char *path,
-                                          hf__etcd_reply_fn *done,
-                                          hf_error *err)
+static void version_key(struct hf__etcd *etcd, const struct hf__query *query)
 {
-    struct hf__etcd_call *call = NULL;
-
-    if (!etcd->up) {
-        (void)hf__etcd_errors_not_up(etcd, err);
-        return NULL;
-    }
-    call = hf__etcd_connection_call(etcd, path, done);
-    if (!call) {
-        (void)hf__fail(err, HF_ENOMEM, "out of memory");
-        return NULL;
-    }
-    call->query = query;
     hf__etcd_queue_key_beside(etcd, "version", query->name,
                               strlen(query->name));
-    return call;
+}
+
+static void add_read(struct hf__etcd *etcd, struct hf__buf *to,
+                     const struct hf__query *query)
+{
+    version_key(etcd, query);
+    hf__etcd_queue_add_key(etcd, to, /* range= */ false);
+    hf__pb_add_number(to, HF__RANGE_KEYS_ONLY, 1);
 }
 
 int hf__etcd_versions_read(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err)
 {
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call =
-        version_call(etcd, query, HF__CALL_RANGE, on_version, err);
-
-    if (!call)
-        return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
-    hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ false);
-    hf__pb_add_number(&call->rpc.body, HF__RANGE_KEYS_ONLY, 1);
-    return hf__etcd_connection_send(call, err);
+    return hf__etcd_connection_ask((struct hf__etcd *)engine, query,
+                                   HF__CALL_RANGE, add_read, on_version, err);
 }
 
-/* Put etcd->key if its version is @expected; if not, tell which it is. */
+/* Put the key if its version is the expected one; if not, tell which it is. */
 static void add_commit(struct hf__etcd *etcd, struct hf__buf *to,
-                       uint64_t expected)
+                       const struct hf__query *query)
 {
     size_t part;
     size_t put;
 
-    hf__etcd_queue_add_compare_modified(etcd, to, expected);
+    version_key(etcd, query);
+    hf__etcd_queue_add_compare_modified(etcd, to, query->token);
     part = hf__pb_begin(to, HF__TXN_SUCCESS);
     put = hf__pb_begin(to, HF__OP_PUT);
     hf__etcd_queue_add_key(etcd, to, /* range= */ false);
@@ -102,12 +86,6 @@ static void add_commit(struct hf__etcd *etcd, struct hf__buf *to,
 int hf__etcd_versions_commit(struct hf__engine *engine, struct hf__query *query,
                              hf_error *err)
 {
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call =
-        version_call(etcd, query, HF__CALL_TXN, on_commit, err);
-
-    if (!call)
-        return etcd->up ? HF_ENOMEM : HF_EUNAVAILABLE;
-    add_commit(etcd, &call->rpc.body, query->token);
-    return hf__etcd_connection_send(call, err);
+    return hf__etcd_connection_ask((struct hf__etcd *)engine, query,
+                                   HF__CALL_TXN, add_commit, on_commit, err);
 }

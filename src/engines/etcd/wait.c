@@ -125,25 +125,21 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
 }
 
+static void add_look(struct hf__etcd *etcd, struct hf__buf *to,
+                     struct hf__ticket *ticket)
+{
+    hf__etcd_queue_key_ticket(etcd, ticket);
+    hf__etcd_queue_add_get(etcd, to, HF__TXN_SUCCESS);
+    hf__etcd_wait_add_before(etcd, to, ticket);
+}
+
 static int send_look(struct hf__etcd *etcd, struct hf__ticket *ticket,
                      hf_error *err)
 {
-    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__etcd_call *call =
-        hf__etcd_connection_call(etcd, HF__CALL_TXN, on_look);
-    int rc;
+    int rc = hf__etcd_tickets_ask(etcd, ticket, add_look, on_look, err);
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    hf__etcd_tickets_about(call, ticket);
-    hf__etcd_queue_key_ticket(etcd, ticket);
-    hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
-    hf__etcd_wait_add_before(etcd, &call->rpc.body, ticket);
-    rc = hf__etcd_connection_send(call, err);
-    if (rc == 0) {
-        mine->look = HF__ETCD_LOOKING;
-        mine->asked_ns = call->rpc.sent_ns;
-    }
+    if (rc == 0)
+        hf__etcd_ticket(etcd, ticket)->look = HF__ETCD_LOOKING;
     return rc;
 }
 

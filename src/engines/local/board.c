@@ -37,11 +37,6 @@ static uint64_t store_number(const struct hf__local *local)
            1;
 }
 
-static int not_open(hf_error *err)
-{
-    return hf__fail(err, HF_EUNAVAILABLE, "the local store is not open");
-}
-
 /* ---- posting ----------------------------------------------------------------- */
 
 static int write_file(const struct hf__local *local, const char *name,
@@ -88,27 +83,28 @@ static int replace(const struct hf__local *local, const char *name,
     return rc;
 }
 
-int hf__local_board_post(struct hf__engine *engine, struct hf__query *query,
-                         hf_error *err)
+static int post(struct hf__local *local, struct hf__query *query,
+                const struct hf__key *key, hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
     char name[48];
-    hf_error why;
     int rc = 0;
 
-    if (!local->connected)
-        return not_open(err);
+    (void)key;
     (void)snprintf(name, sizeof(name), "%s%.32s", prefix, query->owner);
     if (query->text)
         rc = replace(local, name, query->text);
     else
         (void)unlinkat(local->place.fd, name, 0);
-    if (rc != 0)
-        rc = hf__fail(&why, HF_EUNAVAILABLE, "%s/%s: %s", local->place.path,
-                      name, strerror(rc));
     query->version = store_number(local);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+    return rc == 0 ? 0
+                   : hf__fail(err, HF_EUNAVAILABLE, "%s/%s: %s",
+                              local->place.path, name, strerror(rc));
+}
+
+int hf__local_board_post(struct hf__engine *engine, struct hf__query *query,
+                         hf_error *err)
+{
+    return hf__local_answer(engine, query, post, err);
 }
 
 /* ---- reading ------------------------------------------------------------------ */
@@ -211,7 +207,7 @@ static bool is_notice(const char *name)
     return strncmp(name, prefix, len) == 0 && strlen(name) == len + 32;
 }
 
-static int read_all(const struct hf__local *local, struct hf__query *query)
+static int read_files(const struct hf__local *local, struct hf__query *query)
 {
     int fd = openat(local->place.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -234,20 +230,20 @@ static int read_all(const struct hf__local *local, struct hf__query *query)
     return rc;
 }
 
+static int read_all(struct hf__local *local, struct hf__query *query,
+                    const struct hf__key *key, hf_error *err)
+{
+    int rc = read_files(local, query);
+
+    (void)key;
+    query->version = store_number(local);
+    return rc == 0 ? 0
+                   : hf__fail(err, rc, "%s: cannot read the notices of waiters",
+                              local->place.path);
+}
+
 int hf__local_board_read(struct hf__engine *engine, struct hf__query *query,
                          hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    hf_error why;
-    int rc;
-
-    if (!local->connected)
-        return not_open(err);
-    rc = read_all(local, query);
-    if (rc != 0)
-        (void)hf__fail(&why, rc, "%s: cannot read the notices of waiters",
-                       local->place.path);
-    query->version = store_number(local);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+    return hf__local_answer(engine, query, read_all, err);
 }

@@ -17,11 +17,6 @@
 #include "base/error.h"
 #include "engines/local/local.h"
 
-static int not_connected(hf_error *err)
-{
-    return hf__fail(err, HF_EUNAVAILABLE, "the local store is not open");
-}
-
 void hf__local_condition_report(struct hf__local *local,
                                 struct hf__ticket *ticket, int answer,
                                 int64_t sent_ns)
@@ -51,7 +46,7 @@ int hf__local_park(struct hf__engine *engine, struct hf__ticket *ticket,
     int rc;
 
     if (!local->connected || !hf__local_check_store(local, sent_ns))
-        return not_connected(err);
+        return hf__local_not_open(err);
     rc = hf__local_ask(local, ticket, sent_ns, /* why= */ 0, old, &why);
     if (rc < 0) {
         hf__up_failed(engine, ticket, &why);
@@ -76,7 +71,7 @@ int hf__local_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     int rc;
 
     if (!local->connected)
-        return not_connected(err);
+        return hf__local_not_open(err);
     rc = hf__local_ask(local, ticket, sent_ns, HF__ASK_UNPARK, /* old= */ NULL,
                        &why);
     if (rc < 0) {
@@ -89,19 +84,15 @@ int hf__local_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     return 0;
 }
 
+static int signal_one(struct hf__local *local, struct hf__query *query,
+                      const struct hf__key *key, hf_error *err)
+{
+    return hf__change_signal(&local->store, key, query->ticket, query->cond,
+                             query->all, &query->woken, err);
+}
+
 int hf__local_signal(struct hf__engine *engine, struct hf__query *query,
                      hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    struct hf__key key;
-    hf_error why;
-    int rc;
-
-    if (!local->connected)
-        return not_connected(err);
-    hf__local_key(local, query->name, strlen(query->name), &key);
-    rc = hf__change_signal(&local->store, &key, query->ticket, query->cond,
-                           query->all, &query->woken, &why);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+    return hf__local_answer(engine, query, signal_one, err);
 }

@@ -169,36 +169,26 @@ static int list_bucket(struct hf__local *local, struct hf__query *query,
     return rc;
 }
 
-static int not_connected(hf_error *err)
+static int list(struct hf__local *local, struct hf__query *query,
+                const struct hf__key *key, hf_error *err)
 {
-    return hf__fail(err, HF_EUNAVAILABLE, "the local store is not open");
+    const struct hf__table_bucket *buckets = local->store.table.buckets;
+    int64_t now_ns = hf__table_now(&local->store.table);
+    int rc = 0;
+
+    if (query->name)
+        return list_bucket(local, query, key->bucket, now_ns, err);
+    for (uint32_t i = 0; i < HF__TABLE_BUCKETS && rc == 0; i++)
+        if (!hf__word_empty(
+                atomic_load_explicit(&buckets[i].word, memory_order_relaxed)))
+            rc = list_bucket(local, query, i, now_ns, err);
+    return rc;
 }
 
 int hf__local_list(struct hf__engine *engine, struct hf__query *query,
                    hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    const struct hf__table_bucket *buckets = local->store.table.buckets;
-    struct hf__key key;
-    hf_error why;
-    int64_t now_ns;
-    int rc = 0;
-
-    if (!local->connected)
-        return not_connected(err);
-    now_ns = hf__table_now(&local->store.table);
-    if (query->name) {
-        hf__local_key(local, query->name, strlen(query->name), &key);
-        rc = list_bucket(local, query, key.bucket, now_ns, &why);
-        hf__up_answer(engine, query, rc, &why);
-        return 0;
-    }
-    for (uint32_t i = 0; i < HF__TABLE_BUCKETS && rc == 0; i++)
-        if (!hf__word_empty(
-                atomic_load_explicit(&buckets[i].word, memory_order_relaxed)))
-            rc = list_bucket(local, query, i, now_ns, &why);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+    return hf__local_answer(engine, query, list, err);
 }
 
 void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
@@ -228,26 +218,6 @@ void hf__local_holder(const struct hf__local *local, const struct hf__key *key,
 
 /* ---- check, break, versions -------------------------------------------- */
 
-typedef int answer_fn(struct hf__local *local, struct hf__query *query,
-                      const struct hf__key *key, hf_error *err);
-
-/* A question about one name, answered at once. */
-static int answer(struct hf__engine *engine, struct hf__query *query,
-                  answer_fn *find_out, hf_error *err)
-{
-    struct hf__local *local = (struct hf__local *)engine;
-    struct hf__key key;
-    hf_error why;
-    int rc;
-
-    if (!local->connected)
-        return not_connected(err);
-    hf__local_key(local, query->name, strlen(query->name), &key);
-    rc = find_out(local, query, &key, &why);
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
-}
-
 static int check_token(struct hf__local *local, struct hf__query *query,
                        const struct hf__key *key, hf_error *err)
 {
@@ -274,7 +244,7 @@ static int check_token(struct hf__local *local, struct hf__query *query,
 int hf__local_check_token(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err)
 {
-    return answer(engine, query, check_token, err);
+    return hf__local_answer(engine, query, check_token, err);
 }
 
 static int break_it(struct hf__local *local, struct hf__query *query,
@@ -287,7 +257,7 @@ static int break_it(struct hf__local *local, struct hf__query *query,
 int hf__local_break(struct hf__engine *engine, struct hf__query *query,
                     hf_error *err)
 {
-    return answer(engine, query, break_it, err);
+    return hf__local_answer(engine, query, break_it, err);
 }
 
 static int read_version(struct hf__local *local, struct hf__query *query,
@@ -307,7 +277,7 @@ static int read_version(struct hf__local *local, struct hf__query *query,
 int hf__local_version_read(struct hf__engine *engine, struct hf__query *query,
                            hf_error *err)
 {
-    return answer(engine, query, read_version, err);
+    return hf__local_answer(engine, query, read_version, err);
 }
 
 static int commit_version(struct hf__local *local, struct hf__query *query,
@@ -320,7 +290,7 @@ static int commit_version(struct hf__local *local, struct hf__query *query,
 int hf__local_version_commit(struct hf__engine *engine, struct hf__query *query,
                              hf_error *err)
 {
-    return answer(engine, query, commit_version, err);
+    return hf__local_answer(engine, query, commit_version, err);
 }
 
 /* ---- doctor ------------------------------------------------------------ */
@@ -430,24 +400,23 @@ static int find_mark(const struct hf__local *local, struct hf__query *query)
                                  (unsigned long long)kept, where);
 }
 
-int hf__local_doctor(struct hf__engine *engine, struct hf__query *query,
-                     hf_error *err)
+static int examine(struct hf__local *local, struct hf__query *query,
+                   const struct hf__key *key, hf_error *err)
 {
-    struct hf__local *local = (struct hf__local *)engine;
-    hf_error why;
-    int rc;
+    int rc = find_directory(local, query);
 
-    if (!local->connected)
-        return not_connected(err);
-    rc = find_directory(local, query);
+    (void)key;
     if (rc == 0)
         rc = find_store(local, query);
     if (rc == 0)
         rc = find_kernel(local, query);
     if (rc == 0)
         rc = find_mark(local, query);
-    if (rc != 0)
-        (void)hf__fail(&why, rc, "out of memory");
-    hf__up_answer(engine, query, rc, &why);
-    return 0;
+    return rc == 0 ? 0 : hf__fail(err, rc, "out of memory");
+}
+
+int hf__local_doctor(struct hf__engine *engine, struct hf__query *query,
+                     hf_error *err)
+{
+    return hf__local_answer(engine, query, examine, err);
 }

@@ -253,9 +253,26 @@ static void enlist(struct hf__local *local, struct hf__local_ticket *mine,
                     &mine->link);
 }
 
-static int not_connected(hf_error *err)
+int hf__local_not_open(hf_error *err)
 {
     return hf__fail(err, HF_EUNAVAILABLE, "the local store is not open");
+}
+
+int hf__local_answer(struct hf__engine *engine, struct hf__query *query,
+                     hf__local_answer_fn *find_out, hf_error *err)
+{
+    struct hf__local *local = (struct hf__local *)engine;
+    struct hf__key key = {0};
+    hf_error why;
+    int rc;
+
+    if (!local->connected)
+        return hf__local_not_open(err);
+    if (query->name)
+        hf__local_key(local, query->name, strlen(query->name), &key);
+    rc = find_out(local, query, &key, &why);
+    hf__up_answer(engine, query, rc, &why);
+    return 0;
 }
 
 static uint32_t delay_ms(const struct hf__local *local)
@@ -380,7 +397,7 @@ static int local_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 
     if (HF_UNLIKELY(!local->connected ||
                     !hf__local_check_store(local, ticket->sent_ns)))
-        return not_connected(err);
+        return hf__local_not_open(err);
     rc = hf__local_ask(local, ticket, ticket->sent_ns, /* why= */ 0,
                        /* old= */ NULL, &why);
     if (HF_LIKELY(rc == HF__ANSWER_HELD)) {
@@ -433,7 +450,7 @@ static int leave_and_report(struct hf__engine *engine,
     int rc;
 
     if (HF_UNLIKELY(!local->connected))
-        return not_connected(err);
+        return hf__local_not_open(err);
     rc = leave(local, ticket, in_order, &why);
     if (HF_UNLIKELY(rc < 0))
         hf__up_unknown(engine, ticket, &why);
@@ -549,7 +566,7 @@ static int local_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     int64_t sent_ns = hf__now();
 
     if (!local->connected)
-        return not_connected(err);
+        return hf__local_not_open(err);
     if (!store_is_there(local)) {
         for (size_t i = 0; i < n; i++) {
             hf__local_forget(local, hf__engine_ticket(engine, tickets[i]));
@@ -591,7 +608,7 @@ static int local_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     int rc;
 
     if (!local->connected)
-        return not_connected(err);
+        return hf__local_not_open(err);
     ticket_key(local, ticket, &key);
     make_asker(local, ticket, grant.sent_ns, &asker);
     grant.lease_ms = asker.lease_ms;

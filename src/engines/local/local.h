@@ -66,6 +66,15 @@ struct hf__local_ticket {
 void hf__local_key(struct hf__local *local, const char *name, size_t len,
                    struct hf__key *key);
 
+int hf__local_not_open(hf_error *err);
+/* @key: of query->name, where it has one. */
+typedef int hf__local_answer_fn(struct hf__local *local,
+                                struct hf__query *query,
+                                const struct hf__key *key, hf_error *err);
+/* A question that @find_out answers at once. */
+int hf__local_answer(struct hf__engine *engine, struct hf__query *query,
+                     hf__local_answer_fn *find_out, hf_error *err);
+
 /* condition.c */
 hf__engine_park_fn hf__local_park;
 hf__engine_unpark_fn hf__local_unpark;

@@ -17,13 +17,18 @@
  * we do not believe one from another connection, but look it up together with
  * the value. So we never take another's item for ours.
  *
- * LEASES. The server counts whole seconds: T30 ends between 29 and 30 seconds
- * later. We ask for a second more, rounded up, and claim what was asked for.
+ * LEASES. The server reads its clock once a second, in whole seconds, and later
+ * than that if its main thread gets no processor. An item of 30 seconds may so
+ * end after 28, or earlier by as much as that reading was late. We ask for
+ * three seconds more, rounded up, and claim what was asked for.
  */
 #include "engines/common/holder.h"
 #include "engines/memcached/memcached.h"
 
-enum { SECONDS_MAX = 30 * 24 * 3600 }; /* longer is an instant to the server */
+enum {
+    SECONDS_MAX = 30 * 24 * 3600, /* longer is an instant to the server */
+    SECONDS_MORE = 3 /* two for the readings of its clock, one if it is late */
+};
 
 /* ---- sending ------------------------------------------------------------- */
 
@@ -33,7 +38,7 @@ static int64_t lease_s(const struct hf__memcached *memcached,
     int64_t lease_ms =
         ticket->ttl_ms + memcached->base.host->settings->lock_delay_ms;
 
-    return (lease_ms + 999) / 1000 + 1;
+    return (lease_ms + 999) / 1000 + SECONDS_MORE;
 }
 
 static hf__memcached_reply_fn on_stored;

@@ -26,14 +26,18 @@ static bool know_tables(struct hf__pg_conn *conn,
                         const struct hf__pg_result *result)
 {
     struct hf__pg *postgres = conn->engine;
-    /* Made by an earlier version; a role that cannot make it does without. */
-    bool lacks_board = hf__pg_answer_text(result, 0, 4)[0] == 'w';
+    const char *tables = hf__pg_answer_text(result, 0, 4);
+    /* Made by an earlier version; a role that cannot make the rest does without
+     * conditions, or without a board. */
+    bool lacks_some = tables[0] == 'w';
 
     if (postgres->own_texts[HF__PG_OWN_LOCK]) /* it needs none of ours */
         return true;
     postgres->fenced = is_set(result, 3);
-    postgres->tables = is_set(result, 4) || lacks_board;
-    if (postgres->mode->tables && hf__pg_answer_text(result, 0, 4)[0] == 'o') {
+    postgres->tables = tables[0] == 't' || lacks_some;
+    postgres->conditions =
+        postgres->tables && strcmp(tables, "without conditions") != 0;
+    if (postgres->mode->tables && tables[0] == 'o') {
         hf__pg_connection_refuse(
             conn, HF_ECONFIG,
             "the table holdfast_place is of an older version of holdfast: "
@@ -41,7 +45,7 @@ static bool know_tables(struct hf__pg_conn *conn,
         return false;
     }
     if (!(postgres->fenced && postgres->tables &&
-          !(lacks_board && postgres->mode->tables)) &&
+          !(lacks_some && postgres->mode->tables)) &&
         conn->making == 0) {
         conn->making = 1;
         hf__pg_calls_send_text(conn, hf__pg_statements_make(postgres));

@@ -38,11 +38,15 @@ const struct hf__pg_mode hf__pg_mode_for_update = {
 
 const struct hf__pg_mode hf__pg_mode_table = {
     .name = "table",
-    .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART,
+    .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART |
+            HF_CAP_CONDITIONS,
     .tables = true,
     .listens = true,
     VERBS(hf__pg_table_acquire, hf__pg_table_release, hf__pg_table_renew),
     .downgrade = hf__pg_table_renew_downgrade,
+    .park = hf__pg_table_condition_park,
+    .unpark = hf__pg_table_condition_unpark,
+    .signal = hf__pg_table_condition_signal,
     .up = hf__pg_row_up,
     .down = hf__pg_row_down,
     .tick = hf__pg_table_wait_tick,

@@ -195,6 +195,8 @@ void hf__pg_connected(struct hf__pg *postgres)
         postgres->base.caps |= HF_CAP_VERSIONS;
     else if (!postgres->tables)
         postgres->base.caps &= ~HF_CAP_VERSIONS;
+    if (!postgres->conditions)
+        postgres->base.caps &= ~HF_CAP_CONDITIONS;
     postgres->up = true;
     hf__up_connected(&postgres->base);
 }
@@ -297,10 +299,36 @@ static int postgres_downgrade(struct hf__engine *engine,
                : unsupported(postgres, err);
 }
 
+static int postgres_park(struct hf__engine *engine, struct hf__ticket *ticket,
+                         struct hf__ticket *old, hf_error *err)
+{
+    struct hf__pg *postgres = hf__pg_of(engine);
+
+    return postgres->mode->park
+               ? postgres->mode->park(postgres, ticket, old, err)
+               : unsupported(postgres, err);
+}
+
+static int postgres_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                           hf_error *err)
+{
+    struct hf__pg *postgres = hf__pg_of(engine);
+
+    return postgres->mode->unpark
+               ? postgres->mode->unpark(postgres, ticket, err)
+               : unsupported(postgres, err);
+}
+
 static int ask(struct hf__engine *engine, hf__engine_query_fn *fn,
                struct hf__query *query, hf_error *err)
 {
     return fn ? fn(engine, query, err) : unsupported(hf__pg_of(engine), err);
+}
+
+static int postgres_signal(struct hf__engine *engine, struct hf__query *query,
+                           hf_error *err)
+{
+    return ask(engine, hf__pg_of(engine)->mode->signal, query, err);
 }
 
 static int postgres_list(struct hf__engine *engine, struct hf__query *query,
@@ -326,7 +354,8 @@ const struct hf__engine_ops hf__engine_postgres = {
     .schemes = "postgresql postgres",
     .dialects = "native shedlock spring row",
     .takes = hf__pg_settings_takes,
-    .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART,
+    .caps = HF__CAPS_QUEUE | HF_CAP_PUSH | HF_CAP_SURVIVES_RESTART |
+            HF_CAP_CONDITIONS,
     .flags = HF__BEATS_WAITERS,
     .size = sizeof(struct hf__pg),
     .ticket_size = sizeof(struct hf__pg_ticket),
@@ -338,6 +367,9 @@ const struct hf__engine_ops hf__engine_postgres = {
     .release = postgres_release,
     .renew = postgres_renew,
     .downgrade = postgres_downgrade,
+    .park = postgres_park,
+    .unpark = postgres_unpark,
+    .signal = postgres_signal,
     .list = postgres_list,
     .check_token = postgres_check_token,
     .break_lock = postgres_break,

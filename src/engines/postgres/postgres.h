@@ -64,6 +64,11 @@ struct hf__pg_mode {
                  hf_error *err);
     int (*downgrade)(struct hf__pg *postgres, struct hf__ticket *ticket,
                      hf_error *err);
+    int (*park)(struct hf__pg *postgres, struct hf__ticket *ticket,
+                struct hf__ticket *old, hf_error *err);
+    int (*unpark)(struct hf__pg *postgres, struct hf__ticket *ticket,
+                  hf_error *err);
+    hf__engine_query_fn *signal;
     /* A connection is up, except for what the mode does first. */
     void (*up)(struct hf__pg_conn *conn);
     /* A connection has ended; its calls have been told. */
@@ -101,9 +106,11 @@ struct hf__pg {
     uint32_t held_n;
     uint32_t cancelling;   /* tickets */
     uint64_t beats;        /* table: renewals sent so far */
+    uint64_t parks;        /* table: so far */
     struct hf__buf record; /* … of the ticket in the next statement */
     bool fenced;           /* there is a sequence */
     bool tables;           /* there are tables */
+    bool conditions;       /* … also that for conditions */
     bool up;
     struct hf__ticket_table tickets;
     struct hf__pg_name names[HF__PG_NAMES];

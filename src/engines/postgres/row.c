@@ -32,7 +32,8 @@ void hf__pg_row_granted(struct hf__pg_ticket *mine, uint64_t token,
     struct hf__grant grant = {.token = token,
                               .tokens = 1,
                               .lease_ms = lease_of(mine),
-                              .sent_ns = sent_ns};
+                              .sent_ns = sent_ns,
+                              .woken = mine->woken};
 
     hf__pg_tickets_move(mine, HF__PG_HELD);
     mine->owed = HF__PG_OWES_NOTHING;
@@ -44,16 +45,22 @@ void hf__pg_row_granted(struct hf__pg_ticket *mine, uint64_t token,
     hf__up_granted(&mine->engine->base, mine->entry.ticket, &grant);
 }
 
+bool hf__pg_row_is_certain(const struct hf__pg_ticket *mine,
+                           const struct hf__pg_error *error)
+{
+    return !mine->unsure && !is_passing(error);
+}
+
 void hf__pg_row_refused(struct hf__pg_ticket *mine,
                         const struct hf__pg_error *error)
 {
     hf_error err;
 
     (void)hf__pg_errors_explain(&mine->engine->main, error, &err);
-    if (mine->unsure || is_passing(error))
-        hf__pg_tickets_unknown(mine, &err);
-    else
+    if (hf__pg_row_is_certain(mine, error))
         hf__pg_tickets_failed(mine, &err);
+    else
+        hf__pg_tickets_unknown(mine, &err);
 }
 
 int hf__pg_row_acquire(struct hf__pg *postgres, struct hf__ticket *ticket,

@@ -5,6 +5,7 @@
  *   row.c              what they share
  *   table_acquire.c    table_release.c    table_renew.c (and downgrade)
  *   table_wait.c       how a waiter hears of its grant
+ *   table_condition.c  park, unpark, signal
  *   table_inspect.c    list, check, break
  *   dialect.c          dialect=shedlock, dialect=spring
  *   dialect_row.c      dialect=row        dialect_inspect.c
@@ -18,6 +19,9 @@
 
 void hf__pg_row_granted(struct hf__pg_ticket *mine, uint64_t token,
                         int64_t sent_ns);
+/* Does @error say for sure that nothing of the ticket is on the server? */
+bool hf__pg_row_is_certain(const struct hf__pg_ticket *mine,
+                           const struct hf__pg_error *error);
 /* An acquire has ended in an error. */
 void hf__pg_row_refused(struct hf__pg_ticket *mine,
                         const struct hf__pg_error *error);
@@ -50,6 +54,21 @@ int hf__pg_table_acquire(struct hf__pg *postgres, struct hf__ticket *ticket,
                          hf_error *err);
 void hf__pg_table_acquire_words(struct hf__pg_table_words *words,
                                 const struct hf__pg_ticket *mine);
+void hf__pg_table_acquire_words_of(struct hf__pg_table_words *words,
+                                   const struct hf__pg *postgres,
+                                   const char *name, uint64_t ticket);
+/* A row with all that is to be known of a ticket: begin before the first statement
+ * of a call is added, which cannot be taken back; then add a statement with the
+ * lease, the record, and what else @words has. */
+int hf__pg_table_acquire_begin_row(struct hf__pg_ticket *mine,
+                                   struct hf__pg_table_words *words,
+                                   hf_error *err);
+void hf__pg_table_acquire_add_row(struct hf__pg_ticket *mine,
+                                  enum hf__pg_statement statement, int n,
+                                  struct hf__pg_table_words *words);
+/* It stands in line, by a request that was sent at @sent_ns. */
+void hf__pg_table_acquire_queued(struct hf__pg_ticket *mine, int64_t look_ms,
+                                 int64_t sent_ns);
 /* Add to a call: from here on no other client changes the rows of the name. Not
  * the key of mode=advisory, which is held for long. */
 void hf__pg_table_acquire_lock(struct hf__pg *postgres, int64_t key);
@@ -77,6 +96,22 @@ int hf__pg_table_renew_downgrade(struct hf__pg *postgres,
 void hf__pg_table_wait_watch(struct hf__pg_ticket *mine, int64_t ms);
 int64_t hf__pg_table_wait_tick(struct hf__pg *postgres, int64_t now_ns);
 void hf__pg_table_wait_notified(struct hf__pg *postgres, const char *text);
+
+/* table_condition.c */
+int hf__pg_table_condition_park(struct hf__pg *postgres,
+                                struct hf__ticket *ticket,
+                                struct hf__ticket *old, hf_error *err);
+int hf__pg_table_condition_unpark(struct hf__pg *postgres,
+                                  struct hf__ticket *ticket, hf_error *err);
+hf__engine_query_fn hf__pg_table_condition_signal;
+/* Look at the name of a parked ticket: a bearer may be overdue. */
+int hf__pg_table_condition_look(struct hf__pg_ticket *mine, hf_error *err);
+/* Release or withdraw one that may be parked, or bear a wake-up. */
+int hf__pg_table_condition_leave(struct hf__pg_ticket *mine, hf_error *err);
+/* A renewal has found that a parked ticket stands in line. */
+void hf__pg_table_condition_called(struct hf__pg_ticket *mine, int64_t sent_ns);
+/* Rows of its name were deleted that were overdue: they may have borne wake-ups. */
+void hf__pg_table_condition_serve(const struct hf__pg_ticket *mine);
 
 hf__engine_query_fn hf__pg_table_inspect_list;
 hf__engine_query_fn hf__pg_table_inspect_check;

@@ -10,6 +10,8 @@
  *   holdfast_place    mode=table: one row for each holder and waiter
  *   holdfast_row      mode=for_update: always empty for other transactions
  *   holdfast_version  hf_version_commit()
+ *   holdfast_cond     mode=table: one row for each that is parked, and for each
+ *                     wake-up
  *
  * In mode=table a change of a name's rows is one transaction that begins with
  * TABLE_LOCK, so changes happen one after the other; each statement after it

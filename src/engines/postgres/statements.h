@@ -53,8 +53,17 @@ struct hf__sql_dialect;
     X(TABLE_LEAVE, table_leave, "*N")                                          \
     X(TABLE_RENEW, table_renew, "*nNN")                                        \
     X(TABLE_DOWNGRADE, table_downgrade, "?n")                                  \
-    X(TABLE_LIST, table_list, "*tnnNtnnn")                                     \
+    X(TABLE_LIST, table_list, "*tnnNtnnnT")                                    \
     X(TABLE_BREAK, table_break, "*v")                                          \
+    X(COND_PARK, cond_park, "-")                                               \
+    X(COND_UNPARK, cond_unpark, "-")                                           \
+    X(COND_SIGNAL, cond_signal, "-")                                           \
+    X(COND_SERVE, cond_serve, "-")                                             \
+    X(COND_LOOK, cond_look, "?bt")                                             \
+    X(COND_LEAVE, cond_leave, "-")                                             \
+    X(COND_RENEW, cond_renew, "*nbNt")                                         \
+    X(COND_LIST, cond_list, "*tnnNtnnnT")                                      \
+    X(COND_SWEEP, cond_sweep, "-")                                             \
     X(BOARD_NUMBER, board_number, "-")                                         \
     X(BOARD_POST, board_post, "-")                                             \
     X(BOARD_DROP, board_drop, "-")                                             \
@@ -81,6 +90,7 @@ enum hf__pg_statement {
     HF__STMT_MAKE,
     HF__STMT_TEXTS
 };
+_Static_assert(HF__STMT_COUNT <= 64, "conn->prepared has a bit for each");
 enum { HF__PG_DIALECT_TEXTS = HF__STMT_TEXTS - HF__STMT_TAKE };
 
 /* The text of @statement; without tokens where there is no sequence. */

@@ -33,20 +33,28 @@ enum { QUIET = 8 };
 /* A waiter that stands in line for so long looks at the rows before it. */
 enum { LOOK_MS = 100 };
 
-void hf__pg_table_acquire_words(struct hf__pg_table_words *words,
-                                const struct hf__pg_ticket *mine)
+void hf__pg_table_acquire_words_of(struct hf__pg_table_words *words,
+                                   const struct hf__pg *postgres,
+                                   const char *name, uint64_t ticket)
 {
-    const struct hf__pg *postgres = mine->engine;
-    const struct hf__ticket *ticket = mine->entry.ticket;
     size_t len = sizeof(postgres->identity) - 1;
     char room[HF__PG_DIGITS];
 
-    hf__pg_names_whole(postgres, ticket->name, words->whole);
+    hf__pg_names_whole(postgres, name, words->whole);
     memcpy(words->id, postgres->identity, len);
     hf__text_copy(words->id + len, sizeof(words->id) - len,
-                  hf__pg_names_decimal((int64_t)ticket->id, room));
+                  hf__pg_names_decimal((int64_t)ticket, room));
     words->values[0] = words->whole;
     words->values[1] = words->id;
+}
+
+void hf__pg_table_acquire_words(struct hf__pg_table_words *words,
+                                const struct hf__pg_ticket *mine)
+{
+    const struct hf__ticket *ticket = mine->entry.ticket;
+
+    hf__pg_table_acquire_words_of(words, mine->engine, ticket->name,
+                                  ticket->id);
 }
 
 void hf__pg_table_acquire_lock(struct hf__pg *postgres, int64_t key)
@@ -73,7 +81,8 @@ static void set_free(struct hf__pg_ticket *mine)
 
 /* ---- the slow path ------------------------------------------------------- */
 
-static void queued(struct hf__pg_ticket *mine, int64_t look_ms, int64_t sent_ns)
+void hf__pg_table_acquire_queued(struct hf__pg_ticket *mine, int64_t look_ms,
+                                 int64_t sent_ns)
 {
     hf__pg_tickets_move(mine, HF__PG_WAITING);
     mine->owed = HF__PG_OWES_GRANT;
@@ -99,7 +108,8 @@ static void looked(struct hf__pg_ticket *mine, const struct hf__pg_result *row,
     }
     hf__pg_table_acquire_contended(mine);
     if (hf__pg_answer_text(row, 0, 1)[0] == 't') {
-        queued(mine, hf__pg_answer_number(row, 0, 2, -1), sent_ns);
+        hf__pg_table_acquire_queued(mine, hf__pg_answer_number(row, 0, 2, -1),
+                                    sent_ns);
         return;
     }
     hf__sql_record_holder(record, strlen(record), holder, sizeof(holder));
@@ -115,6 +125,8 @@ static void on_asked(struct hf__pg_conn *conn, const struct hf__pg_call *call,
     if (!hf__pg_tickets_asks(mine) && mine->state != HF__PG_WAITING)
         return; /* not wanted any more, or pushed meanwhile */
     if (answer && !answer->error) {
+        if (answer->results[1].changed > 0) /* TABLE_PURGE */
+            hf__pg_table_condition_serve(mine);
         looked(mine, answer->last, call->sent_ns);
     } else if (hf__pg_tickets_asks(mine) && answer) {
         hf__pg_row_refused(mine, answer->error);
@@ -124,10 +136,9 @@ static void on_asked(struct hf__pg_conn *conn, const struct hf__pg_call *call,
     }
 }
 
-/* TABLE_JOIN, TABLE_TAKE and TABLE_ASK with more: a row with all that is to
- * be known of a ticket. Its record was put. */
-static void add_row(struct hf__pg_ticket *mine, enum hf__pg_statement statement,
-                    int n, struct hf__pg_table_words *words)
+void hf__pg_table_acquire_add_row(struct hf__pg_ticket *mine,
+                                  enum hf__pg_statement statement, int n,
+                                  struct hf__pg_table_words *words)
 {
     const struct hf__settings *settings = mine->engine->base.host->settings;
     char ttl[HF__PG_DIGITS];
@@ -138,9 +149,9 @@ static void add_row(struct hf__pg_ticket *mine, enum hf__pg_statement statement,
     hf__pg_calls_add(&mine->engine->main, statement, words->values, n);
 }
 
-/* Before the first statement of a call is added: it cannot be taken back. */
-static int begin_row(struct hf__pg_ticket *mine,
-                     struct hf__pg_table_words *words, hf_error *err)
+int hf__pg_table_acquire_begin_row(struct hf__pg_ticket *mine,
+                                   struct hf__pg_table_words *words,
+                                   hf_error *err)
 {
     struct hf__buf *record = &mine->engine->record;
 
@@ -167,7 +178,7 @@ int hf__pg_table_acquire_ask(struct hf__pg_ticket *mine, hf_error *err)
     char mode[HF__PG_DIGITS];
     char slots[HF__PG_DIGITS];
     struct hf__pg_table_words words;
-    int rc = begin_row(mine, &words, err);
+    int rc = hf__pg_table_acquire_begin_row(mine, &words, err);
 
     if (rc != 0)
         return rc;
@@ -176,7 +187,7 @@ int hf__pg_table_acquire_ask(struct hf__pg_ticket *mine, hf_error *err)
     words.values[6] = hf__pg_names_decimal(mine->entry.ticket->slots, slots);
     hf__pg_table_acquire_lock(mine->engine, mine->key);
     hf__pg_calls_add(main, HF__STMT_TABLE_PURGE, words.values, 1);
-    add_row(mine, HF__STMT_TABLE_ASK, 7, &words);
+    hf__pg_table_acquire_add_row(mine, HF__STMT_TABLE_ASK, 7, &words);
     hf__pg_calls_add(main, HF__STMT_TABLE_GRANT, words.values, 1);
     return hf__pg_calls_send_one(main, HF__STMT_TABLE_LOOK, words.values, 2,
                                  &call, err);
@@ -219,14 +230,14 @@ static int send_take(struct hf__pg_ticket *mine, bool alone, hf_error *err)
     struct hf__pg_call call = call_of(mine, on_taken);
     char room[HF__PG_DIGITS];
     struct hf__pg_table_words words;
-    int rc = begin_row(mine, &words, err);
+    int rc = hf__pg_table_acquire_begin_row(mine, &words, err);
 
     if (rc != 0)
         return rc;
     mine->alone = alone;
     words.values[4] = hf__pg_names_decimal(~mine->key, room);
     words.values[5] = alone ? "t" : "f";
-    add_row(mine, HF__STMT_TABLE_TAKE, 6, &words);
+    hf__pg_table_acquire_add_row(mine, HF__STMT_TABLE_TAKE, 6, &words);
     return hf__pg_calls_send(&mine->engine->main, &call, err);
 }
 
@@ -242,7 +253,7 @@ static void on_joined(struct hf__pg_conn *conn, const struct hf__pg_call *call,
     if (!answer || answer->error)
         on_asked(conn, call, answer);
     else if (answer->last->changed > 0)
-        queued(mine, LOOK_MS, call->sent_ns);
+        hf__pg_table_acquire_queued(mine, LOOK_MS, call->sent_ns);
     else if (send_take(mine, /* alone= */ false, /* err= */ NULL) != 0)
         on_asked(conn, call, /* answer= */ NULL);
 }
@@ -252,11 +263,11 @@ static int send_join(struct hf__pg_ticket *mine, hf_error *err)
 {
     struct hf__pg_call call = call_of(mine, on_joined);
     struct hf__pg_table_words words;
-    int rc = begin_row(mine, &words, err);
+    int rc = hf__pg_table_acquire_begin_row(mine, &words, err);
 
     if (rc != 0)
         return rc;
-    add_row(mine, HF__STMT_TABLE_JOIN, 4, &words);
+    hf__pg_table_acquire_add_row(mine, HF__STMT_TABLE_JOIN, 4, &words);
     rc = hf__pg_calls_send(&mine->engine->main, &call, err);
     if (rc == 0)
         hf__pg_tickets_move(mine, HF__PG_WAITING);

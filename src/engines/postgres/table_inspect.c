@@ -9,23 +9,35 @@
 #include "engines/sql/record.h"
 
 /* The columns of LIST. */
-enum { NAME, MODE, SLOTS, TOKEN, RECORD, SINCE, LEASE, TTL };
+enum { NAME, MODE, SLOTS, TOKEN, RECORD, SINCE, LEASE, TTL, COND };
+
+static bool is_parked(const struct hf__pg_result *rows, int row)
+{
+    return hf__pg_answer_text(rows, row, COND)[0] != '\0';
+}
+
+static int role_of(const struct hf__pg_result *rows, int row)
+{
+    if (hf__pg_answer_number(rows, row, TOKEN, 0) != 0)
+        return HF_HOLDER;
+    return is_parked(rows, row) ? HF_PARKED : HF_WAITER;
+}
 
 static int add_row(struct hf__pg *postgres, struct hf__query *query,
                    const struct hf__pg_result *rows, int row, uint32_t place)
 {
     size_t prefix = strlen(postgres->base.host->settings->prefix);
-    int64_t token = hf__pg_answer_number(rows, row, TOKEN, 0);
     hf_lock_info info = {
-        .role = token != 0 ? HF_HOLDER : HF_WAITER,
+        .role = role_of(rows, row),
         .mode = (int32_t)hf__pg_answer_number(rows, row, MODE, 0),
         .slots = (int32_t)hf__pg_answer_number(rows, row, SLOTS, 0),
         .name = hf__pg_answer_text(rows, row, NAME) + prefix,
-        .token = (uint64_t)token,
+        .token = (uint64_t)hf__pg_answer_number(rows, row, TOKEN, 0),
         .since_ms = hf__pg_answer_number(rows, row, SINCE, -1),
         .lease_ms = hf__pg_answer_number(rows, row, LEASE, -1),
         .ttl_ms = hf__pg_answer_number(rows, row, TTL, 0),
-        .place = token != 0 ? 0 : place,
+        .place = place,
+        .cond = hf__pg_answer_text(rows, row, COND),
     };
     const char *record = hf__pg_answer_text(rows, row, RECORD);
     char copy[HF__SQL_TEXTS];
@@ -34,20 +46,31 @@ static int add_row(struct hf__pg *postgres, struct hf__query *query,
     return hf__query_add_lock(query, &info);
 }
 
-/* Waiters are numbered from 1, name by name. */
+static bool same_text(const struct hf__pg_result *rows, int row, int column)
+{
+    return strcmp(hf__pg_answer_text(rows, row, column),
+                  hf__pg_answer_text(rows, row - 1, column)) == 0;
+}
+
+/* Is the row in the same line as the one before it? */
+static bool goes_on(const struct hf__pg_result *rows, int row)
+{
+    return row > 0 && role_of(rows, row) == role_of(rows, row - 1) &&
+           same_text(rows, row, NAME) && same_text(rows, row, COND);
+}
+
+/* Waiters are numbered from 1, name by name; those that are parked, condition by
+ * condition. */
 static int add_rows(struct hf__pg *postgres, struct hf__query *query,
                     const struct hf__pg_result *rows)
 {
-    const char *name = "";
     uint32_t place = 0;
     int rc = 0;
 
     for (int row = 0; row < rows->rows && rc == 0; row++) {
-        if (strcmp(name, hf__pg_answer_text(rows, row, NAME)) != 0)
-            place = 0;
-        name = hf__pg_answer_text(rows, row, NAME);
-        place += hf__pg_answer_number(rows, row, TOKEN, 0) == 0;
-        rc = add_row(postgres, query, rows, row, place);
+        place = goes_on(rows, row) ? place + 1 : 1;
+        rc = add_row(postgres, query, rows, row,
+                     role_of(rows, row) == HF_HOLDER ? 0 : place);
     }
     return rc;
 }
@@ -67,7 +90,10 @@ static void add_list(struct hf__pg *postgres, const struct hf__query *query)
 
     hf__pg_names_whole(postgres, query->name ? query->name : "", name);
     hf__pg_names_whole(postgres, query->name ? "" : query->prefix, prefix);
-    hf__pg_calls_add(&postgres->main, HF__STMT_TABLE_LIST, values, 2);
+    hf__pg_calls_add(&postgres->main,
+                     postgres->conditions ? HF__STMT_COND_LIST
+                                          : HF__STMT_TABLE_LIST,
+                     values, 2);
 }
 
 static int ask(struct hf__engine *engine, struct hf__query *query,
@@ -118,7 +144,7 @@ int hf__pg_table_inspect_check(struct hf__engine *engine,
     return ask(engine, query, on_checked, err);
 }
 
-/* The results of TABLE_LOCK, LIST, BREAK, TABLE_GRANT. */
+/* The results of TABLE_LOCK, LIST, BREAK, … */
 static void on_broken(struct hf__pg_conn *conn, const struct hf__pg_call *call,
                       const struct hf__pg_answer *answer)
 {
@@ -151,6 +177,8 @@ int hf__pg_table_inspect_break(struct hf__engine *engine,
         postgres, hf__pg_names_key(postgres, query->name, strlen(query->name)));
     add_list(postgres, query);
     hf__pg_calls_add(&postgres->main, HF__STMT_TABLE_BREAK, values, 3);
+    if (postgres->conditions) /* the holder may have borne a wake-up */
+        hf__pg_calls_add(&postgres->main, HF__STMT_COND_SERVE, values, 1);
     return hf__pg_calls_send_one(&postgres->main, HF__STMT_TABLE_GRANT, values,
                                  1, &call, err);
 }

@@ -4,15 +4,19 @@
  *
  * A row that is alone goes by one statement. Otherwise two delete it and grant to
  * the first in line. If they find other rows than they expect, the slow path
- * runs.
+ * runs. Who may be parked, or bear a wake-up, always leaves by that: a release uses
+ * the wake-up up, a withdrawal passes it on.
  */
 #include "engines/postgres/row.h"
 
 /* ---- the slow path ------------------------------------------------------- */
 
+/* The rows of TABLE_LEAVE are ours and those that were overdue. */
 static void on_left(struct hf__pg_conn *conn, const struct hf__pg_call *call,
                     const struct hf__pg_answer *answer)
 {
+    if (answer && !answer->error && answer->results[1].rows > 1)
+        hf__pg_table_condition_serve(call->mine);
     hf__pg_row_left(conn, call, answer, /* at= */ 1);
 }
 
@@ -23,6 +27,8 @@ int hf__pg_table_release_row(struct hf__pg_ticket *mine, hf_error *err)
     struct hf__pg_conn *main = &mine->engine->main;
     struct hf__pg_table_words words;
 
+    if (mine->entry.ticket->cond)
+        return hf__pg_table_condition_leave(mine, err);
     hf__pg_table_acquire_words(&words, mine);
     hf__pg_table_acquire_lock(mine->engine, mine->key);
     hf__pg_calls_add(main, HF__STMT_TABLE_LEAVE, words.values, 2);
@@ -100,7 +106,8 @@ int hf__pg_table_release(struct hf__pg *postgres, struct hf__ticket *ticket,
 
     if (!hf__pg_row_leaves(postgres, ticket, owed))
         return 0;
-    return owed == HF__PG_OWES_RELEASE && ticket->mode == HF_EXCLUSIVE
+    return owed == HF__PG_OWES_RELEASE && ticket->mode == HF_EXCLUSIVE &&
+                   !ticket->cond
                ? send_free(mine, err)
                : hf__pg_table_release_row(mine, err);
 }

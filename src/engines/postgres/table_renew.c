@@ -2,7 +2,9 @@
 /*
  * table_renew.c - mode=table: the leases of holders and waiters; downgrade.
  *
- * One statement renews all rows of a client.
+ * One statement renews all rows of a client in line, and another, in a transaction
+ * of its own, those that are parked: both lock rows, and one transaction that locked
+ * rows of both tables could wait for another in a circle.
  */
 #include "engines/postgres/row.h"
 
@@ -17,20 +19,23 @@ static void lose_and_leave(struct hf__pg_ticket *mine)
 }
 
 /* There is no such row any more. A waiter that has asked since has a place
- * again, or will hear that it has not. */
+ * again, or will hear that it has not. Of one that was called there may still be
+ * the wake-up. */
 static void miss_row(struct hf__pg_ticket *mine)
 {
     bool waits = mine->state == HF__PG_WAITING;
+    bool asked = hf__pg_table_acquire_is_asked(mine);
 
-    if (!hf__pg_table_acquire_is_asked(mine))
-        hf__pg_tickets_lost(mine, HF__LOST_TAKEN);
-    else if (!waits)
+    if (asked ? !waits : mine->entry.ticket->cond != NULL)
         lose_and_leave(mine);
+    else if (!asked)
+        hf__pg_tickets_lost(mine, HF__LOST_TAKEN);
 }
 
 static bool is_renewable(const struct hf__pg_ticket *mine)
 {
-    return !hf__pg_tickets_asks(mine) && !hf__pg_tickets_leaves(mine);
+    return !hf__pg_tickets_asks(mine) && !hf__pg_tickets_leaves(mine) &&
+           mine->state != HF__PG_PARTING;
 }
 
 /* A row of TABLE_RENEW: ticket, token, when to look. */
@@ -90,6 +95,61 @@ static void on_renewed(struct hf__pg_conn *conn, const struct hf__pg_call *call,
     (void)hf__pg_tickets_due(postgres, look_missed, (int64_t)call->number);
 }
 
+/* A row of COND_RENEW: ticket, was it called, when to look, the timeline. */
+static void renewed_parked(struct hf__pg *postgres,
+                           const struct hf__pg_result *result, int row,
+                           int64_t sent_ns)
+{
+    struct hf__pg_ticket *mine = hf__pg_tickets_find(
+        postgres, (uint64_t)hf__pg_answer_number(result, row, 0, 0));
+    struct hf__grant grant = {.tokens = 1, .sent_ns = sent_ns};
+
+    if (!mine || mine->beat == 0)
+        return;
+    mine->beat = 0;
+    if (mine->state != HF__PG_PARKED)
+        return;
+    if (hf__pg_answer_text(result, row, 1)[0] == 't') {
+        hf__pg_table_condition_called(mine, sent_ns);
+        return;
+    }
+    if (strcmp(mine->timeline, hf__pg_answer_text(result, row, 3)) != 0) {
+        lose_and_leave(mine); /* a signal may be missing there */
+        return;
+    }
+    mine->confirmed_ns = sent_ns;
+    hf__pg_table_wait_watch(mine,
+                            hf__pg_answer_number(result, row, 2, INT64_MAX));
+    grant.lease_ms = mine->entry.ticket->ttl_ms;
+    hf__up_renewed(&postgres->base, mine->entry.ticket, &grant);
+}
+
+/* A parked ticket that has no row was taken for dead, and may have missed a
+ * signal. */
+static int64_t look_missed_parked(struct hf__pg_ticket *mine, int64_t number)
+{
+    if (mine->beat != (uint64_t)number)
+        return HF_NEVER;
+    mine->beat = 0;
+    if (mine->state == HF__PG_PARKED)
+        hf__pg_tickets_lost(mine, HF__LOST_TAKEN);
+    return HF_NEVER;
+}
+
+static void on_renewed_parked(struct hf__pg_conn *conn,
+                              const struct hf__pg_call *call,
+                              const struct hf__pg_answer *answer)
+{
+    struct hf__pg *postgres = conn->engine;
+
+    if (!answer || answer->error)
+        return;
+    for (int row = 0; row < answer->last->rows; row++)
+        renewed_parked(postgres, answer->last, row, call->sent_ns);
+    (void)hf__pg_tickets_due(postgres, look_missed_parked,
+                             (int64_t)call->number);
+}
+
 /* ---- asking -------------------------------------------------------------- */
 
 /* Two arrays: a name may be anything, a ticket is a number. */
@@ -110,42 +170,56 @@ static void add_ticket(const struct hf__pg_ticket *mine, struct hf__buf *names,
     hf__buf_add_number(tickets, mine->entry.ticket->id);
 }
 
-static int send_renewal(struct hf__pg *postgres, struct hf__buf *names,
-                        struct hf__buf *tickets, hf_error *err)
+static int send_renewal(struct hf__pg *postgres, bool parked,
+                        struct hf__buf *names, struct hf__buf *tickets,
+                        hf_error *err)
 {
-    struct hf__pg_call call = {.done = on_renewed, .number = postgres->beats};
+    struct hf__pg_call call = {.done = parked ? on_renewed_parked : on_renewed,
+                               .number = postgres->beats};
     const char *values[3] = {postgres->identity};
 
     hf__buf_add_char(names, '}');
     hf__buf_add_char(tickets, '}');
-    if (hf__buf_failed(names) || hf__buf_failed(tickets) || tickets->len == 1)
-        return hf__fail(err, HF_ENOMEM, "out of memory, or nothing to renew");
+    if (hf__buf_failed(names) || hf__buf_failed(tickets))
+        return hf__fail(err, HF_ENOMEM, "out of memory");
     values[1] = hf__buf_text(names);
     values[2] = hf__buf_text(tickets);
-    return hf__pg_calls_send_one(&postgres->main, HF__STMT_TABLE_RENEW, values,
-                                 3, &call, err);
+    return hf__pg_calls_send_one(
+        &postgres->main, parked ? HF__STMT_COND_RENEW : HF__STMT_TABLE_RENEW,
+        values, 3, &call, err);
 }
 
-int hf__pg_table_renew(struct hf__pg *postgres, struct hf__ticket **tickets,
-                       size_t n, hf_error *err)
+/* Those of @tickets that are parked, or those that are not. */
+static int renew_some(struct hf__pg *postgres, struct hf__ticket **tickets,
+                      size_t n, bool parked, hf_error *err)
 {
     struct hf__buf names = {0};
     struct hf__buf numbers = {0};
-    int rc;
+    int rc = 0;
 
     postgres->beats++;
     for (size_t i = 0; i < n; i++) {
         struct hf__pg_ticket *mine = hf__pg_ticket(postgres, tickets[i]);
 
-        if (!mine->entry.ticket)
+        if (!mine->entry.ticket || (mine->state == HF__PG_PARKED) != parked)
             continue;
         mine->beat = postgres->beats;
         add_ticket(mine, &names, &numbers);
     }
-    rc = send_renewal(postgres, &names, &numbers, err);
+    if (numbers.len > 0)
+        rc = send_renewal(postgres, parked, &names, &numbers, err);
     hf__buf_release(&names);
     hf__buf_release(&numbers);
     return rc;
+}
+
+int hf__pg_table_renew(struct hf__pg *postgres, struct hf__ticket **tickets,
+                       size_t n, hf_error *err)
+{
+    int rc = renew_some(postgres, tickets, n, /* parked= */ false, err);
+
+    return rc == 0 ? renew_some(postgres, tickets, n, /* parked= */ true, err)
+                   : rc;
 }
 
 /* ---- downgrade ----------------------------------------------------------- */

@@ -3,7 +3,8 @@
  * table_wait.c - mode=table: how a waiter hears of its grant.
  *
  * By NOTIFY on the channel of its client; or by a look, when the lease of a row
- * before it has ended.
+ * before it has ended. Who is parked is told its grant the same way: only a signal
+ * can have put it in line.
  */
 #include <stdlib.h>
 
@@ -25,12 +26,17 @@ void hf__pg_table_wait_watch(struct hf__pg_ticket *mine, int64_t ms)
 
 static int64_t look(struct hf__pg_ticket *mine, int64_t now_ns)
 {
-    if (mine->watch_ns == 0 || mine->state != HF__PG_WAITING)
+    bool is_parked = mine->state == HF__PG_PARKED;
+
+    if (mine->watch_ns == 0 || !(is_parked || mine->state == HF__PG_WAITING))
         return HF_NEVER;
     if (mine->watch_ns > now_ns)
         return mine->watch_ns;
     mine->watch_ns = 0;
-    (void)hf__pg_table_acquire_ask(mine, /* err= */ NULL);
+    if (is_parked)
+        (void)hf__pg_table_condition_look(mine, /* err= */ NULL);
+    else
+        (void)hf__pg_table_acquire_ask(mine, /* err= */ NULL);
     return HF_NEVER;
 }
 
@@ -61,10 +67,17 @@ static void told_grant(struct hf__pg_ticket *mine, const char *text)
     uint64_t last = hf__pg_names_find(mine->engine, mine->key)->token;
     uint64_t token = strtoull(text, NULL, 10);
 
-    if (token > last && token <= INT64_MAX)
+    if (token > last && token <= INT64_MAX) {
+        mine->woken |= mine->state == HF__PG_PARKED;
         hf__pg_row_granted(mine, token, mine->confirmed_ns);
-    else
+    } else {
         hf__pg_table_wait_watch(mine, 0);
+    }
+}
+
+static bool expects_grant(const struct hf__pg_ticket *mine)
+{
+    return mine->state == HF__PG_WAITING || mine->state == HF__PG_PARKED;
 }
 
 /* "g TICKET TOKEN": granted. "b TICKET": a user broke it. */
@@ -76,7 +89,7 @@ void hf__pg_table_wait_notified(struct hf__pg *postgres, const char *text)
     if ((text[0] != 'g' && text[0] != 'b') || text[1] != ' ')
         return;
     mine = told_about(postgres, text + 2, &end);
-    if (mine && text[0] == 'g' && mine->state == HF__PG_WAITING)
+    if (mine && text[0] == 'g' && expects_grant(mine))
         told_grant(mine, end);
     else if (mine && text[0] == 'b' && mine->state == HF__PG_HELD)
         hf__pg_tickets_lost(mine, HF__LOST_BROKEN);

@@ -4,11 +4,12 @@
  * what the core waits to hear.
  *
  * NOWHERE -> ASKING CHECKING WANTING RESTING
- * ASKING -> NOWHERE ASKING WAITING ACCEPTING HELD RELEASING ORPHAN
+ * ASKING -> NOWHERE ASKING WAITING PARKED ACCEPTING HELD RELEASING ORPHAN
  * CHECKING -> NOWHERE WANTING ORPHAN
  * WANTING -> NOWHERE RESTING WAITING
  * RESTING -> NOWHERE
  * WAITING -> NOWHERE ASKING WAITING CANCELLING ACCEPTING HELD RELEASING ORPHAN
+ * PARKED -> NOWHERE ASKING WAITING HELD RELEASING
  * CANCELLING -> NOWHERE CANCELLING ACCEPTING HELD RELEASING ORPHAN
  * ACCEPTING -> NOWHERE HELD RELEASING ORPHAN
  * HELD -> NOWHERE ASKING ACCEPTING PARTING RELEASING ORPHAN
@@ -17,7 +18,8 @@
  * STUCK -> NOWHERE RELEASING ORPHAN
  * ORPHAN -> NOWHERE
  *
- * A lock that is a row uses NOWHERE, ASKING, WAITING, HELD and RELEASING.
+ * A lock that is a row uses NOWHERE, ASKING, WAITING, HELD and RELEASING;
+ * mode=table also PARKED and PARTING.
  */
 #ifndef HF_POSTGRES_TICKETS_H
 #define HF_POSTGRES_TICKETS_H
@@ -32,10 +34,12 @@ enum hf__pg_state {
     HF__PG_WANTING,    /* a connection of the pool */
     HF__PG_RESTING,    /* there was none: the core asks again after a pause */
     HF__PG_WAITING,    /* in line, or in a statement that waits */
+    HF__PG_PARKED,     /* table: waits for a signal, not in line */
     HF__PG_CANCELLING, /* … which was told to stop */
     HF__PG_ACCEPTING,  /* granted long after it was asked for */
     HF__PG_HELD,
-    HF__PG_PARTING, /* to be unlocked when a wait of ours for it has ended */
+    HF__PG_PARTING, /* to be unlocked when a wait of ours for it has ended;
+                       table: until the park that gives it up is answered */
     HF__PG_RELEASING,
     HF__PG_STUCK,  /* the server refused to unlock: to be asked again */
     HF__PG_ORPHAN, /* its connection was lost */
@@ -64,9 +68,12 @@ struct hf__pg_ticket {
     int64_t confirmed_ns; /* when the last answered request was sent */
     int64_t watch_ns;     /* look again then; 0: never */
     uint64_t beat;        /* the renewal that is under way; 0: none */
+    uint64_t old; /* table: the ticket that its park gives up; 0: none */
     uint8_t state;
     uint8_t owed;
-    bool unsure; /* something of an earlier attempt may be there */
+    bool unsure;       /* something of an earlier attempt may be there */
+    bool woken;        /* table: it bears a wake-up, or did */
+    char timeline[12]; /* table: of the server's log, where it parked */
     union {
         bool refused; /* advisory: another has it */
         bool alone;   /* table: its row is the only one, or was */

@@ -316,36 +316,6 @@ static int cluster_list(struct hf__engine *engine, struct hf__query *query,
                        : ask_all(engine, query, hf__redis_inspect_list, err);
 }
 
-static int cluster_check_token(struct hf__engine *engine,
-                               struct hf__query *query, hf_error *err)
-{
-    return ask_one(engine, query, hf__redis_inspect_check_token, err);
-}
-
-static int cluster_break(struct hf__engine *engine, struct hf__query *query,
-                         hf_error *err)
-{
-    return ask_one(engine, query, hf__redis_inspect_break, err);
-}
-
-static int cluster_signal(struct hf__engine *engine, struct hf__query *query,
-                          hf_error *err)
-{
-    return ask_one(engine, query, hf__native_condition_signal, err);
-}
-
-static int cluster_version_read(struct hf__engine *engine,
-                                struct hf__query *query, hf_error *err)
-{
-    return ask_one(engine, query, hf__redis_versions_read, err);
-}
-
-static int cluster_version_commit(struct hf__engine *engine,
-                                  struct hf__query *query, hf_error *err)
-{
-    return ask_one(engine, query, hf__redis_versions_commit, err);
-}
-
 /* In the slot of the board's name. */
 static int ask_board(struct hf__engine *engine, struct hf__query *query,
                      hf__engine_query_fn *ask, hf_error *err)
@@ -356,17 +326,19 @@ static int ask_board(struct hf__engine *engine, struct hf__query *query,
                        : hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
-static int cluster_board_post(struct hf__engine *engine,
-                              struct hf__query *query, hf_error *err)
-{
-    return ask_board(engine, query, hf__redis_board_post, err);
-}
-
-static int cluster_board_read(struct hf__engine *engine,
-                              struct hf__query *query, hf_error *err)
-{
-    return ask_board(engine, query, hf__redis_board_read, err);
-}
+#define CLUSTER_QUERY(slot, ask, query_fn)                                     \
+    static int cluster_##slot(struct hf__engine *engine,                       \
+                              struct hf__query *query, hf_error *err)          \
+    {                                                                          \
+        return ask(engine, query, query_fn, err);                              \
+    }
+CLUSTER_QUERY(check_token, ask_one, hf__redis_inspect_check_token)
+CLUSTER_QUERY(break, ask_one, hf__redis_inspect_break)
+CLUSTER_QUERY(signal, ask_one, hf__native_condition_signal)
+CLUSTER_QUERY(version_read, ask_one, hf__redis_versions_read)
+CLUSTER_QUERY(version_commit, ask_one, hf__redis_versions_commit)
+CLUSTER_QUERY(board_post, ask_board, hf__redis_board_post)
+CLUSTER_QUERY(board_read, ask_board, hf__redis_board_read)
 
 static int cluster_doctor(struct hf__engine *engine, struct hf__query *query,
                           hf_error *err)
@@ -394,15 +366,13 @@ static void forget(void *owner, struct hf__ticket *ticket)
     hf__cluster_ticket(((struct hf__node *)owner)->cluster, ticket)->at = NULL;
 }
 
-static void on_connected(void *owner, struct hf__engine *engine)
+static void on_connected(void *owner)
 {
-    (void)engine;
     hf__cluster_connected(owner);
 }
 
-static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+static void on_down(void *owner, const hf_error *err)
 {
-    (void)engine;
     hf__cluster_down(owner, err);
 }
 
@@ -474,10 +444,9 @@ static void on_left(void *owner, struct hf__ticket *ticket, int rc)
     hf__up_left(above(owner), ticket, rc);
 }
 
-static void on_changed(void *owner, struct hf__engine *engine, const char *name)
+static void on_changed(void *owner, const char *name)
 {
     (void)owner;
-    (void)engine;
     (void)name; /* no node is asked to watch: the core lists in turns */
 }
 

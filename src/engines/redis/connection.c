@@ -254,8 +254,9 @@ static bool ends_call(struct hf__redis *redis,
 }
 
 /* A push: ["message", channel, text], or about a subscription. */
-static void push(struct hf__redis *redis, struct hf__resp *message)
+static void on_push(void *ctx, struct hf__resp *message)
 {
+    struct hf__redis *redis = ctx;
     struct hf__resp_value head = hf__resp_next(message);
     struct hf__resp_value kind = hf__resp_next(message);
     struct hf__resp_value channel = hf__resp_next(message);
@@ -325,8 +326,9 @@ static void follow(struct hf__redis *redis, const struct hf__slot_redirect *to)
     redis->moved(redis, to);
 }
 
-static void answer(struct hf__redis *redis, struct hf__resp *message)
+static void on_answer(void *ctx, struct hf__resp *message)
 {
+    struct hf__redis *redis = ctx;
     struct hf__redis_call call;
     struct hf__slot_redirect to;
     bool elsewhere = redirects(redis, *message, &to);
@@ -343,35 +345,40 @@ static void answer(struct hf__redis *redis, struct hf__resp *message)
         tell_demoted(redis);
 }
 
-/* One whole message, if there is one. */
-static bool take_message(struct hf__redis *redis)
+bool hf__redis_connection_read(struct hf__stream *stream,
+                               struct hf__resp_scan *scan,
+                               hf__redis_message_fn *push,
+                               hf__redis_message_fn *answer, void *ctx)
 {
-    struct hf__stream *stream = &redis->stream;
-    const char *from = stream->in.text + stream->in_at;
-    struct hf__resp message;
-    int rc = hf__resp_scan(&redis->scan, from, stream->in.len - stream->in_at);
+    int rc = HF__RESP_WHOLE;
 
-    if (rc == HF__RESP_BAD)
-        protocol_error(redis, "a malformed message");
-    if (rc != HF__RESP_WHOLE)
-        return false;
-    message.at = from + redis->scan.begin;
-    message.end = from + redis->scan.at;
-    stream->in_at += redis->scan.at;
-    memset(&redis->scan, 0, sizeof(redis->scan));
-    if (message.at[0] == '>')
-        push(redis, &message);
-    else
-        answer(redis, &message);
-    return !stream->failed && stream->in_at < stream->in.len;
+    while (rc == HF__RESP_WHOLE && !stream->failed &&
+           stream->state == HF__STREAM_OPEN && stream->in_at < stream->in.len) {
+        const char *from = stream->in.text + stream->in_at;
+        struct hf__resp message;
+
+        rc = hf__resp_scan(scan, from, stream->in.len - stream->in_at);
+        if (rc != HF__RESP_WHOLE)
+            continue;
+        message.at = from + scan->begin;
+        message.end = from + scan->at;
+        stream->in_at += scan->at;
+        memset(scan, 0, sizeof(*scan));
+        if (message.at[0] == '>')
+            push(ctx, &message);
+        else
+            answer(ctx, &message);
+    }
+    return rc != HF__RESP_BAD;
 }
 
 static void stream_received(struct hf__stream *stream)
 {
     struct hf__redis *redis = HF_CONTAINER_OF(stream, struct hf__redis, stream);
 
-    while (take_message(redis))
-        continue;
+    if (!hf__redis_connection_read(stream, &redis->scan, on_push, on_answer,
+                                   redis))
+        protocol_error(redis, "a malformed message");
 }
 
 /* ---- subscribing ------------------------------------------------------- */
@@ -595,13 +602,10 @@ static void on_hello(struct hf__redis *redis, const struct hf__redis_call *call,
 static void on_select(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
-    struct hf__resp_value value;
+    struct hf__resp_value value = hf__resp_first(reply);
     hf_error err;
 
     (void)call;
-    if (!reply)
-        return;
-    value = hf__resp_next(reply);
     if (value.type != HF__RESP_ERROR)
         return;
     (void)hf__redis_errors_explain(redis, &value, &err);

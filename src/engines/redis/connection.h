@@ -15,6 +15,13 @@ void hf__redis_connection_put_hello(const struct hf__redis *redis,
                                     struct hf__buf *out, bool auth);
 /* The password has been sent; it need not stay in our memory. */
 void hf__redis_connection_forget_password(struct hf__buf *out);
+typedef void hf__redis_message_fn(void *ctx, struct hf__resp *message);
+/* Hand out each whole message that has come, until @stream ends. False: what
+ * came is not the protocol. */
+bool hf__redis_connection_read(struct hf__stream *stream,
+                               struct hf__resp_scan *scan,
+                               hf__redis_message_fn *push,
+                               hf__redis_message_fn *answer, void *ctx);
 /* Forget the connection; nothing is reported. */
 void hf__redis_connection_close(struct hf__redis *redis, bool forked);
 /* The connection cannot be trusted any more: report what was under way. */

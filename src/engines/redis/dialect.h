@@ -15,6 +15,18 @@ typedef void hf__redis_reply_fn(struct hf__redis *redis,
                                 const struct hf__redis_call *call,
                                 struct hf__resp *reply);
 
+/* What hf__redis_renew() sends for each ticket besides its key, and what is done
+ * with the answer. */
+struct hf__redis_renewal {
+    int script;
+    uint32_t arguments;
+    void (*put)(struct hf__redis *redis, struct hf__ticket *ticket);
+    void (*answered)(struct hf__redis *redis, struct hf__ticket *ticket,
+                     const struct hf__resp_value *said, int64_t sent_ns);
+    /* There is no answer; NULL: ignore that. */
+    void (*silent)(struct hf__redis *redis, struct hf__ticket *ticket);
+};
+
 struct hf__redis_dialect {
     const char *name;
     uint64_t caps;
@@ -29,14 +41,7 @@ struct hf__redis_dialect {
     int release_script;
     int (*renew)(struct hf__redis *redis, struct hf__ticket **tickets, size_t n,
                  hf_error *err);
-    /* What hf__redis_renew() sends for each ticket besides its key, and what is
-     * done with the answer. @not_renewed: there is none; NULL: ignore that. */
-    int renew_script;
-    uint32_t renew_arguments;
-    void (*put_renewal)(struct hf__redis *redis, struct hf__ticket *ticket);
-    void (*renewed)(struct hf__redis *redis, struct hf__ticket *ticket,
-                    const struct hf__resp_value *said, int64_t sent_ns);
-    void (*not_renewed)(struct hf__redis *redis, struct hf__ticket *ticket);
+    struct hf__redis_renewal renewal;
     int downgrade_script;
     int (*downgrade)(struct hf__redis *redis, struct hf__ticket *ticket,
                      hf_error *err); /* NULL: cannot */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engines/common/doctor.h"
 #include "engines/redis/connection.h"
 #include "engines/redis/errors.h"
 #include "engines/redis/inspect.h"
@@ -82,27 +83,37 @@ static void on_time(struct hf__redis *redis, const struct hf__redis_call *call,
     (void)hf__resp_next(reply);
     seconds = hf__resp_next(reply);
     apart_s = hf__resp_number(&seconds, 0) - hf__world->wall_us() / 1000000;
-    (void)hf__query_add_finding(
-        call->query, llabs(apart_s) > 60 ? WARN : OK, "clock",
-        llabs(apart_s) > 60 ? "tokens come from the server's clock: set it "
-                              "right, and never back"
-                            : "",
-        "the server's clock is %lld s from ours", (long long)apart_s);
+    (void)hf__doctor_add_clock(call->query, "the server's", apart_s,
+                               "tokens come from the server's clock: set it "
+                               "right, and never back");
+}
+
+enum { SETTING = 32 };
+
+/* Two settings of the server; false: it does not tell them. */
+static bool read_two(struct hf__query *query, const char *check,
+                     const struct hf__resp *reply, const char *const keys[2],
+                     char to[2][SETTING])
+{
+    if (refused(query, check, reply, "allow config|get"))
+        return false;
+    for (int i = 0; i < 2; i++)
+        hf__redis_doctor_read_config(*reply, keys[i], to[i], SETTING);
+    return true;
 }
 
 static void on_memory(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
-    char most[32];
-    char policy[32];
+    static const char *const keys[2] = {"maxmemory", "maxmemory-policy"};
+    char values[2][SETTING];
+    const char *most = values[0];
+    const char *policy = values[1];
     bool evicts;
 
     (void)redis;
-    if (refused(call->query, "eviction", reply, "allow config|get"))
+    if (!read_two(call->query, "eviction", reply, keys, values))
         return;
-    hf__redis_doctor_read_config(*reply, "maxmemory", most, sizeof(most));
-    hf__redis_doctor_read_config(*reply, "maxmemory-policy", policy,
-                                 sizeof(policy));
     evicts = strcmp(policy, "noeviction") != 0;
     if (!evicts || strcmp(most, "0") == 0)
         (void)hf__query_add_finding(call->query, evicts ? WARN : OK, "eviction",
@@ -118,20 +129,18 @@ static void on_memory(struct hf__redis *redis,
 static void on_append(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
-    char on[8];
-    char sync[16];
+    static const char *const keys[2] = {"appendonly", "appendfsync"};
+    char values[2][SETTING];
     bool safe;
 
     (void)redis;
-    if (refused(call->query, "persistence", reply, "allow config|get"))
+    if (!read_two(call->query, "persistence", reply, keys, values))
         return;
-    hf__redis_doctor_read_config(*reply, "appendonly", on, sizeof(on));
-    hf__redis_doctor_read_config(*reply, "appendfsync", sync, sizeof(sync));
-    safe = strcmp(on, "yes") == 0 && strcmp(sync, "always") == 0;
+    safe = strcmp(values[0], "yes") == 0 && strcmp(values[1], "always") == 0;
     (void)hf__query_add_finding(
         call->query, safe ? OK : WARN, "persistence",
         safe ? "" : "appendonly yes and appendfsync always, or fence by token",
-        "appendonly %s, appendfsync %s%s", on, sync,
+        "appendonly %s, appendfsync %s%s", values[0], values[1],
         safe ? "" : ": a restart may forget who holds a lock");
 }
 

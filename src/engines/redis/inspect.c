@@ -635,6 +635,14 @@ static void on_checked(struct hf__redis *redis,
         hf__redis_inspect_refused(redis, query, &value);
 }
 
+static int no_tokens(const struct hf__redis *redis, int code,
+                     const char *advice, hf_error *err)
+{
+    return hf__fail(err, code, "dialect=%s%s%s has no tokens%s",
+                    redis->dialect->name, redis->kind ? "&mode=" : "",
+                    redis->kind ? redis->kind->mode : "", advice);
+}
+
 int hf__redis_inspect_check_token(struct hf__engine *engine,
                                   struct hf__query *query, hf_error *err)
 {
@@ -644,11 +652,8 @@ int hf__redis_inspect_check_token(struct hf__engine *engine,
     int rc;
 
     if ((engine->caps & HF_CAP_CHECK_TOKEN) == 0)
-        return hf__fail(err, HF_EUNSUPPORTED,
-                        "dialect=%s%s%s has no tokens; native has, and "
-                        "redisson with mode=fenced",
-                        redis->dialect->name, redis->kind ? "&mode=" : "",
-                        redis->kind ? redis->kind->mode : "");
+        return no_tokens(redis, HF_EUNSUPPORTED,
+                         "; native has, and redisson with mode=fenced", err);
     rc = hf__redis_inspect_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;
@@ -693,10 +698,7 @@ int hf__redis_inspect_break(struct hf__engine *engine, struct hf__query *query,
     if (!redis->up)
         return hf__redis_not_up(redis, err);
     if ((engine->caps & HF_CAP_FENCED) == 0 && query->token != 0)
-        return hf__fail(err, HF_ECONFLICT,
-                        "dialect=%s%s%s has no tokens: name the owner",
-                        redis->dialect->name, redis->kind ? "&mode=" : "",
-                        redis->kind ? redis->kind->mode : "");
+        return no_tokens(redis, HF_ECONFLICT, ": name the owner", err);
     rc = hf__redis_inspect_key(redis, query, redis->dialect, err);
     if (rc != 0)
         return rc;

@@ -19,20 +19,14 @@ int hf__redis_inspect_key(struct hf__redis *redis,
                           const struct hf__redis_dialect *dialect,
                           hf_error *err);
 
-int hf__redis_inspect_list(struct hf__engine *engine, struct hf__query *query,
-                           hf_error *err);
-int hf__redis_inspect_check_token(struct hf__engine *engine,
-                                  struct hf__query *query, hf_error *err);
-int hf__redis_inspect_break(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err);
-int hf__redis_versions_read(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err);
-int hf__redis_versions_commit(struct hf__engine *engine,
-                              struct hf__query *query, hf_error *err);
+hf__engine_query_fn hf__redis_inspect_list;
+hf__engine_query_fn hf__redis_inspect_check_token;
+hf__engine_query_fn hf__redis_inspect_break;
+hf__engine_query_fn hf__redis_versions_read;
+hf__engine_query_fn hf__redis_versions_commit;
 /* The lock that doctor() tries out. */
 extern const char hf__redis_doctor_name[];
-int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
-                     hf_error *err);
+hf__engine_query_fn hf__redis_doctor;
 /* The value after @key in the answer to CONFIG GET; "" if it is not there. */
 void hf__redis_doctor_read_config(struct hf__resp reply, const char *key,
                                   char *to, size_t size);

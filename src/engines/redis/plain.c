@@ -316,11 +316,6 @@ const struct hf__redis_dialect hf__redis_plain = {
     .release_script = HF__SCRIPT_PLAIN_RELEASE,
     .send_release = send_release,
     .renew = hf__redis_renew,
-    .renew_script = HF__SCRIPT_PLAIN_RENEW,
-    .renew_arguments = 2,
-    .put_renewal = put_renewal,
-    .renewed = renewed,
-    .not_renewed = not_renewed,
-    .downgrade = NULL,
+    .renewal = {HF__SCRIPT_PLAIN_RENEW, 2, put_renewal, renewed, not_renewed},
     .key = key,
 };

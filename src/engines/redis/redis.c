@@ -167,7 +167,7 @@ static int choose_dialect(struct hf__redis *redis, hf_error *err)
                         wanted);
     redis->base.caps = redis->dialect->caps;
     redis->release_script = redis->dialect->release_script;
-    redis->renew_script = redis->dialect->renew_script;
+    redis->renew_script = redis->dialect->renewal.script;
     if (redis->dialect->open)
         return redis->dialect->open(redis, err);
     if (mode[0] != '\0')
@@ -365,13 +365,24 @@ static int redis_release(struct hf__engine *engine, struct hf__ticket *ticket,
     return leave(engine, ticket, /* releasing= */ true, err);
 }
 
-static int redis_renew(struct hf__engine *engine, struct hf__ticket **tickets,
-                       size_t n, hf_error *err)
+/* NULL: it is not; @err says so. */
+static struct hf__redis *connected(struct hf__engine *engine, hf_error *err)
 {
     struct hf__redis *redis = redis_of(engine);
 
-    return redis->up ? redis->dialect->renew(redis, tickets, n, err)
-                     : hf__redis_not_up(redis, err);
+    if (redis->up)
+        return redis;
+    (void)hf__redis_not_up(redis, err);
+    return NULL;
+}
+
+static int redis_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                       size_t n, hf_error *err)
+{
+    struct hf__redis *redis = connected(engine, err);
+
+    return redis ? redis->dialect->renew(redis, tickets, n, err)
+                 : HF_EUNAVAILABLE;
 }
 
 static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -392,19 +403,18 @@ static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 static int redis_park(struct hf__engine *engine, struct hf__ticket *ticket,
                       struct hf__ticket *old, hf_error *err)
 {
-    struct hf__redis *redis = redis_of(engine);
+    struct hf__redis *redis = connected(engine, err);
 
-    return redis->up ? redis->dialect->park(redis, ticket, old, err)
-                     : hf__redis_not_up(redis, err);
+    return redis ? redis->dialect->park(redis, ticket, old, err)
+                 : HF_EUNAVAILABLE;
 }
 
 static int redis_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
                         hf_error *err)
 {
-    struct hf__redis *redis = redis_of(engine);
+    struct hf__redis *redis = connected(engine, err);
 
-    return redis->up ? redis->dialect->unpark(redis, ticket, err)
-                     : hf__redis_not_up(redis, err);
+    return redis ? redis->dialect->unpark(redis, ticket, err) : HF_EUNAVAILABLE;
 }
 
 static void redis_flush(struct hf__engine *engine)

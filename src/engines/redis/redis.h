@@ -7,17 +7,13 @@
  *   resp.c        the protocol           errors.c  errors in our words
  *   sentinel.c    where to connect to, if sentinels know
  *   tickets.c     which tickets the server may know; records (record.h), keys
- *   release.c     release, withdraw, downgrade
- *   renew.c       renewals, many in one trip
- *   wait.c        the channels on which waiters hear of their grant
- *   watch.c       hints of changes, by tracking keys
+ *   release.c     release, withdraw, downgrade   renew.c  many in one trip
+ *   wait.c        waiters hear of their grant    watch.c  hints of changes
  *   sync.c        report a grant when enough replicas have it
  *   native*.c  plain.c  redisson*.c     the three dialects (dialect.h)
- *   inspect.c     list, check, break     versions.c     doctor.c
- *   board.c       notices of who waits for whom
+ *   inspect.c     list, check, break     versions.c     doctor.c     board.c
  *   lua/          what runs inside the server (scripts.h)
- *   cluster*.c    an engine made of engines for the nodes of a cluster
- *   redlock*.c    an engine made of engines for independent servers
+ *   cluster*.c  redlock*.c     engines made of engines for each server
  *
  * The functions are in connection.h, errors.h, tickets.h, verbs.h, inspect.h,
  * native.h and redisson.h.

@@ -184,9 +184,8 @@ const struct hf__redis_dialect hf__redis_redisson = {
     .acquire = hf__redisson_acquire,
     .send_release = send_release,
     .renew = hf__redisson_renew,
-    .renew_arguments = 3,
-    .put_renewal = hf__redisson_renew_put,
-    .renewed = hf__redisson_renew_answered,
+    .renewal = {0, 3, hf__redisson_renew_put, hf__redisson_renew_answered,
+                NULL}, /* the script is the kind's */
     .downgrade_script = HF__SCRIPT_REDISSON_DOWNGRADE,
     .downgrade = downgrade,
     .key = key,

@@ -645,15 +645,13 @@ static void on_answer(void *owner, struct hf__query *query, int rc,
     hf__redlock_doctor_answered(owner, query, rc, err);
 }
 
-static void on_connected(void *owner, struct hf__engine *engine)
+static void on_connected(void *owner)
 {
-    (void)engine;
     hf__redlock_node_connected(owner);
 }
 
-static void on_down(void *owner, struct hf__engine *engine, const hf_error *err)
+static void on_down(void *owner, const hf_error *err)
 {
-    (void)engine;
     hf__redlock_node_down(owner, err);
 }
 

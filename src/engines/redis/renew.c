@@ -41,7 +41,7 @@ static int send_batch(struct hf__redis *redis, struct batch *batch,
 
     hf__redis_connection_put_asking(redis, hf__redis_ticket(redis, first));
     mark = hf__redis_connection_script_begin(redis, redis->renew_script, n,
-                                             n * dialect->renew_arguments);
+                                             n * dialect->renewal.arguments);
 
     for (uint32_t i = 0; i < n; i++) {
         const struct hf__redis_ticket *mine = hf__redis_ticket(
@@ -51,19 +51,19 @@ static int send_batch(struct hf__redis *redis, struct batch *batch,
                      mine->key_len);
     }
     for (uint32_t i = 0; i < n; i++)
-        dialect->put_renewal(redis,
+        dialect->renewal.put(redis,
                              hf__redis_tickets_find(redis, batch->tickets[i]));
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
 static void tell_silence(struct hf__redis *redis, const struct batch *batch)
 {
-    for (uint32_t i = 0; i < batch->n && redis->dialect->not_renewed; i++) {
+    for (uint32_t i = 0; i < batch->n && redis->dialect->renewal.silent; i++) {
         struct hf__ticket *ticket =
             hf__redis_tickets_find(redis, batch->tickets[i]);
 
         if (ticket)
-            redis->dialect->not_renewed(redis, ticket);
+            redis->dialect->renewal.silent(redis, ticket);
     }
 }
 
@@ -109,7 +109,8 @@ static void on_renewed(struct hf__redis *redis,
 
         hf__resp_skip(reply, &said);
         if (ticket && value.count == batch->n)
-            redis->dialect->renewed(redis, ticket, &said, call->sent_ns);
+            redis->dialect->renewal.answered(redis, ticket, &said,
+                                             call->sent_ns);
     }
     hf__free(batch);
 }

@@ -238,9 +238,9 @@ static bool is_ours(const struct hf__stream_peer *peer,
 }
 
 /* "message", channel, "SERVICE host port host port": the old, the new. */
-static void push(struct hf__sentinel *one, struct hf__resp *message)
+static void on_push(void *ctx, struct hf__resp *message)
 {
-    struct hf__sentinels *all = one->all;
+    struct hf__sentinels *all = ((struct hf__sentinel *)ctx)->all;
     struct hf__resp_value head = hf__resp_next(message);
     struct hf__resp_value kind = hf__resp_next(message);
     struct hf__resp_value text = hf__resp_next(message);
@@ -262,41 +262,27 @@ static void push(struct hf__sentinel *one, struct hf__resp *message)
     hf__redis_connection_fail(all->redis, &err);
 }
 
-static bool take_message(struct hf__sentinel *one)
+static void on_answer(void *ctx, struct hf__resp *message)
 {
-    struct hf__stream *stream = &one->stream;
-    const char *from = stream->in.text + stream->in_at;
-    struct hf__resp message;
-    hf_error err;
-    int rc = hf__resp_scan(&one->scan, from, stream->in.len - stream->in_at);
+    struct hf__sentinel *one = ctx;
 
-    if (rc == HF__RESP_BAD) {
-        (void)hf__fail(&err, HF_EUNAVAILABLE,
-                       "what it says is not the Redis protocol");
-        failed(one, &err);
-    }
-    if (rc != HF__RESP_WHOLE)
-        return false;
-    message.at = from + one->scan.begin;
-    message.end = from + one->scan.at;
-    stream->in_at += one->scan.at;
-    memset(&one->scan, 0, sizeof(one->scan));
-    if (message.at[0] == '>')
-        push(one, &message);
-    else if (!one->greeted)
-        on_hello(one, &message);
+    if (!one->greeted)
+        on_hello(one, message);
     else
-        on_master(one, &message);
-    return stream->state == HF__STREAM_OPEN && stream->in_at < stream->in.len;
+        on_master(one, message);
 }
 
 static void stream_received(struct hf__stream *stream)
 {
     struct hf__sentinel *one =
         HF_CONTAINER_OF(stream, struct hf__sentinel, stream);
+    hf_error err;
 
-    while (take_message(one))
-        continue;
+    if (hf__redis_connection_read(stream, &one->scan, on_push, on_answer, one))
+        return;
+    (void)hf__fail(&err, HF_EUNAVAILABLE,
+                   "what it says is not the Redis protocol");
+    failed(one, &err);
 }
 
 /* ---- coming and going -------------------------------------------------- */

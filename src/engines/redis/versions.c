@@ -32,22 +32,6 @@ static void on_version(struct hf__redis *redis,
     hf__up_answer(&redis->base, query, 0, /* err= */ NULL);
 }
 
-int hf__redis_versions_read(struct hf__engine *engine, struct hf__query *query,
-                            hf_error *err)
-{
-    struct hf__redis *redis = (struct hf__redis *)engine;
-    struct hf__redis_call call = {.done = on_version, .query = query};
-    int rc = version_key(redis, query, err);
-    size_t mark;
-
-    if (rc != 0)
-        return rc;
-    mark = hf__redis_connection_begin(redis, 2);
-    hf__resp_arg_text(&redis->stream.out, "GET");
-    hf__redis_inspect_put_key(redis);
-    return hf__redis_connection_end(redis, mark, &call, err);
-}
-
 static void on_committed(struct hf__redis *redis,
                          const struct hf__redis_call *call,
                          struct hf__resp *reply)
@@ -77,19 +61,38 @@ static void on_committed(struct hf__redis *redis,
                                "another version was committed");
 }
 
-int hf__redis_versions_commit(struct hf__engine *engine,
-                              struct hf__query *query, hf_error *err)
+static int ask(struct hf__engine *engine, struct hf__query *query, bool commit,
+               hf_error *err)
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
-    struct hf__redis_call call = {.done = on_committed, .query = query};
+    struct hf__redis_call call = {.done = commit ? on_committed : on_version,
+                                  .query = query};
     int rc = version_key(redis, query, err);
     size_t mark;
 
     if (rc != 0)
         return rc;
-    mark =
-        hf__redis_connection_eval_begin(redis, HF__SCRIPT_VERSION_COMMIT, 1, 1);
+    if (commit) {
+        mark = hf__redis_connection_eval_begin(redis, HF__SCRIPT_VERSION_COMMIT,
+                                               1, 1);
+    } else {
+        mark = hf__redis_connection_begin(redis, 2);
+        hf__resp_arg_text(&redis->stream.out, "GET");
+    }
     hf__redis_inspect_put_key(redis);
-    hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
+    if (commit)
+        hf__resp_arg_number(&redis->stream.out, (int64_t)query->token);
     return hf__redis_connection_end(redis, mark, &call, err);
+}
+
+int hf__redis_versions_read(struct hf__engine *engine, struct hf__query *query,
+                            hf_error *err)
+{
+    return ask(engine, query, /* commit= */ false, err);
+}
+
+int hf__redis_versions_commit(struct hf__engine *engine,
+                              struct hf__query *query, hf_error *err)
+{
+    return ask(engine, query, /* commit= */ true, err);
 }

@@ -57,8 +57,9 @@ static void tell_key(struct hf__redis *redis, struct hf__resp_value key)
 }
 
 /* "invalidate", and the keys; none after FLUSHALL. */
-static void push(struct tracker *tracker, struct hf__resp *message)
+static void on_push(void *ctx, struct hf__resp *message)
 {
+    const struct tracker *tracker = ctx;
     struct hf__resp_value head = hf__resp_next(message);
     struct hf__resp_value kind = hf__resp_next(message);
     struct hf__resp_value keys = hf__resp_next(message);
@@ -83,8 +84,9 @@ static void end(struct tracker *tracker, const char *why)
     hf__stream_fail(&tracker->stream, &err);
 }
 
-static void answer(struct tracker *tracker, struct hf__resp *message)
+static void on_answer(void *ctx, struct hf__resp *message)
 {
+    struct tracker *tracker = ctx;
     struct hf__resp_value value = hf__resp_next(message);
 
     tracker->answers++;
@@ -98,36 +100,13 @@ static void answer(struct tracker *tracker, struct hf__resp *message)
     }
 }
 
-/* One whole message, if there is one. */
-static bool take_message(struct tracker *tracker)
-{
-    struct hf__stream *stream = &tracker->stream;
-    const char *from = stream->in.text + stream->in_at;
-    struct hf__resp message;
-    int rc =
-        hf__resp_scan(&tracker->scan, from, stream->in.len - stream->in_at);
-
-    if (rc == HF__RESP_BAD)
-        end(tracker, "a malformed message");
-    if (rc != HF__RESP_WHOLE)
-        return false;
-    message.at = from + tracker->scan.begin;
-    message.end = from + tracker->scan.at;
-    stream->in_at += tracker->scan.at;
-    memset(&tracker->scan, 0, sizeof(tracker->scan));
-    if (message.at[0] == '>')
-        push(tracker, &message);
-    else
-        answer(tracker, &message);
-    return !stream->failed && stream->in_at < stream->in.len;
-}
-
 static void stream_received(struct hf__stream *stream)
 {
     struct tracker *tracker = HF_CONTAINER_OF(stream, struct tracker, stream);
 
-    while (take_message(tracker))
-        continue;
+    if (!hf__redis_connection_read(stream, &tracker->scan, on_push, on_answer,
+                                   tracker))
+        end(tracker, "a malformed message");
 }
 
 /* Its memory stays until the core asks again, or stops. */

@@ -369,29 +369,17 @@ static void on_timer(struct hf__timer *timer)
     arm(self);
 }
 
-static int fault_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
-                         hf_error *err)
-{
-    return start_call(engine, ticket, HF__FAULT_ACQUIRE, err);
-}
-
-static int fault_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    return start_call(engine, ticket, HF__FAULT_WITHDRAW, err);
-}
-
-static int fault_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                         hf_error *err)
-{
-    return start_call(engine, ticket, HF__FAULT_RELEASE, err);
-}
-
-static int fault_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
-                           hf_error *err)
-{
-    return start_call(engine, ticket, HF__FAULT_DOWNGRADE, err);
-}
+#define FAULT_CALL(slot, kind)                                                 \
+    static int fault_##slot(struct hf__engine *engine,                         \
+                            struct hf__ticket *ticket, hf_error *err)          \
+    {                                                                          \
+        return start_call(engine, ticket, kind, err);                          \
+    }
+FAULT_CALL(acquire, HF__FAULT_ACQUIRE)
+FAULT_CALL(withdraw, HF__FAULT_WITHDRAW)
+FAULT_CALL(release, HF__FAULT_RELEASE)
+FAULT_CALL(downgrade, HF__FAULT_DOWNGRADE)
+FAULT_CALL(unpark, HF__FAULT_UNPARK)
 
 /* A lock that is being taken away is lost, not given up. */
 static int fault_park(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -404,12 +392,6 @@ static int fault_park(struct hf__engine *engine, struct hf__ticket *ticket,
     forget(its);
     mine_of(engine, ticket)->old = old;
     return start_call(engine, ticket, HF__FAULT_PARK, err);
-}
-
-static int fault_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
-                        hf_error *err)
-{
-    return start_call(engine, ticket, HF__FAULT_UNPARK, err);
 }
 
 static int fault_renew(struct hf__engine *engine, struct hf__ticket **tickets,
@@ -571,23 +553,20 @@ static bool swallow(struct fault *self, struct fault_ticket *mine)
     return true;
 }
 
-static void fault_connected(void *owner, struct hf__engine *inner)
+static void fault_connected(void *owner)
 {
     struct fault *self = owner;
 
-    (void)inner;
     self->inner_up = true;
     hf__wrap_connected(owner);
     if (!self->down)
         hf__up_connected(owner);
 }
 
-static void fault_down(void *owner, struct hf__engine *inner,
-                       const hf_error *err)
+static void fault_down(void *owner, const hf_error *err)
 {
     struct fault *self = owner;
 
-    (void)inner;
     self->inner_up = false;
     if (!self->down)
         hf__up_down(owner, err);
@@ -708,12 +687,10 @@ static void fault_answer(void *owner, struct hf__query *query, int rc,
 }
 
 /* Not connected is not told: the core looks when it is connected again. */
-static void fault_changed(void *owner, struct hf__engine *engine,
-                          const char *name)
+static void fault_changed(void *owner, const char *name)
 {
     struct fault *self = owner;
 
-    (void)engine;
     if (!self->down)
         hf__up_changed(owner, name);
 }

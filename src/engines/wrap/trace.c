@@ -127,23 +127,19 @@ static int trace_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
                         err);
 }
 
-static int trace_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    tell_call(engine, ticket, "withdraw");
-    return tell_failure(
-        engine, "withdraw",
-        engine->inner->ops->withdraw(engine->inner, ticket, err), err);
-}
-
-static int trace_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                         hf_error *err)
-{
-    tell_call(engine, ticket, "release");
-    return tell_failure(engine, "release",
-                        engine->inner->ops->release(engine->inner, ticket, err),
-                        err);
-}
+#define TRACE_CALL(slot)                                                       \
+    static int trace_##slot(struct hf__engine *engine,                         \
+                            struct hf__ticket *ticket, hf_error *err)          \
+    {                                                                          \
+        tell_call(engine, ticket, #slot);                                      \
+        return tell_failure(                                                   \
+            engine, #slot,                                                     \
+            engine->inner->ops->slot(engine->inner, ticket, err), err);        \
+    }
+TRACE_CALL(withdraw)
+TRACE_CALL(release)
+TRACE_CALL(downgrade)
+TRACE_CALL(unpark)
 
 static int trace_renew(struct hf__engine *engine, struct hf__ticket **tickets,
                        size_t n, hf_error *err)
@@ -153,15 +149,6 @@ static int trace_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     return tell_failure(
         engine, "renew",
         engine->inner->ops->renew(engine->inner, tickets, n, err), err);
-}
-
-static int trace_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
-                           hf_error *err)
-{
-    tell_call(engine, ticket, "downgrade");
-    return tell_failure(
-        engine, "downgrade",
-        engine->inner->ops->downgrade(engine->inner, ticket, err), err);
 }
 
 static int trace_park(struct hf__engine *engine, struct hf__ticket *ticket,
@@ -176,15 +163,6 @@ static int trace_park(struct hf__engine *engine, struct hf__ticket *ticket,
     return tell_failure(
         engine, "park",
         engine->inner->ops->park(engine->inner, ticket, old, err), err);
-}
-
-static int trace_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
-                        hf_error *err)
-{
-    tell_call(engine, ticket, "unpark");
-    return tell_failure(engine, "unpark",
-                        engine->inner->ops->unpark(engine->inner, ticket, err),
-                        err);
 }
 
 static int trace_signal(struct hf__engine *engine, struct hf__query *query,
@@ -242,22 +220,19 @@ static void tell_report(struct hf__engine *engine, struct hf__ticket *ticket,
          span(took, hf__now() - mine->called_ns));
 }
 
-static void trace_connected(void *owner, struct hf__engine *inner)
+static void trace_connected(void *owner)
 {
     struct trace *self = owner;
     char took[SPAN_SIZE];
 
-    (void)inner;
     hf__wrap_connected(owner);
     tell(owner, "connect → connected, in %s",
          span(took, hf__now() - self->connect_ns));
     hf__up_connected(owner);
 }
 
-static void trace_down(void *owner, struct hf__engine *inner,
-                       const hf_error *err)
+static void trace_down(void *owner, const hf_error *err)
 {
-    (void)inner;
     tell(owner, "connect → down: %s", err->text);
     hf__up_down(owner, err);
 }
@@ -343,10 +318,8 @@ static void trace_answer(void *owner, struct hf__query *query, int rc,
     hf__up_answer(owner, query, rc, err);
 }
 
-static void trace_changed(void *owner, struct hf__engine *engine,
-                          const char *name)
+static void trace_changed(void *owner, const char *name)
 {
-    (void)engine;
     tell(owner, "changed %s%s%s", name ? "'" : "", name ? name : "anything",
          name ? "'" : "");
     hf__up_changed(owner, name);

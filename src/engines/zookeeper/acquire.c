@@ -517,13 +517,16 @@ static int on_children(struct hf__zk *zk, struct hf__ticket *ticket,
 }
 
 static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
-                       const struct hf__zk_ticket *mine, hf_error *err)
+                       struct hf__zk_ticket *mine, hf_error *err)
 {
     struct hf__zk_call call = {
         .done = on_create, .ticket = ticket->id, .flags = HF__ZK_WRITES};
     struct hf__buf data = {0};
     int rc;
 
+    if (hf__zk_nodes_renew_id(zk, ticket, mine) != 0)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    mine->czxid = 0; /* that of an earlier node is not its token */
     hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
     rc = hf__zk_calls_create(zk, mine->path, mine->base_len, &data,
                              HF__ZK_EPHEMERAL_SEQUENTIAL, &call, err);
@@ -567,12 +570,16 @@ void hf__zk_acquire_called(struct hf__zk *zk, struct hf__ticket *ticket)
         hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
-int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
+int hf__zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
+                   hf_error *err)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     bool known = mine->path != NULL;
     int rc;
 
+    if (!zk->up)
+        return hf__zk_errors_not_up(zk, err);
     if (!zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such mode",
                         zk->dialect->name);

@@ -111,7 +111,7 @@ static void view_release(struct hf__zk_view *view)
 
 static void condition_free(struct hf__zk_condition *condition)
 {
-    hf__zk_signal_drop_all(condition);
+    hf__signals_drop_all(&condition->signals);
     hf__list_remove(&condition->link);
     view_release(&condition->view);
     hf__free(condition);

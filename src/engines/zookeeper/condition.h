@@ -5,7 +5,7 @@
 #ifndef HF_ZOOKEEPER_CONDITION_H
 #define HF_ZOOKEEPER_CONDITION_H
 
-#include "engines/common/condition.h"
+#include "engines/common/signals.h"
 #include "engines/engine.h"
 #include "engines/zookeeper/calls.h"
 #include "engines/zookeeper/queue.h"
@@ -40,7 +40,7 @@ struct hf__zk_condition {
     struct hf__list link; /* zk->conditions */
     uint64_t id;          /* a pointer might outlive it */
     struct hf__list tickets;
-    struct hf__list signals; /* signal.c's, oldest first */
+    struct hf__list signals; /* of common/signals.h */
     struct hf__zk_view view; /* being read */
     uint32_t left;           /* answers that are still to come for it */
     uint32_t steps;          /* looks since anything happened; bounded */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engines/common/doctor.h"
 #include "engines/zookeeper/zookeeper.h"
 
 enum { OK = HF_FINDING_OK, WARN = HF_FINDING_WARN, BAD = HF_FINDING_FAIL };
@@ -133,20 +134,9 @@ static void on_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
     (void)hf__zk_wire_text(&reply->in);
     hf__zk_wire_stat(&reply->in, &stat);
     apart_s = stat.ctime_ms / 1000 - hf__world->wall_us() / 1000000;
-    (void)hf__query_add_finding(
-        call->query, llabs(apart_s) > 60 ? WARN : OK, "clock",
-        llabs(apart_s) > 60 ? "ages of locks are shown wrong; nothing else "
-                              "depends on it"
-                            : "",
-        "the leader's clock is %lld s from ours", (long long)apart_s);
-}
-
-static void on_deleted(struct hf__zk *zk, const struct hf__zk_call *call,
-                       struct hf__zk_reply *reply)
-{
-    (void)zk;
-    (void)call;
-    (void)reply; /* it goes with the session in any case */
+    (void)hf__doctor_add_clock(
+        call->query, "the leader's", apart_s,
+        "ages of locks are shown wrong; nothing else depends on it");
 }
 
 /* ---- one question after the other -------------------------------------- */
@@ -227,7 +217,7 @@ static const struct {
     {ask_trip, on_trip, HF__ZK_WRITES},
     {ask_container, on_container, HF__ZK_WRITES},
     {ask_scratch, on_scratch, HF__ZK_WRITES},
-    {ask_delete, on_deleted, HF__ZK_WRITES},
+    {ask_delete, hf__zk_calls_ignore, HF__ZK_WRITES},
 };
 
 static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,

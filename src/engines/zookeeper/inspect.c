@@ -197,8 +197,8 @@ static void add_row(struct hf__query *query, uint32_t place,
         (void)hf__fail(&job->err, HF_ENOMEM, "out of memory");
 }
 
-static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
-                    struct hf__zk_reply *reply)
+void hf__zk_inspect_node(struct hf__zk *zk, const struct hf__zk_call *call,
+                         struct hf__zk_reply *reply, hf__zk_inspect_add_fn *add)
 {
     struct hf__zk_inspect *job = call->query->engine_data;
     struct hf__zk_wire_text data;
@@ -210,10 +210,18 @@ static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
     } else if (reply->error == HF__ZK_OK) {
         data = hf__zk_wire_text(&reply->in);
         hf__zk_wire_stat(&reply->in, &stat);
-        add_row(call->query, (uint32_t)call->number, data, &stat);
+        add(call->query, (uint32_t)call->number, data, &stat);
     } else if (reply->error != HF__ZK_NO_NODE) {
         job->rc = hf__zk_errors_read(zk, reply->error, &job->err);
     }
+}
+
+static void on_data(struct hf__zk *zk, const struct hf__zk_call *call,
+                    struct hf__zk_reply *reply)
+{
+    const struct hf__zk_inspect *job = call->query->engine_data;
+
+    hf__zk_inspect_node(zk, call, reply, add_row);
     if (job->left == 0)
         judge(zk, call->query);
 }

@@ -42,6 +42,14 @@ void hf__zk_inspect_lost(struct hf__zk *zk, struct hf__query *query);
 /* Is there something, or nothing, in @reply? If not, the question ends. */
 bool hf__zk_inspect_answered(struct hf__zk *zk, const struct hf__zk_call *call,
                              const struct hf__zk_reply *reply);
+/* One of the nodes that job->left counts has answered: @add makes a row of it,
+ * unless it is gone. */
+typedef void hf__zk_inspect_add_fn(struct hf__query *query, uint32_t place,
+                                   struct hf__zk_wire_text data,
+                                   const struct hf__zk_wire_stat *stat);
+void hf__zk_inspect_node(struct hf__zk *zk, const struct hf__zk_call *call,
+                         struct hf__zk_reply *reply,
+                         hf__zk_inspect_add_fn *add);
 /* Keep the children that @reply has, and read them into job->line. */
 void hf__zk_inspect_read_line(struct hf__zk *zk, struct hf__zk_inspect *job,
                               struct hf__zk_reply *reply);

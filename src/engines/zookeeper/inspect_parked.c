@@ -80,29 +80,24 @@ static void add_row(struct hf__query *query, uint32_t place,
         (void)hf__fail(&job->err, job->rc, "out of memory");
 }
 
-static void on_record(struct hf__zk *zk, const struct hf__zk_call *call,
-                      struct hf__zk_reply *reply)
+/* All records of the condition have answered: the next one. */
+static void go_on(struct hf__zk *zk, struct hf__query *query)
 {
-    struct hf__zk_inspect *job = call->query->engine_data;
-    struct hf__zk_wire_text data;
-    struct hf__zk_wire_stat stat;
+    const struct hf__zk_inspect *job = query->engine_data;
 
-    job->left--;
-    if (!reply) {
-        job->rc = hf__zk_errors_lost(zk, &job->err);
-    } else if (reply->error == HF__ZK_OK) {
-        data = hf__zk_wire_text(&reply->in);
-        hf__zk_wire_stat(&reply->in, &stat);
-        add_row(call->query, (uint32_t)call->number, data, &stat);
-    } else if (reply->error != HF__ZK_NO_NODE) {
-        job->rc = hf__zk_errors_read(zk, reply->error, &job->err);
-    }
     if (job->left > 0)
         return;
     if (job->rc != 0)
-        fail(zk, call->query);
+        fail(zk, query);
     else
-        next_condition(zk, call->query);
+        next_condition(zk, query);
+}
+
+static void on_record(struct hf__zk *zk, const struct hf__zk_call *call,
+                      struct hf__zk_reply *reply)
+{
+    hf__zk_inspect_node(zk, call, reply, add_row);
+    go_on(zk, call->query);
 }
 
 /* Ask all that are not called who they are, in one trip. */
@@ -123,12 +118,7 @@ static void ask_records(struct hf__zk *zk, struct hf__query *query)
         job->asked += job->rc == 0;
         job->left += job->rc == 0;
     }
-    if (job->left > 0)
-        return;
-    if (job->rc != 0)
-        fail(zk, query);
-    else
-        next_condition(zk, query);
+    go_on(zk, query);
 }
 
 /* How many of the line are called, by the stamps in @data. */
@@ -188,10 +178,27 @@ static void on_records(struct hf__zk *zk, const struct hf__zk_call *call,
         fail(zk, call->query);
 }
 
+/* The records of @cond, or, if it is NULL, the lock's conditions. */
+static void ask_children(struct hf__zk *zk, struct hf__query *query,
+                         const char *cond, hf__zk_reply_fn *done)
+{
+    struct hf__zk_inspect *job = query->engine_data;
+    struct hf__zk_call call = {.done = done, .query = query};
+
+    if (spell(zk, job, cond, /* record= */ NULL) != 0) {
+        out_of_memory(zk, query);
+        return;
+    }
+    job->rc =
+        hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->scratch.text,
+                         zk->scratch.len, /* watch= */ false, &call, &job->err);
+    if (job->rc != 0)
+        fail(zk, query);
+}
+
 static void next_condition(struct hf__zk *zk, struct hf__query *query)
 {
     struct hf__zk_inspect *job = query->engine_data;
-    struct hf__zk_call call = {.done = on_records, .query = query};
 
     if (job->conds_at >= job->conds.len || job->asked >= HF__ZK_ROWS ||
         !hf__query_wanted(query)) {
@@ -202,15 +209,7 @@ static void next_condition(struct hf__zk *zk, struct hf__query *query)
     hf__text_copy(job->cond, sizeof(job->cond),
                   job->conds.text + job->conds_at);
     job->conds_at += strlen(job->conds.text + job->conds_at) + 1;
-    if (spell(zk, job, job->cond, /* record= */ NULL) != 0) {
-        out_of_memory(zk, query);
-        return;
-    }
-    job->rc =
-        hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->scratch.text,
-                         zk->scratch.len, /* watch= */ false, &call, &job->err);
-    if (job->rc != 0)
-        fail(zk, query);
+    ask_children(zk, query, job->cond, on_records);
 }
 
 static void on_conditions(struct hf__zk *zk, const struct hf__zk_call *call,
@@ -240,7 +239,6 @@ static void on_conditions(struct hf__zk *zk, const struct hf__zk_call *call,
 void hf__zk_inspect_parked(struct hf__zk *zk, struct hf__query *query)
 {
     struct hf__zk_inspect *job = query->engine_data;
-    struct hf__zk_call call = {.done = on_conditions, .query = query};
 
     if (!(zk->base.caps & HF_CAP_CONDITIONS)) {
         hf__zk_inspect_next(zk, query);
@@ -248,13 +246,5 @@ void hf__zk_inspect_parked(struct hf__zk *zk, struct hf__query *query)
     }
     job->conds.len = 0;
     job->conds_at = 0;
-    if (spell(zk, job, /* cond= */ NULL, /* record= */ NULL) != 0) {
-        out_of_memory(zk, query);
-        return;
-    }
-    job->rc =
-        hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->scratch.text,
-                         zk->scratch.len, /* watch= */ false, &call, &job->err);
-    if (job->rc != 0)
-        fail(zk, query);
+    ask_children(zk, query, /* cond= */ NULL, on_conditions);
 }

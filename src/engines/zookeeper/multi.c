@@ -7,10 +7,14 @@
  */
 #include "engines/zookeeper/zookeeper.h"
 
-static void put_data(struct hf__zk *zk, const struct hf__buf *data)
+/* A part that writes @data. */
+static void put_writing(struct hf__zk *zk, int32_t type, const char *path,
+                        size_t len, const struct hf__buf *data)
 {
     struct hf__buf *out = &zk->stream.out;
 
+    hf__zk_wire_put_part(out, type);
+    hf__zk_wire_put_text(out, path, len);
     hf__zk_wire_put_text(out, hf__buf_text(data), data->len);
     out->failed |= hf__buf_failed(data);
 }
@@ -18,13 +22,9 @@ static void put_data(struct hf__zk *zk, const struct hf__buf *data)
 void hf__zk_multi_create(struct hf__zk *zk, const char *path, size_t len,
                          const struct hf__buf *data, int32_t kind)
 {
-    struct hf__buf *out = &zk->stream.out;
-
-    hf__zk_wire_put_part(out, HF__ZK_CREATE_PLAIN);
-    hf__zk_wire_put_text(out, path, len);
-    put_data(zk, data);
-    hf__zk_acl_put(zk, out);
-    hf__zk_wire_put_int(out, kind);
+    put_writing(zk, HF__ZK_CREATE_PLAIN, path, len, data);
+    hf__zk_acl_put(zk, &zk->stream.out);
+    hf__zk_wire_put_int(&zk->stream.out, kind);
 }
 
 static void put_versioned(struct hf__zk *zk, int32_t type, const char *path,
@@ -51,12 +51,8 @@ void hf__zk_multi_check(struct hf__zk *zk, const char *path, size_t len,
 void hf__zk_multi_set(struct hf__zk *zk, const char *path, size_t len,
                       const struct hf__buf *data, int32_t version)
 {
-    struct hf__buf *out = &zk->stream.out;
-
-    hf__zk_wire_put_part(out, HF__ZK_SET_DATA);
-    hf__zk_wire_put_text(out, path, len);
-    put_data(zk, data);
-    hf__zk_wire_put_int(out, version);
+    put_writing(zk, HF__ZK_SET_DATA, path, len, data);
+    hf__zk_wire_put_int(&zk->stream.out, version);
 }
 
 int hf__zk_multi_end(struct hf__zk *zk, size_t mark,

@@ -3,10 +3,14 @@
  * nodes.c - the names of nodes, and what their data says.
  *
  * The node of a ticket is ROOT/NAME/ID MARKER NUMBER. ROOT is the path of the
- * URL, NAME the percent-encoded name, ID unique to the ticket (the client's
- * identity and the ticket's number, in the form that the dialect's library
- * uses), NUMBER the server's. By its ID we find the node again when the answer
- * to its creation was lost.
+ * URL, NAME the percent-encoded name, ID unique to the ticket in its session
+ * (the client's identity with the session's number, and the ticket's number, in
+ * the form that the dialect's library uses), NUMBER the server's. By its ID we
+ * find the node again when the answer to its creation was lost.
+ *
+ * Why the session: a leader says that a session has expired before the others
+ * have agreed. If it dies then, the session lives on with its nodes, and none of
+ * them is ours any more: who holds the lock by such a node loses it untold.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -119,18 +123,27 @@ bool hf__zk_nodes_name(const struct hf__zk *zk, struct hf__zk_wire_text child,
     return true;
 }
 
+/* Byte @i of the ID of @ticket: two of the client, eight of the client and the
+ * session, six of the ticket. */
+static unsigned id_byte(const struct hf__zk *zk,
+                        const struct hf__ticket *ticket, unsigned i)
+{
+    const uint8_t *identity = zk->base.host->identity;
+    uint64_t session = (uint64_t)zk->session;
+
+    if (i >= 10)
+        return (unsigned)(ticket->id >> 8 * (15 - i) & 0xff);
+    return identity[i] ^
+           (i < 2 ? 0 : (unsigned)(session >> 8 * (9 - i) & 0xff));
+}
+
 /* Add the ID of @ticket, in the dialect's form. */
 static void add_id(const struct hf__zk *zk, const struct hf__ticket *ticket,
                    struct hf__buf *to)
 {
-    const uint8_t *identity = zk->base.host->identity;
-
     hf__buf_add(to, zk->dialect->before);
     for (unsigned i = 0; i < 16; i++) {
-        unsigned byte = i < 10 ? identity[i]
-                               : (unsigned)(ticket->id >> 8 * (15 - i) & 0xff);
-
-        hf__buf_printf(to, "%02x", byte);
+        hf__buf_printf(to, "%02x", id_byte(zk, ticket, i));
         if (zk->dialect->dashes && i >= 3 && i <= 9 && i % 2 == 1)
             hf__buf_add_char(to, '-');
     }
@@ -175,6 +188,22 @@ int hf__zk_nodes_make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
     mine->name_len = mine->dir_len;
     if (zk->dialect->semaphore)
         hf__zk_curator_semaphore_line(mine, HF__ZK_LINE_MUTEX);
+    return 0;
+}
+
+int hf__zk_nodes_renew_id(struct hf__zk *zk, const struct hf__ticket *ticket,
+                          struct hf__zk_ticket *mine)
+{
+    if (zk->dialect->bare)
+        return 0; /* it is in the data */
+    zk->scratch.len = 0;
+    add_id(zk, ticket, &zk->scratch);
+    if (hf__buf_failed(&zk->scratch)) {
+        hf__buf_release(&zk->scratch);
+        return HF_ENOMEM;
+    }
+    assert(zk->scratch.len == mine->id_len - mine->dir_len - 1);
+    memcpy(mine->path + mine->dir_len + 1, zk->scratch.text, zk->scratch.len);
     return 0;
 }
 

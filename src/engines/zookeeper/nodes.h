@@ -44,6 +44,9 @@ bool hf__zk_nodes_name(const struct hf__zk *zk, struct hf__zk_wire_text child,
 /* The path of @ticket's node up to the number, in @mine; HF_ENOMEM. */
 int hf__zk_nodes_make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
                            struct hf__zk_ticket *mine);
+/* The ID in it becomes that of the session; HF_ENOMEM. */
+int hf__zk_nodes_renew_id(struct hf__zk *zk, const struct hf__ticket *ticket,
+                          struct hf__zk_ticket *mine);
 /* Our node is called @name. False if it is not ours. */
 bool hf__zk_nodes_adopt(struct hf__zk_ticket *mine, const char *name,
                         size_t len);

@@ -458,13 +458,17 @@ static int prepare(struct hf__zk *zk, struct hf__ticket *ticket,
     return 0;
 }
 
-int hf__zk_park(struct hf__zk *zk, struct hf__ticket *ticket,
+int hf__zk_park(struct hf__engine *engine, struct hf__ticket *ticket,
                 struct hf__ticket *old, hf_error *err)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error why;
-    int rc = mine->path ? 0 : prepare(zk, ticket, old, err);
+    int rc;
 
+    if (!zk->up)
+        return hf__zk_errors_not_up(zk, err);
+    rc = mine->path ? 0 : prepare(zk, ticket, old, err);
     if (rc != 0)
         return rc;
     mine->owes = true;
@@ -551,11 +555,14 @@ void hf__zk_park_end(struct hf__zk *zk, struct hf__ticket *ticket,
         hf__zk_tickets_unknown(zk, ticket, &err);
 }
 
-int hf__zk_unpark(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
+int hf__zk_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
+                  hf_error *err)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    (void)err;
+    if (!zk->up)
+        return hf__zk_errors_not_up(zk, err);
     if (!mine->path) {
         hf__up_lost(&zk->base, ticket, HF__LOST_TAKEN);
         return 0;

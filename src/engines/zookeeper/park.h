@@ -9,9 +9,8 @@
 
 struct hf__zk;
 
-int hf__zk_park(struct hf__zk *zk, struct hf__ticket *ticket,
-                struct hf__ticket *old, hf_error *err);
-int hf__zk_unpark(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err);
+hf__engine_park_fn hf__zk_park;
+hf__engine_unpark_fn hf__zk_unpark;
 /* Take the next step of parking. */
 int hf__zk_park_begin(struct hf__zk *zk, struct hf__ticket *ticket,
                       hf_error *err);

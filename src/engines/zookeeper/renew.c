@@ -84,11 +84,15 @@ int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
                             err);
 }
 
-int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
-                 hf_error *err)
+int hf__zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
+                 size_t n, hf_error *err)
 {
-    int rc = hf__zk_calls_sync(zk, err);
+    struct hf__zk *zk = (struct hf__zk *)engine;
+    int rc;
 
+    if (!zk->up)
+        return hf__zk_errors_not_up(zk, err);
+    rc = hf__zk_calls_sync(zk, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = hf__zk_renew_ask(zk, tickets[i], HF__ZK_TRAILS, err);
     hf__zk_condition_look_at_news(zk, HF__ZK_TRAILS);
@@ -151,9 +155,10 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 /* In one transaction: make the reader's node, delete the writer's. */
-int hf__zk_renew_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
+int hf__zk_renew_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
                            hf_error *err)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {
         .done = on_downgraded, .ticket = ticket->id, .flags = HF__ZK_WRITES};
@@ -164,7 +169,8 @@ int hf__zk_renew_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
     if (!zk->dialect->marker[HF__ZK_READ])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
                         zk->dialect->name);
-    if (mine->state != HF__ZK_HELD || mine->node != HF__ZK_NODE_KNOWN)
+    if (!zk->up || mine->state != HF__ZK_HELD ||
+        mine->node != HF__ZK_NODE_KNOWN)
         return hf__zk_errors_not_up(zk, err);
     if (reader_name(zk, mine) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");

@@ -17,33 +17,15 @@
 
 enum { TOUCHED = 100 }; /* records, by one broadcast */
 
-/* One signal under way: condition->signals. */
-struct signal {
-    struct hf__list link;
-    struct hf__query *query;
-    bool sent;
-    uint32_t woken; /* if it succeeds */
-    uint32_t tries; /* bounded, should the store play tricks */
-};
-
-static struct signal *first_signal(const struct hf__zk_condition *condition)
-{
-    struct hf__list *link = hf__list_first(&condition->signals);
-
-    return link ? HF_CONTAINER_OF(link, struct signal, link) : NULL;
-}
-
 /* Answer the first signal; the next one needs to look again. */
 static void finish(struct hf__zk *zk, struct hf__zk_condition *condition,
                    int rc, const hf_error *err)
 {
-    struct signal *signal = first_signal(condition);
-    struct hf__query *query = signal->query;
+    size_t woken = hf__signals_first(&condition->signals)->woken;
+    struct hf__query *query = hf__signals_take(&condition->signals);
 
-    query->woken = rc == 0 ? signal->woken : 0;
-    hf__list_remove(&signal->link);
-    hf__free(signal);
-    if (first_signal(condition))
+    query->woken = rc == 0 ? (uint32_t)woken : 0;
+    if (hf__signals_first(&condition->signals))
         hf__zk_condition_look(zk, condition, /* flags= */ 0);
     else
         hf__zk_condition_tidy(condition);
@@ -52,7 +34,8 @@ static void finish(struct hf__zk *zk, struct hf__zk_condition *condition,
 
 static void finish_lost(struct hf__zk *zk, struct hf__zk_condition *condition)
 {
-    const struct hf__query *query = first_signal(condition)->query;
+    const struct hf__query *query =
+        hf__signals_first(&condition->signals)->query;
     hf_error err;
     int rc = hf__fail(&err, HF_ELOST, "'%s' is not held any more", query->name);
 
@@ -72,31 +55,20 @@ static void finish_unavailable(struct hf__zk *zk,
 void hf__zk_signal_failed(struct hf__zk *zk, struct hf__zk_condition *condition)
 {
     uint64_t id = condition->id;
+    const struct hf__signal *signal;
 
-    while (condition && first_signal(condition) &&
-           !first_signal(condition)->sent) {
-        struct signal *signal = first_signal(condition);
-        struct hf__query *query = signal->query;
+    while (condition &&
+           (signal = hf__signals_first(&condition->signals)) != NULL &&
+           !signal->sent) {
         hf_error err;
         int rc = hf__zk_errors_lost(zk, &err);
 
-        hf__list_remove(&signal->link);
-        hf__free(signal);
-        hf__up_answer(&zk->base, query, rc, &err);
+        hf__up_answer(&zk->base, hf__signals_take(&condition->signals), rc,
+                      &err);
         condition = hf__zk_condition_find(zk, id);
     }
     if (condition)
         hf__zk_condition_tidy(condition);
-}
-
-void hf__zk_signal_drop_all(struct hf__zk_condition *condition)
-{
-    struct signal *signal;
-
-    while ((signal = first_signal(condition)) != NULL) {
-        hf__list_remove(&signal->link);
-        hf__free(signal);
-    }
 }
 
 /* Part 0 compares the lock's node, part 1 the stamps; the others touch. */
@@ -105,13 +77,13 @@ static void on_signalled(struct hf__zk *zk, const struct hf__zk_call *call,
 {
     struct hf__zk_condition *condition =
         hf__zk_condition_find(zk, call->condition);
+    struct hf__signal *signal =
+        condition ? hf__signals_first(&condition->signals) : NULL;
     struct hf__zk_multi_result result;
-    struct signal *signal;
     hf_error err;
 
-    if (!condition || !first_signal(condition))
+    if (!signal)
         return;
-    signal = first_signal(condition);
     signal->sent = false;
     if (!reply) {
         finish_unavailable(zk, condition, HF_EUNKNOWN);
@@ -132,30 +104,13 @@ static void on_signalled(struct hf__zk *zk, const struct hf__zk_call *call,
     }
 }
 
-/* Add the stamp, and drop what nobody is left for. *ret_changed: something has
- * become different. */
-static int change_stamps(struct hf__zk_view *view, const struct signal *signal,
-                         bool *ret_changed)
-{
-    uint32_t n = view->line.n;
-    size_t before = view->wakes.n;
-    int rc = 0;
-
-    hf__condition_clean(&view->wakes, n > 0 ? view->made[0] : UINT64_MAX);
-    *ret_changed = view->wakes.n != before || signal->woken > 0;
-    if (signal->woken > 0)
-        rc = hf__condition_signal(&view->wakes, view->made[n - 1] + 1,
-                                  signal->query->all);
-    return rc;
-}
-
 /* Add the parts that touch the records that are called now. */
 static void add_touches(struct hf__zk *zk,
                         const struct hf__zk_condition *condition,
-                        const struct hf__zk_view *view, uint32_t woken)
+                        const struct hf__zk_view *view, size_t woken)
 {
     static const struct hf__buf nothing = {0};
-    uint32_t end = view->called + (woken < TOUCHED ? woken : TOUCHED);
+    uint32_t end = view->called + (uint32_t)(woken < TOUCHED ? woken : TOUCHED);
 
     for (uint32_t i = view->called; i < end; i++) {
         struct hf__zk_wire_text name = view->line.all[i].name;
@@ -176,25 +131,25 @@ static int send_stamp(struct hf__zk *zk, struct hf__zk_condition *condition,
                       struct hf__zk_view *view,
                       const struct hf__zk_ticket *mine, hf_error *err)
 {
-    struct signal *signal = first_signal(condition);
+    struct hf__signal *signal = hf__signals_first(&condition->signals);
     struct hf__zk_call call = {.done = on_signalled,
                                .condition = condition->id,
                                .flags = HF__ZK_WRITES};
     struct hf__buf stamps = {0};
+    uint32_t n = view->line.n;
     bool changed;
     size_t mark;
-    int rc = change_stamps(view, signal, &changed);
+    int rc = hf__signals_stamp(
+        signal, &view->wakes, n > 0 ? view->made[0] : UINT64_MAX,
+        n > 0 ? view->made[n - 1] + 1 : 0, &changed, err);
 
     if (rc != 0)
-        return hf__fail(err, rc, "%s",
-                        rc == HF_ENOMEM ? "out of memory"
-                                        : "too many wake-ups are not used up");
+        return rc;
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
     hf__zk_multi_check(zk, mine->path, mine->path_len, HF__ZK_ANY_VERSION);
     if (changed) {
-        hf__zk_condition_write(
-            &view->wakes, view->line.n > 0 ? view->line.all[0].sequence : 0,
-            &stamps);
+        hf__zk_condition_write(&view->wakes,
+                               n > 0 ? view->line.all[0].sequence : 0, &stamps);
         hf__zk_multi_set(zk, condition->dir, condition->dir_len, &stamps,
                          view->version);
         add_touches(zk, condition, view, signal->woken);
@@ -208,7 +163,7 @@ static int send_stamp(struct hf__zk *zk, struct hf__zk_condition *condition,
 void hf__zk_signal_send(struct hf__zk *zk, struct hf__zk_condition *condition,
                         struct hf__zk_view *view)
 {
-    struct signal *signal = first_signal(condition);
+    struct hf__signal *signal = hf__signals_first(&condition->signals);
     struct hf__ticket *ticket;
     uint32_t parked = view->line.n - view->called;
     hf_error err;
@@ -233,21 +188,17 @@ int hf__zk_signal(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_condition *condition;
-    struct signal *signal;
 
     if (!zk->up)
         return hf__zk_errors_not_up(zk, err);
     condition =
         hf__zk_condition_get(zk, query->name, strlen(query->name), query->cond);
-    signal = condition ? hf__calloc(1, sizeof(*signal)) : NULL;
-    if (!signal) {
-        if (condition)
-            hf__zk_condition_tidy(condition);
+    if (!condition)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    if (hf__signals_add(&condition->signals, query) != 0) {
+        hf__zk_condition_tidy(condition);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    signal->query = query;
-    hf__list_init(&signal->link);
-    hf__list_append(&condition->signals, &signal->link);
     hf__zk_condition_look(zk, condition, /* flags= */ 0);
     return 0;
 }

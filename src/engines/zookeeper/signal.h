@@ -14,7 +14,5 @@ void hf__zk_signal_send(struct hf__zk *zk, struct hf__zk_condition *condition,
 /* It cannot be known: answer the signals that wait for it. */
 void hf__zk_signal_failed(struct hf__zk *zk,
                           struct hf__zk_condition *condition);
-/* Nobody will answer them. */
-void hf__zk_signal_drop_all(struct hf__zk_condition *condition);
 
 #endif

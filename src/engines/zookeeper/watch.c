@@ -134,18 +134,10 @@ static bool has_prefix_feed(const struct hf__zk *zk)
     return false;
 }
 
-static void on_removed(struct hf__zk *zk, const struct hf__zk_call *call,
-                       struct hf__zk_reply *reply)
-{
-    (void)zk;
-    (void)call;
-    (void)reply; /* whether it was there or not, it is gone */
-}
-
 void hf__zk_watch_stop(struct hf__engine *engine, struct hf__feed *feed)
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
-    struct hf__zk_call call = {.done = on_removed};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
     hf__list_remove(&feed->link);
     if (feed->live && zk->up && !feed->name && !has_prefix_feed(zk) &&

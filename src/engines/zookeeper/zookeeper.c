@@ -41,20 +41,13 @@ static int64_t connect_patience_ns(const struct hf__zk *zk)
     return ns;
 }
 
-static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
-                      struct hf__zk_reply *reply)
-{
-    (void)zk;
-    (void)call;
-    (void)reply; /* the server has heard from us: that is enough */
-}
-
-/* Send a request after a long silence; returns when the next one is due. While
+/* Send a request after a long silence: that the server has heard from us is
+ * enough. Returns when the next one is due. While
  * an answer is to come hf__zk_calls_nudge() sends pings instead: a request would
  * have to wait for that answer. */
 static int64_t break_silence(struct hf__zk *zk, int64_t now_ns)
 {
-    struct hf__zk_call call = {.done = on_exists};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
     int64_t due_ns = zk->sent_ns + hf__zk_session_silence_ns(zk);
 
     if (now_ns < due_ns)
@@ -248,15 +241,6 @@ static void zk_close(struct hf__engine *engine, bool forked)
 
 /* ---- calls ------------------------------------------------------------- */
 
-static int zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
-                      hf_error *err)
-{
-    struct hf__zk *zk = zk_of(engine);
-
-    return zk->up ? hf__zk_acquire(zk, ticket, err)
-                  : hf__zk_errors_not_up(zk, err);
-}
-
 static int zk_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
                        hf_error *err)
 {
@@ -267,42 +251,6 @@ static int zk_release(struct hf__engine *engine, struct hf__ticket *ticket,
                       hf_error *err)
 {
     return hf__zk_release(zk_of(engine), ticket, /* releasing= */ true, err);
-}
-
-static int zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
-                    size_t n, hf_error *err)
-{
-    struct hf__zk *zk = zk_of(engine);
-
-    return zk->up ? hf__zk_renew(zk, tickets, n, err)
-                  : hf__zk_errors_not_up(zk, err);
-}
-
-static int zk_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
-                        hf_error *err)
-{
-    struct hf__zk *zk = zk_of(engine);
-
-    return zk->up ? hf__zk_renew_downgrade(zk, ticket, err)
-                  : hf__zk_errors_not_up(zk, err);
-}
-
-static int zk_park(struct hf__engine *engine, struct hf__ticket *ticket,
-                   struct hf__ticket *old, hf_error *err)
-{
-    struct hf__zk *zk = zk_of(engine);
-
-    return zk->up ? hf__zk_park(zk, ticket, old, err)
-                  : hf__zk_errors_not_up(zk, err);
-}
-
-static int zk_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
-                     hf_error *err)
-{
-    struct hf__zk *zk = zk_of(engine);
-
-    return zk->up ? hf__zk_unpark(zk, ticket, err)
-                  : hf__zk_errors_not_up(zk, err);
 }
 
 static void zk_flush(struct hf__engine *engine)
@@ -327,13 +275,13 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .open = zk_open,
     .connect = zk_connect,
     .close = zk_close,
-    .acquire = zk_acquire,
+    .acquire = hf__zk_acquire,
     .withdraw = zk_withdraw,
     .release = zk_release,
-    .renew = zk_renew,
-    .downgrade = zk_downgrade,
-    .park = zk_park,
-    .unpark = zk_unpark,
+    .renew = hf__zk_renew,
+    .downgrade = hf__zk_renew_downgrade,
+    .park = hf__zk_park,
+    .unpark = hf__zk_unpark,
     .signal = hf__zk_signal,
     .list = hf__zk_inspect_list,
     .check_token = hf__zk_inspect_check,

@@ -28,6 +28,7 @@
 #include "engines/zookeeper/calls.h"
 #include "engines/zookeeper/condition.h"
 #include "engines/zookeeper/connection.h"
+#include "engines/zookeeper/curator_semaphore.h"
 #include "engines/zookeeper/lease.h"
 #include "engines/zookeeper/multi.h"
 #include "engines/zookeeper/park.h"
@@ -132,7 +133,7 @@ int hf__zk_errors_lost(const struct hf__zk *zk, hf_error *err);
 int hf__zk_errors_not_up(const struct hf__zk *zk, hf_error *err);
 
 /* acquire.c */
-int hf__zk_acquire(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err);
+hf__engine_acquire_fn hf__zk_acquire;
 /* List the children of the lock's node, and see what follows for @ticket.
  * @watch: and tell us when they change. */
 int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -152,28 +153,11 @@ struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
                                       uint64_t token);
 
 /* renew.c */
-int hf__zk_renew(struct hf__zk *zk, struct hf__ticket **tickets, size_t n,
-                 hf_error *err);
-int hf__zk_renew_downgrade(struct hf__zk *zk, struct hf__ticket *ticket,
-                           hf_error *err);
+hf__engine_renew_fn hf__zk_renew;
+hf__engine_downgrade_fn hf__zk_renew_downgrade;
 /* Is its node there? Tell us, too, when it goes: somebody may break it. */
 int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
                      uint32_t flags, hf_error *err);
-
-/* curator_semaphore.c */
-/* The node that @mine stands with from now on is in the line for the mutex, or
- * for a slot. */
-void hf__zk_curator_semaphore_line(struct hf__zk_ticket *mine,
-                                   enum hf__zk_line_of line);
-/* First in the first line: into the second. 0, or HF_ENOMEM. */
-int hf__zk_curator_semaphore_enter(struct hf__zk_ticket *mine);
-/* Leave the first line. */
-int hf__zk_curator_semaphore_pass(struct hf__zk *zk,
-                                  const struct hf__ticket *ticket,
-                                  const struct hf__zk_call *call,
-                                  hf_error *err);
-/* Nothing of it is in the first line any more. */
-void hf__zk_curator_semaphore_passed(struct hf__zk_ticket *mine);
 
 /* medallion_seek.c */
 /* Ask the children of @line which of them is @ticket's; what follows is done

@@ -218,3 +218,12 @@ hf_client *etcd_open_port(int port, const char *query)
 {
     return client_open(etcd_url(&port, 1, query));
 }
+
+struct etcd_detour etcd_detour(const char *query)
+{
+    struct etcd_detour at = {.etcd = etcd_start(1)};
+
+    at.proxy = proxy_start(server_port(at.etcd->members[0]));
+    at.client = etcd_open_port(proxy_port(at.proxy), query);
+    return at;
+}

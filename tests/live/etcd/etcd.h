@@ -37,4 +37,12 @@ const char *etcd_url(const int *ports, int n, const char *query);
 hf_client *etcd_open(struct etcd *etcd, const char *query);
 hf_client *etcd_open_port(int port, const char *query);
 
+/* One member, and a client that reaches it through a proxy. */
+struct etcd_detour {
+    struct etcd *etcd;
+    struct proxy *proxy;
+    hf_client *client;
+};
+struct etcd_detour etcd_detour(const char *query);
+
 #endif

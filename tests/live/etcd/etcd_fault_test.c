@@ -221,32 +221,37 @@ TEST(minority, holders_are_in_jeopardy_and_lost_in_time)
     EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
 }
 
+/* A client of the first member, and one of the other two. */
+static struct rivals open_sides(struct etcd *etcd, const char *query,
+                                const char *rival_query)
+{
+    int ports[2] = {server_port(etcd->members[1]),
+                    server_port(etcd->members[2])};
+    struct rivals at = {
+        .client = etcd_open_port(server_port(etcd->members[0]), query)};
+
+    at.rival = client_open(etcd_url(ports, 2, rival_query));
+    return at;
+}
+
 /* The holder's only member stands still: the majority grants the lock to
  * another, after the holder has lost it. */
 TEST(minority, there_are_never_two_holders)
 {
     struct event events = EVENT_INIT;
     struct etcd *etcd = etcd_start(3);
-    int ports[2] = {server_port(etcd->members[1]),
-                    server_port(etcd->members[2])};
-    hf_client *client = etcd_open_port(server_port(etcd->members[0]),
-                                       QUICK "ttl=2s&io_timeout=500ms");
-    hf_client *rival;
-    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    struct rivals at = open_sides(etcd, QUICK "ttl=2s&io_timeout=500ms",
+                                  QUICK "ttl=2s&io_timeout=1s");
+    hf_hold *hold = client_acquire_told(at.client, "jobs", &events);
     hf_hold *next;
-    hf_error err;
 
-    ASSERT_OK(hf_open(etcd_url(ports, 2, QUICK "ttl=2s&io_timeout=1s"), NULL,
-                      &rival, &err),
-              &err);
     server_pause(etcd->members[0]);
-    next = client_acquire(rival, "jobs");
+    next = client_acquire(at.rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_GT(hf_token(next), hf_token(hold));
     await_lost(&events);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     client_release(next);
-    hf_close(rival);
     server_resume(etcd->members[0]);
 }
 
@@ -256,107 +261,92 @@ TEST(minority, cut_off_by_the_network_is_lost_before_another_holds)
 {
     struct event events = EVENT_INIT;
     struct etcd *etcd = etcd_start_linked();
-    int ports[2] = {server_port(etcd->members[1]),
-                    server_port(etcd->members[2])};
-    hf_client *client = etcd_open_port(server_port(etcd->members[0]),
-                                       QUICK "ttl=3s&io_timeout=500ms");
-    hf_client *rival;
-    hf_hold *hold = client_acquire_told(client, "jobs", &events);
+    struct rivals at =
+        open_sides(etcd, QUICK "ttl=3s&io_timeout=500ms", QUICK "ttl=20s");
+    hf_hold *hold = client_acquire_told(at.client, "jobs", &events);
     hf_hold *next;
     hf_error err;
 
-    ASSERT_OK(hf_open(etcd_url(ports, 2, QUICK "ttl=20s"), NULL, &rival, &err),
-              &err);
     etcd_cut(etcd, 0);
-    next = client_acquire(rival, "jobs");
+    next = client_acquire(at.rival, "jobs");
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_GT(hf_token(next), hf_token(hold));
     client_told_lost(&events);
-    ASSERT_NE(client_try(client, "jobs", &err), 0);
+    ASSERT_NE(client_try(at.client, "jobs", &err), 0);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     for (int i = 0; i < etcd->n; i++)
         proxy_pass(etcd->links[i]);
-    EVENTUALLY(client_try(client, "jobs", &err) == HF_EBUSY);
+    EVENTUALLY(client_try(at.client, "jobs", &err) == HF_EBUSY);
     client_release(next);
     EVENTUALLY(etcd_keys(etcd, "jobs") == 0);
-    hf_close(rival);
 }
 
 /* ---- the network --------------------------------------------------------- */
 
 TEST(answer, lost_after_the_transaction_makes_one_key)
 {
-    struct etcd *etcd = etcd_start(1);
-    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
-    hf_client *client = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
+    struct etcd_detour at = etcd_detour(QUICK "ttl=20s");
     hf_request *request;
     hf_hold *hold;
     hf_error err;
 
-    client_release(client_acquire(client, "warm"));
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    request = client_start(client, "jobs");
-    EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
-    proxy_reset(proxy);
-    proxy_pass(proxy);
+    client_release(client_acquire(at.client, "warm"));
+    proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
+    request = client_start(at.client, "jobs");
+    EVENTUALLY(etcd_keys(at.etcd, "jobs") == 1);
+    proxy_reset(at.proxy);
+    proxy_pass(at.proxy);
     hold = client_finish(request);
-    ASSERT_EQ(etcd_keys(etcd, "jobs"), 1);
-    ASSERT_OK(hf_check_token(client, "jobs", hf_token(hold), &err), &err);
+    ASSERT_EQ(etcd_keys(at.etcd, "jobs"), 1);
+    ASSERT_OK(hf_check_token(at.client, "jobs", hf_token(hold), &err), &err);
     client_release(hold);
-    ASSERT_EQ(etcd_keys(etcd, ""), 0);
+    ASSERT_EQ(etcd_keys(at.etcd, ""), 0);
 }
 
 TEST(answer, lost_to_who_gave_up_leaves_no_orphan)
 {
-    struct etcd *etcd = etcd_start(1);
-    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
-    hf_client *client = etcd_open_port(proxy_port(proxy), QUICK "ttl=60s");
+    struct etcd_detour at = etcd_detour(QUICK "ttl=60s");
     hf_request *request;
 
-    client_release(client_acquire(client, "warm"));
-    proxy_hold(proxy, PROXY_TO_CLIENT, true);
-    request = client_start(client, "jobs");
-    EVENTUALLY(etcd_keys(etcd, "jobs") == 1);
+    client_release(client_acquire(at.client, "warm"));
+    proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
+    request = client_start(at.client, "jobs");
+    EVENTUALLY(etcd_keys(at.etcd, "jobs") == 1);
     hf_cancel(request);
     hf_request_free(request);
-    proxy_reset(proxy);
-    proxy_pass(proxy);
-    EVENTUALLY(etcd_keys(etcd, "") == 0);
+    proxy_reset(at.proxy);
+    proxy_pass(at.proxy);
+    EVENTUALLY(etcd_keys(at.etcd, "") == 0);
 }
 
 TEST(answer, of_a_release_that_is_lost_is_made_good)
 {
-    struct etcd *etcd = etcd_start(1);
-    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
-    hf_client *client =
-        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=500ms");
-    hf_hold *hold = client_acquire(client, "jobs");
+    struct etcd_detour at = etcd_detour(QUICK "ttl=60s&io_timeout=500ms");
+    hf_hold *hold = client_acquire(at.client, "jobs");
     int rc;
 
-    proxy_hold(proxy, PROXY_TO_SERVER, true);
+    proxy_hold(at.proxy, PROXY_TO_SERVER, true);
     rc = hf_release(hold, NULL);
     ASSERT_TRUE(rc == HF_EUNKNOWN || rc == HF_EUNAVAILABLE);
-    proxy_reset(proxy);
-    proxy_pass(proxy);
-    EVENTUALLY(etcd_keys(etcd, "") == 0);
+    proxy_reset(at.proxy);
+    proxy_pass(at.proxy);
+    EVENTUALLY(etcd_keys(at.etcd, "") == 0);
 }
 
 TEST(watch, broken_while_the_lock_is_released_misses_nothing)
 {
-    struct etcd *etcd = etcd_start(1);
-    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
-    hf_client *holder = etcd_open(etcd, QUICK "ttl=20s");
-    hf_client *waiter = etcd_open_port(proxy_port(proxy), QUICK "ttl=20s");
+    struct etcd_detour at = etcd_detour(QUICK "ttl=20s");
+    hf_client *holder = etcd_open(at.etcd, QUICK "ttl=20s");
     hf_hold *hold = client_acquire(holder, "jobs");
-    hf_request *request = client_start(waiter, "jobs");
+    hf_request *request = client_start(at.client, "jobs");
 
-    EVENTUALLY(etcd_keys(etcd, "jobs") == 2);
-    proxy_refuse(proxy, true);
-    proxy_reset(proxy);
+    EVENTUALLY(etcd_keys(at.etcd, "jobs") == 2);
+    proxy_refuse(at.proxy, true);
+    proxy_reset(at.proxy);
     client_release(hold);
-    proxy_refuse(proxy, false);
+    proxy_refuse(at.proxy, false);
     finish_waiting(request);
-    EVENTUALLY(etcd_keys(etcd, "") == 0);
+    EVENTUALLY(etcd_keys(at.etcd, "") == 0);
 }
 
 /* ---- the administrator --------------------------------------------------- */
@@ -460,27 +450,24 @@ TEST(compaction, that_overtakes_a_watch_costs_nothing)
  * connection, and is carried out after that. */
 TEST(transaction, that_comes_after_its_ticket_has_left_makes_no_key)
 {
-    struct etcd *etcd = etcd_start(1);
-    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
-    hf_client *client =
-        etcd_open_port(proxy_port(proxy), QUICK "ttl=60s&io_timeout=3s");
+    struct etcd_detour at = etcd_detour(QUICK "ttl=60s&io_timeout=3s");
     hf_request *request;
     uint64_t answered;
 
-    client_release(client_acquire(client, "warm"));
-    proxy_lose_ends(proxy, true);
-    proxy_hold_at(proxy, PROXY_TO_SERVER, TO_TXN);
-    request = client_start(client, "jobs");
-    EVENTUALLY(proxy_holds(proxy));
+    client_release(client_acquire(at.client, "warm"));
+    proxy_lose_ends(at.proxy, true);
+    proxy_hold_at(at.proxy, PROXY_TO_SERVER, TO_TXN);
+    request = client_start(at.client, "jobs");
+    EVENTUALLY(proxy_holds(at.proxy));
     hf_cancel(request);
     hf_request_free(request);
-    EVENTUALLY(strstr(etcd_ctl(etcd, "get --prefix --keys-only '~gone/'"),
+    EVENTUALLY(strstr(etcd_ctl(at.etcd, "get --prefix --keys-only '~gone/'"),
                       "~gone/") != NULL);
-    answered = proxy_bytes(proxy, PROXY_TO_CLIENT);
-    proxy_hold_at(proxy, PROXY_TO_SERVER, NULL);
-    EVENTUALLY(proxy_bytes(proxy, PROXY_TO_CLIENT) > answered);
-    ASSERT_EQ(etcd_keys(etcd, "jobs"), 0);
-    client_release(client_acquire(client, "jobs"));
+    answered = proxy_bytes(at.proxy, PROXY_TO_CLIENT);
+    proxy_hold_at(at.proxy, PROXY_TO_SERVER, NULL);
+    EVENTUALLY(proxy_bytes(at.proxy, PROXY_TO_CLIENT) > answered);
+    ASSERT_EQ(etcd_keys(at.etcd, "jobs"), 0);
+    client_release(client_acquire(at.client, "jobs"));
 }
 
 /* "~lease/<hex>" is there when the lease is watched. */
@@ -683,50 +670,50 @@ static void enable_users(struct etcd *etcd)
     ASSERT_HAS(etcd_ctl(etcd, "auth enable"), "Enabled");
 }
 
-TEST(user, with_a_wrong_password_is_refused)
+static struct etcd *start_with_users(void)
 {
     struct etcd *etcd = etcd_start(1);
-    hf_client *client;
-    hf_error err;
-    char url[128];
 
     enable_users(etcd);
-    (void)snprintf(url, sizeof(url), "etcd://locker:wrong@127.0.0.1:%d/locks",
-                   server_port(etcd->members[0]));
-    ASSERT_RC(hf_open(url, NULL, &client, &err), HF_EAUTH, &err);
+    return etcd;
+}
+
+/* The user locker, with @path and what follows it. */
+static const char *locker_url(int port, const char *password, const char *path)
+{
+    return test_text("etcd://locker:%s@127.0.0.1:%d/%s", password, port, path);
+}
+
+TEST(user, with_a_wrong_password_is_refused)
+{
+    int port = server_port(start_with_users()->members[0]);
+    hf_client *client;
+    hf_error err;
+
+    ASSERT_RC(hf_open(locker_url(port, "wrong", "locks"), NULL, &client, &err),
+              HF_EAUTH, &err);
     ASSERT_TRUE(strstr(err.text, "wrong@") == NULL);
 }
 
 TEST(user, without_rights_for_the_prefix_is_told)
 {
-    struct etcd *etcd = etcd_start(1);
-    hf_client *client;
+    int port = server_port(start_with_users()->members[0]);
+    hf_client *client = client_open(locker_url(port, "s3cret", "other"));
     hf_error err;
-    char url[128];
 
-    enable_users(etcd);
-    (void)snprintf(url, sizeof(url), "etcd://locker:s3cret@127.0.0.1:%d/other",
-                   server_port(etcd->members[0]));
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     ASSERT_EQ(client_try(client, "jobs", &err), HF_EAUTH);
-    hf_close(client);
 }
 
 TEST(user, whose_token_has_ended_gets_another)
 {
     struct event events = EVENT_INIT;
-    struct etcd *etcd = etcd_start(1);
-    hf_client *client;
-    hf_hold *hold;
+    struct etcd *etcd = start_with_users();
+    int port = server_port(etcd->members[0]);
+    hf_client *client =
+        client_open(locker_url(port, "s3cret", "locks?ttl=60s"));
+    hf_hold *hold = client_acquire_told(client, "jobs", &events);
     hf_error err;
-    char url[128];
 
-    enable_users(etcd);
-    (void)snprintf(url, sizeof(url),
-                   "etcd://locker:s3cret@127.0.0.1:%d/locks?ttl=60s",
-                   server_port(etcd->members[0]));
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
-    hold = client_acquire_told(client, "jobs", &events);
     ASSERT_HAS(etcd_ctl(etcd, "--user root:root user add other:pass"),
                "created"); /* "revision of auth store is old" */
     ASSERT_OK(hf_verify(hold, &err), &err);
@@ -736,30 +723,22 @@ TEST(user, whose_token_has_ended_gets_another)
     ASSERT_OK(hf_verify(hold, &err), &err);
     client_release(hold);
     ASSERT_EQ(event_count(&events), 0);
-    hf_close(client);
 }
 
 /* The server tells a user, too, whether others wrote meanwhile. */
 TEST(user, whose_watch_is_made_hears_at_which_revision)
 {
-    struct etcd *etcd = etcd_start(1);
-    struct proxy *proxy = proxy_start(server_port(etcd->members[0]));
+    static const char path[] = "locks?ttl=10m";
+    int port = server_port(start_with_users()->members[0]);
+    struct proxy *proxy = proxy_start(port);
+    hf_client *holder = client_open(locker_url(port, "s3cret", path));
+    hf_client *client =
+        client_open(locker_url(proxy_port(proxy), "s3cret", path));
+    hf_hold *hold = client_acquire(holder, "jobs");
     struct seen seen = {0};
     hf_request *request;
-    hf_client *client;
-    hf_hold *hold;
     hf_error err;
-    char url[128];
 
-    enable_users(etcd);
-    (void)snprintf(url, sizeof(url),
-                   "etcd://locker:s3cret@127.0.0.1:%d/locks?ttl=10m",
-                   server_port(etcd->members[0]));
-    hold = client_acquire(client_open(url), "jobs");
-    (void)snprintf(url, sizeof(url),
-                   "etcd://locker:s3cret@127.0.0.1:%d/locks?ttl=10m",
-                   proxy_port(proxy));
-    client = client_open(url);
     ASSERT_OK(hf_doctor(client, see, &seen, &err), &err);
     proxy_hold_at(proxy, PROXY_TO_CLIENT,
                   seen.is_late_here ? CREATED_NOTHING : CREATED);

@@ -158,6 +158,7 @@ int postgres_leftovers(struct server *server)
 {
     return atoi(postgres_do(
         server, "SELECT (SELECT count(*) FROM holdfast_place) + "
+                "(SELECT count(*) FROM holdfast_cond) + "
                 "(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')"));
 }
 

@@ -2,11 +2,12 @@
 /*
  * clock_shim.c - clocks that a test can set: preloaded into a server or client.
  *
- * The file named by CLOCK_SHIM holds two numbers, by how many nanoseconds
- * CLOCK_REALTIME and CLOCK_BOOTTIME are ahead; it is made here, with zeros.
- * CLOCK_BOOTTIME may only be moved forward, as a suspended machine does; timers
- * that are set afterwards go off when the moved clock says so. System calls only:
- * the first call comes before malloc works.
+ * The file named by CLOCK_SHIM holds three numbers, by how many nanoseconds
+ * CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_MONOTONIC are ahead; it is made here,
+ * with zeros. The last two may only be moved forward: CLOCK_BOOTTIME as over a
+ * suspend, where timers that are set afterwards go off when the moved clock says
+ * so, and CLOCK_MONOTONIC as for a process that got no processor. System calls
+ * only: the first call comes before malloc works.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REALTIME, BOOTTIME };
+enum { REALTIME, BOOTTIME, MONOTONIC };
 
 static volatile int64_t *ahead_ns;
 
@@ -68,6 +69,8 @@ int clock_gettime(clockid_t which, struct timespec *now)
         move(now, read_ahead(REALTIME));
     else if (which == CLOCK_BOOTTIME)
         move(now, read_ahead(BOOTTIME));
+    else if (which == CLOCK_MONOTONIC || which == CLOCK_MONOTONIC_COARSE)
+        move(now, read_ahead(MONOTONIC));
     return 0;
 }
 

@@ -317,6 +317,7 @@ static void give_back_on_its_way(struct cluster *cluster, const char *query,
     ASSERT_EQ(hf_request_wait(request, 3000, &hold, &err), HF_ETIMEOUT);
     cluster_move_end(cluster, to, slot);
     ASSERT_NE(client_try(two.rival, "jobs", &err), 0);
+    hf_request_free(request);
     EVENTUALLY(cluster_leftovers(cluster) == 0);
 }
 

@@ -27,6 +27,10 @@ struct fake {
     /* What answers instead, if there is one; false: the connection ends. */
     bool (*answer)(struct fake *fake, int fd, struct hf__zk_wire in);
     char own[128]; /* the path of the client's node */
+    char old[128]; /* of one that it had in an earlier session */
+    char deleted[128];
+    int greetings;
+    int expired; /* the greeting that says so; 0: none */
     pthread_t thread;
 };
 
@@ -57,15 +61,17 @@ static size_t hear(int fd, char *to, size_t size)
                : 0;
 }
 
-static bool greet(int fd)
+static bool greet(struct fake *fake, int fd)
 {
     struct hf__buf frame = {0};
     bool said;
 
+    fake->greetings++;
     hf__zk_wire_put_int(&frame, 36);
     hf__zk_wire_put_int(&frame, 0);
-    hf__zk_wire_put_int(&frame, 30000); /* the session's timeout */
-    hf__zk_wire_put_long(&frame, 7);
+    hf__zk_wire_put_int(&frame, /* the session's timeout */
+                        fake->greetings == fake->expired ? 0 : 30000);
+    hf__zk_wire_put_long(&frame, 7 + fake->greetings);
     hf__zk_wire_put_text(&frame, "0123456789abcdef", 16);
     said = say(fd, &frame);
     hf__buf_release(&frame);
@@ -107,7 +113,7 @@ static void *serve(void *arg)
     int fd;
 
     while ((fd = accept4(fake->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        if (hear(fd, bytes, sizeof(bytes)) > 0 && greet(fd)) {
+        if (hear(fd, bytes, sizeof(bytes)) > 0 && greet(fake, fd)) {
             while (
                 (len = hear(fd, bytes, sizeof(bytes))) > 0 &&
                 (fake->answer ? fake->answer : answer)(
@@ -314,4 +320,75 @@ TEST(line, that_may_not_be_read_any_more_keeps_nobody_waiting)
     client = open_fake(fake, "io_timeout=60s");
     ASSERT_RC(hf_acquire(client, "jobs", WITHIN(60000), &hold, &err), HF_EAUTH,
               &err);
+}
+
+/* ---- sessions --------------------------------------------------------------- */
+
+/* Every node is there: the one before ours has just gone. */
+static void add_answer(struct fake *fake, int32_t type, struct hf__zk_wire in,
+                       struct hf__buf *to)
+{
+    if (type == HF__ZK_CREATE) {
+        add_created(fake, to, in);
+    } else if (type == HF__ZK_EXISTS) {
+        add_stat(to);
+    } else if (type == HF__ZK_DELETE) {
+        struct hf__zk_wire_text path = hf__zk_wire_text(&in);
+
+        (void)snprintf(fake->deleted, sizeof(fake->deleted), "%.*s",
+                       (int)path.len, path.text);
+    } else if (type == HF__ZK_GET_CHILDREN) {
+        bool first = fake->requests[HF__ZK_GET_DATA] == 0;
+        const char *own = strrchr(fake->own, '/') + 1;
+        const char *old = strrchr(fake->old, '/') + 1;
+
+        hf__zk_wire_put_int(to, first ? 2 : 1);
+        if (first)
+            hf__zk_wire_put_text(to, old, strlen(old));
+        hf__zk_wire_put_text(to, own, strlen(own));
+    }
+}
+
+/* A create is carried out, and its answer is lost. The next greeting says that
+ * the session has expired, and the node is still there. */
+static bool answer_after_expiry(struct fake *fake, int fd,
+                                struct hf__zk_wire in)
+{
+    int32_t xid = hf__zk_wire_int(&in);
+    int32_t type = hf__zk_wire_int(&in);
+    struct hf__buf body = {0};
+    bool said;
+
+    if (type < 0 || type >= TYPES)
+        return false;
+    fake->requests[type]++;
+    add_answer(fake, type, in, &body);
+    if (fake->greetings == 1 && type == HF__ZK_CREATE) {
+        (void)snprintf(fake->old, sizeof(fake->old), "%s", fake->own);
+        fake->old[strlen(fake->old) - 1] = '0'; /* a smaller number */
+        hf__buf_release(&body);
+        return false;
+    }
+    said = say_answer(
+        fd, xid, type == HF__ZK_GET_DATA ? HF__ZK_NO_NODE : HF__ZK_OK, &body);
+    hf__buf_release(&body);
+    return said;
+}
+
+TEST(session, that_expired_leaves_no_node_that_is_ours)
+{
+    struct fake *fake = make_fake();
+    hf_client *client;
+    hf_hold *hold;
+
+    fake->answer = answer_after_expiry;
+    fake->expired = 2;
+    client = open_fake(fake, "io_timeout=60s");
+    hold = client_acquire(client, "jobs");
+    ASSERT_EQ(fake->greetings, 3);
+    ASSERT_EQ(fake->requests[HF__ZK_GET_DATA],
+              1); /* it waited for the old one */
+    client_release(hold);
+    ASSERT_STREQ(fake->deleted, fake->own);
+    ASSERT_STRNE(fake->deleted, fake->old);
 }

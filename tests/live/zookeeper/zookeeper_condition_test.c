@@ -7,46 +7,6 @@
 
 #define QUICK "ttl=30s&retry.base=1ms&retry.max_interval=50ms"
 
-struct waiter {
-    hf_hold *hold;
-    hf_request *request;
-};
-
-static struct waiter park(hf_client *client, hf_client *looks, const char *name)
-{
-    struct waiter waiter = {.hold = client_acquire(client, name)};
-    int parked = client_count(looks, name, HF_PARKED);
-    hf_error err;
-
-    ASSERT_OK(hf_cond_wait_start(waiter.hold, "a/b", HF_FOREVER, NULL, NULL,
-                                 &waiter.request, &err),
-              &err);
-    EVENTUALLY(client_count(looks, name, HF_PARKED) == parked + 1);
-    return waiter;
-}
-
-/* It returns 0, and holds the lock. */
-static void finish(struct waiter *waiter)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(waiter->request, EVENT_PATIENCE_MS, NULL, &err),
-              &err);
-    ASSERT_EQ(hf_check(waiter->hold), HF_HELD);
-    hf_request_free(waiter->request);
-    client_release(waiter->hold);
-}
-
-static int signal_one(hf_client *client, const char *name)
-{
-    hf_hold *hold = client_acquire(client, name);
-    hf_error err;
-    int n = hf_cond_signal(hold, "a/b", &err);
-
-    client_release(hold);
-    return n;
-}
-
 /* True: it woke one. False: nobody waited, or the lock is held. */
 static bool try_signal(hf_client *client, const char *name)
 {
@@ -78,10 +38,10 @@ TEST(condition, whose_node_is_reaped_is_made_again)
     client = client_open(ensemble_url(QUICK));
     other = client_open(ensemble_url(QUICK));
     for (int i = 0; i < 3; i++) {
-        struct waiter waiter = park(client, other, "reaped");
+        struct client_wait waiter = client_park(client, "reaped", "a/b", other);
 
-        ASSERT_EQ(signal_one(other, "reaped"), 1);
-        finish(&waiter);
+        ASSERT_EQ(client_signal(other, "reaped", "a/b"), 1);
+        client_woken(&waiter);
         EVENTUALLY(nothing_left(client, "reaped"));
         EVENTUALLY(zk_nodes(client) == 0);
     }
@@ -91,20 +51,20 @@ TEST(condition, outlasts_the_death_of_the_leader)
 {
     hf_client *client;
     hf_client *other;
-    struct waiter first;
-    struct waiter second;
+    struct client_wait first;
+    struct client_wait second;
 
     ensemble();
     client = client_open(ensemble_url(QUICK));
     other = client_open(ensemble_url(QUICK));
-    first = park(client, other, "led");
-    second = park(other, client, "led");
-    ASSERT_EQ(signal_one(other, "led"), 1);
+    first = client_park(client, "led", "a/b", other);
+    second = client_park(other, "led", "a/b", client);
+    ASSERT_EQ(client_signal(other, "led", "a/b"), 1);
     ensemble_kill(ensemble_leader());
-    finish(&first);
+    client_woken(&first);
     /* A return without a signal is allowed when a server dies. */
     EVENTUALLY(hf_check(second.hold) == HF_HELD || try_signal(client, "led"));
-    finish(&second);
+    client_woken(&second);
     EVENTUALLY(nothing_left(client, "led"));
 }
 
@@ -113,20 +73,20 @@ TEST(condition, is_signalled_while_its_waiter_is_cut_off)
     struct detour detour;
     hf_client *client;
     hf_client *other;
-    struct waiter waiter;
+    struct client_wait waiter;
 
     ensemble();
     detour_start(&detour);
     client = client_open(detour_url(&detour, QUICK));
     other = client_open(ensemble_url(QUICK));
-    waiter = park(client, other, "missed");
+    waiter = client_park(client, "missed", "a/b", other);
     for (int i = 0; i < SERVERS; i++) {
         proxy_refuse(detour.proxies[i], true);
         proxy_reset(detour.proxies[i]);
     }
-    ASSERT_EQ(signal_one(other, "missed"), 1);
+    ASSERT_EQ(client_signal(other, "missed", "a/b"), 1);
     for (int i = 0; i < SERVERS; i++)
         proxy_pass(detour.proxies[i]);
-    finish(&waiter);
+    client_woken(&waiter);
     EVENTUALLY(nothing_left(other, "missed"));
 }

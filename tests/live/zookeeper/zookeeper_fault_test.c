@@ -92,20 +92,25 @@ TEST(server, a_leader_that_is_killed_costs_nobody_his_place)
     assert_nothing_left(client, "waited");
 }
 
+/* A hold through proxies; returns the server that it is at. */
+static int hold_by_detour(struct detour *detour, const char *query,
+                          struct event *events, hf_hold **ret_hold)
+{
+    ensemble();
+    detour_start(detour);
+    *ret_hold = client_acquire_told(client_open(detour_url(detour, query)),
+                                    "far", events);
+    return detour_server(detour);
+}
+
 TEST(server, one_that_is_stopped_is_left_for_another)
 {
     struct event events = EVENT_INIT;
     struct detour detour;
-    hf_client *client;
     hf_hold *hold;
-    int server;
+    int server = hold_by_detour(&detour, "ttl=30s&io_timeout=2s&retry.base=1ms",
+                                &events, &hold);
 
-    ensemble();
-    detour_start(&detour);
-    client = client_open(
-        detour_url(&detour, "ttl=30s&io_timeout=2s&retry.base=1ms"));
-    hold = client_acquire_told(client, "stopped", &events);
-    server = detour_server(&detour);
     ensemble_stop(server);
     assert_kept(hold, hf_token(hold), &events); /* the others tell */
     ASSERT_TRUE(proxy_connections(detour.proxies[(server + 1) % SERVERS]) > 0 ||
@@ -251,15 +256,10 @@ TEST(connection, that_is_cut_moves_to_another_server_and_keeps_its_hold)
 {
     struct event events = EVENT_INIT;
     struct detour detour;
-    hf_client *client;
     hf_hold *hold;
-    int server;
+    int server =
+        hold_by_detour(&detour, "ttl=39s&retry.base=1ms", &events, &hold);
 
-    ensemble();
-    detour_start(&detour);
-    client = client_open(detour_url(&detour, "ttl=39s&retry.base=1ms"));
-    hold = client_acquire_told(client, "cut", &events);
-    server = detour_server(&detour);
     proxy_refuse(detour.proxies[server], true);
     proxy_reset(detour.proxies[server]);
     /* At once, not with the next renewal, which is 13 s away. */
@@ -628,16 +628,21 @@ TEST(session, with_lock_delay_is_free_at_once_when_it_is_released)
     ASSERT_OK(client_try(rival, "released", &err), &err);
 }
 
-/* The servers of these tests allow a minute. */
-TEST(session, that_the_servers_make_too_short_for_lock_delay_is_refused)
+static void is_refused(const char *query, const char *why)
 {
     hf_client *client;
     hf_error err;
 
     ensemble();
-    ASSERT_RC(hf_open(ensemble_url("lock_delay=10m"), NULL, &client, &err),
-              HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "maxSessionTimeout");
+    ASSERT_RC(hf_open(ensemble_url(query), NULL, &client, &err), HF_ECONFIG,
+              &err);
+    ASSERT_HAS(err.text, why);
+}
+
+/* The servers of these tests allow a minute. */
+TEST(session, that_the_servers_make_too_short_for_lock_delay_is_refused)
+{
+    is_refused("lock_delay=10m", "maxSessionTimeout");
 }
 
 /* ---- the doctor --------------------------------------------------------- */
@@ -757,11 +762,5 @@ TEST(rights, what_a_user_makes_is_his_alone)
 
 TEST(rights, an_access_list_that_is_none_is_refused)
 {
-    hf_client *client;
-    hf_error err;
-
-    ensemble();
-    ASSERT_RC(hf_open(ensemble_url("acl=everybody"), NULL, &client, &err),
-              HF_ECONFIG, &err);
-    ASSERT_HAS(err.text, "scheme:id:permissions");
+    is_refused("acl=everybody", "scheme:id:permissions");
 }

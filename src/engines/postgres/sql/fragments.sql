@@ -43,8 +43,33 @@ r.name = $1 AND r.place <> p.place AND (r.token IS NOT NULL OR r.place < p.place
 pg_notify('hf_' || left(id, 16), 'g ' || substr(id, 17) || ' ' || token)
 --fragment place
 INSERT INTO holdfast_place (name, place, alone, id, mode, slots, ttl_ms, record, token, until, since)
+-- Another one since a standby was promoted: what the old primary had answered may be
+-- missing there.
+--fragment timeline
+left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+--fragment list_columns
+name, mode, slots, token, record, -{ms_until:since} AS since, {ms_until:until} AS lease, ttl_ms
+-- All names are more than '': without that there would be no scan by the index.
+--fragment listed
+name > '' AND ($1::text IS NULL OR name = $1) AND starts_with(name, $2) AND until >= clock_timestamp()
 --fragment writer
 $2, 0, 0, $3::bigint, $4,
+-- Those of {1} stand in line from now on, in the order of their numbers. A row
+-- that is alone is so no more. TABLE_GRANT follows, or the holder is there.
+--fragment stand_in_line
+crowd AS (UPDATE holdfast_place SET alone = false
+WHERE name = $1 AND alone AND EXISTS (SELECT FROM {1}))
+{place}
+SELECT $1, {number}, false, id, 0, 0, ttl_ms, record, NULL::bigint, until, clock_timestamp()
+FROM (SELECT * FROM {1} ORDER BY number) c
+-- Call {1} of those that are parked. Who is overdue, and passed over, goes, even if it
+-- is renewed meanwhile: it is told so, and misses nothing.
+--fragment call
+dead AS (DELETE FROM holdfast_cond WHERE name = $1
+AND id IN (SELECT id FROM holdfast_cond WHERE name = $1 AND NOT called AND until < {now})),
+next AS (UPDATE holdfast_cond SET called = true WHERE name = $1 AND id IN ({1})
+RETURNING id, number, ttl_ms, record, until),
+{stand_in_line:next}
 
 -- ---- the first statements on a connection ----
 
@@ -70,7 +95,9 @@ CASE WHEN EXISTS (SELECT FROM pg_attribute
 WHERE attrelid = to_regclass('holdfast_place') AND attname = 'client') THEN 'old'
 WHEN coalesce(has_table_privilege(to_regclass('holdfast_place'), 'SELECT, INSERT, UPDATE, DELETE')
 AND has_table_privilege(to_regclass('holdfast_row'), 'SELECT, INSERT, DELETE'), false)
-THEN CASE WHEN to_regclass('holdfast_wait') IS NULL THEN 'without board' ELSE 'true' END
+THEN CASE WHEN NOT coalesce(has_table_privilege(to_regclass('holdfast_cond'),
+'SELECT, INSERT, UPDATE, DELETE'), false) THEN 'without conditions'
+WHEN to_regclass('holdfast_wait') IS NULL THEN 'without board' ELSE 'true' END
 ELSE 'false' END
 -- One at a time: CREATE … IF NOT EXISTS fails when two do it at once.
 --fragment alone

@@ -11,4 +11,9 @@ since timestamptz NOT NULL, PRIMARY KEY (name, place));
 CREATE TABLE IF NOT EXISTS holdfast_version (name text COLLATE "C" PRIMARY KEY, version bigint NOT NULL);
 CREATE UNLOGGED TABLE IF NOT EXISTS holdfast_wait (
 client text COLLATE "C" PRIMARY KEY, until timestamptz NOT NULL, notice text NOT NULL);
+CREATE TABLE IF NOT EXISTS holdfast_cond (
+name text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL,
+number bigint NOT NULL, cond text COLLATE "C" NOT NULL, called boolean NOT NULL,
+ttl_ms bigint NOT NULL, record text NOT NULL, until timestamptz NOT NULL,
+since timestamptz NOT NULL, PRIMARY KEY (name, id));
 {backend_row}

@@ -141,7 +141,8 @@ public final class HoldfastLock implements Lock {
                     "the engine "
                             + client.engine()
                             + " has no conditions in this mode; local:, redis:// without dialect,"
-                            + " zk:// and etcd:// have them");
+                            + " zk://, etcd://, and mode=table of PostgreSQL and MySQL have"
+                            + " them");
         }
         return new HoldfastCondition(this, condition);
     }

@@ -2,6 +2,7 @@
 package dev.holdfast.examples;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -9,6 +10,7 @@ import dev.holdfast.HoldfastClient;
 import dev.holdfast.HoldfastLock;
 import dev.holdfast.LockOptions;
 import dev.holdfast.examples.naive.PollingLock;
+import dev.holdfast.examples.naive.PoolLock;
 import dev.holdfast.examples.naive.WatchdogLock;
 import java.net.URI;
 import java.time.Duration;
@@ -21,6 +23,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import redis.clients.jedis.JedisPool;
+import redis.clients.jedis.JedisPoolConfig;
+import redis.clients.jedis.exceptions.JedisException;
 
 /** What is wrong with the locks of the articles, and what ours does instead. Needs a Redis. */
 @Timeout(120)
@@ -102,6 +106,43 @@ class NaiveLockTest {
         }
         another("dog").lock();
         assertTrue(naive.isMine(), "it still believes that it has the lock");
+    }
+
+    private static JedisPool newSmallPool() {
+        JedisPoolConfig two = new JedisPoolConfig();
+        two.setMaxTotal(2);
+        two.setMaxWait(Duration.ofMillis(200));
+        String url = System.getenv("HOLDFAST_TEST_URL");
+        return new JedisPool(two, URI.create(url.replaceFirst("[?].*", "")));
+    }
+
+    @Test
+    void waitersTakeTheConnectionThatTheHolderNeeds() throws Exception {
+        FutureTask<Boolean> waiter;
+        try (JedisPool small = newSmallPool()) {
+            PoolLock naive = new PoolLock(small, "pool");
+            naive.lock("holder", 0);
+            waiter = new FutureTask<>(() -> naive.lock("one", 2_000));
+            new Thread(waiter).start();
+            FutureTask<Boolean> other = new FutureTask<>(() -> naive.lock("two", 2_000));
+            new Thread(other).start();
+            while (small.getNumActive() < 2) {
+                Thread.onSpinWait();
+            }
+            assertThrows(
+                    JedisException.class, () -> naive.unlock("holder"), "it cannot unlock");
+            assertFalse(waiter.get() || other.get(), "they waited for a lock that nobody used");
+        }
+
+        HoldfastLock lock = client.lock("pool");
+        lock.lock();
+        waiter = new FutureTask<>(() -> client.lock("pool").tryLock(60, TimeUnit.SECONDS));
+        new Thread(waiter).start();
+        while (!isWaiting()) {
+            Thread.onSpinWait();
+        }
+        lock.unlock();
+        assertTrue(waiter.get(), "one connection carries the waiters and the release");
     }
 
     @Test
