@@ -405,12 +405,17 @@ static void on_lost(struct sim_engine *self, struct sim_ticket *mine)
     hf__up_lost(&self->base, mine->ticket, HF__LOST_TAKEN);
 }
 
+static bool is_leaving(const struct sim_ticket *mine)
+{
+    return mine->seq != 0 &&
+           (mine->op == SIM_WITHDRAW || mine->op == SIM_RELEASE);
+}
+
 static void on_renewal(struct sim_engine *self, struct sim_ticket *mine,
                        const struct sim_message *m)
 {
     int64_t sent_ns = mine->renew_sent_ns;
-    bool leaving =
-        mine->seq != 0 && (mine->op == SIM_WITHDRAW || mine->op == SIM_RELEASE);
+    bool leaving = is_leaving(mine);
 
     mine->renew_seq = 0;
     if (m->status == SIM_UNSURE)
@@ -493,7 +498,7 @@ static void on_push(struct sim_engine *self, struct sim_ticket *mine,
                            mine->op == SIM_UNPARK);
     int64_t sent_ns = asking ? mine->sent_ns : mine->answered_ns;
 
-    if (mine->granted || (!asking && !mine->queued) ||
+    if (is_leaving(mine) || mine->granted || (!asking && !mine->queued) ||
         (m->seq != mine->acquire_seq && sim_bug != SIM_BUG_STALE_PUSH))
         return;
     if (sim_kind == SIM_ACCEPT) {

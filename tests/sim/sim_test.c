@@ -2,7 +2,9 @@
 /*
  * sim_test.c - the real core on a virtual clock, ten thousand times.
  *
- *     sim_test [--seeds N] [--first N]     run seeds, on all processors
+ *     sim_test [--seeds N] [--first N] [--steps N] [--jobs N]
+ *                                          run seeds, on all processors, and no
+ *                                          more of them after so many steps
  *     sim_test --seed N [-v]               run one again, and tell
  *     sim_test --mutations                 the checks find planted bugs
  *
@@ -40,7 +42,9 @@ enum { JOBS_MAX = 8, MUTATION_SEEDS = 5000 };
 enum { EXIT_FOUND = 3 };
 
 static bool verbose;
-static _Atomic uint64_t *steps; /* of all processes */
+static struct {
+    _Atomic uint64_t steps, seed; /* taken; the next one */
+} * common;                       /* to all processes */
 
 /* ---- one seed ----------------------------------------------------------- */
 
@@ -151,17 +155,38 @@ static void explain(uint64_t seed)
 
 /* ---- many --------------------------------------------------------------- */
 
+struct share {
+    uint64_t end;   /* no seed from here on … */
+    uint64_t steps; /* … and none after so many */
+    bool quiet;
+};
+
+/* The next seed that nobody runs; false: there is none. */
+static bool take_seed(const struct share *share, uint64_t *ret_seed)
+{
+    if (common->steps >= share->steps || common->seed >= share->end)
+        return false;
+    *ret_seed = atomic_fetch_add(&common->seed, 1);
+    return *ret_seed < share->end;
+}
+
 /* In a process of its own: a failed seed leaves everything as it was. One that
  * does not come to a step any more is ended by the processor time it takes. */
-static int run_share(uint64_t first, uint64_t end, uint64_t stride, bool quiet)
+static int run_share(const struct share *share)
 {
     static const struct itimerval enough = {.it_value = {20, 0}};
+    uint64_t seed;
 
-    for (uint64_t seed = first; seed < end; seed += stride) {
+    while (take_seed(share, &seed)) {
+        uint64_t before = check_steps();
+        bool good;
+
         (void)setitimer(ITIMER_VIRTUAL, &enough, NULL);
-        if (run_seed(seed))
+        good = run_seed(seed);
+        atomic_fetch_add(&common->steps, check_steps() - before);
+        if (good)
             continue;
-        if (!quiet)
+        if (!share->quiet)
             explain(seed);
         return EXIT_FOUND;
     }
@@ -180,8 +205,7 @@ static int await(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static pid_t start_share(uint64_t first, uint64_t end, uint64_t stride,
-                         bool quiet)
+static pid_t start_share(const struct share *share)
 {
     pid_t pid;
     int status;
@@ -191,24 +215,23 @@ static pid_t start_share(uint64_t first, uint64_t end, uint64_t stride,
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    status = run_share(first, end, stride, quiet);
-    atomic_fetch_add(steps, check_steps());
+    status = run_share(share);
     (void)fflush(stdout);
     if (status != 0)
         _exit(status); /* nobody cleans up after a failure */
     exit(0);
 }
 
-static int run_many(uint64_t first, uint64_t n)
+static int run_many(uint64_t first, const struct share *share, long jobs)
 {
-    long jobs = sysconf(_SC_NPROCESSORS_ONLN);
     pid_t pids[JOBS_MAX];
+    uint64_t end;
     int worst = 0;
 
+    common->seed = first;
     jobs = jobs < 1 ? 1 : jobs > JOBS_MAX ? JOBS_MAX : jobs;
     for (long i = 0; i < jobs; i++)
-        pids[i] = start_share(first + (uint64_t)i, first + n, (uint64_t)jobs,
-                              /* quiet= */ false);
+        pids[i] = start_share(share);
     for (long i = 0; i < jobs; i++) {
         int status = await(pids[i]);
 
@@ -218,9 +241,10 @@ static int run_many(uint64_t first, uint64_t n)
                    status - 128);
         worst = status > worst ? status : worst;
     }
+    end = common->seed < share->end ? common->seed : share->end;
     printf("%s - %llu seeds from %llu, %llu steps\n", worst ? "not ok" : "ok",
-           (unsigned long long)n, (unsigned long long)first,
-           (unsigned long long)*steps);
+           (unsigned long long)(end - first), (unsigned long long)first,
+           (unsigned long long)common->steps);
     return worst ? 1 : 0;
 }
 
@@ -242,13 +266,15 @@ static int run_mutations(void)
         [SIM_BUG_MARK_DIES] = "a wake-up ends with its bearer",
         [SIM_BUG_PARKS_LATE] = "the lock is free before the ticket parks",
     };
+    const struct share share = {MUTATION_SEEDS, UINT64_MAX, !verbose};
     int missed = 0;
 
     for (int bug = 1; bug < SIM_BUGS; bug++) {
         int status;
 
         sim_bug = (enum sim_bug)bug;
-        status = await(start_share(1, MUTATION_SEEDS, 1, !verbose));
+        common->seed = 1;
+        status = await(start_share(&share));
         printf("%s - found: %s\n", status == EXIT_FOUND ? "ok" : "not ok",
                names[bug]);
         missed += status != EXIT_FOUND;
@@ -281,25 +307,44 @@ static void print_log(int level, const char *text, void *ctx)
            sim_here() ? (int)(sim_here() - sim_machines) : -1, text);
 }
 
+static int run_asked(int argc, char **argv)
+{
+    uint64_t first = number_after(argc, argv, "--first", 1);
+    uint64_t most = has(argc, argv, "--steps") ? UINT64_MAX - first : SEEDS;
+    const struct share share = {
+        .end = first + number_after(argc, argv, "--seeds", most),
+        .steps = number_after(argc, argv, "--steps", UINT64_MAX)};
+    long jobs = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return run_many(first, &share,
+                    (long)number_after(argc, argv, "--jobs", (uint64_t)jobs));
+}
+
+static int run_again(uint64_t seed)
+{
+    const struct share share = {.end = seed + 1, .steps = UINT64_MAX};
+
+    common->seed = seed;
+    return run_share(&share);
+}
+
 int main(int argc, char **argv)
 {
     hf__world = &sim_world;
     heap_install();
-    steps = mmap(NULL, sizeof(*steps), PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (steps == MAP_FAILED)
+    common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (common == MAP_FAILED)
         return 1;
     verbose = has(argc, argv, "-v");
     if (has(argc, argv, "--mutations"))
         return run_mutations();
     if (!has(argc, argv, "--seed"))
-        return run_many(number_after(argc, argv, "--first", 1),
-                        number_after(argc, argv, "--seeds", SEEDS));
+        return run_asked(argc, argv);
     if (verbose) {
         sim_verbose = true;
         hf_set_log(print_log, HF_LOG_DEBUG, NULL);
     }
     sim_bug = (enum sim_bug)number_after(argc, argv, "--bug", 0);
-    return run_share(number_after(argc, argv, "--seed", 1),
-                     number_after(argc, argv, "--seed", 1) + 1, 1, false);
+    return run_again(number_after(argc, argv, "--seed", 1));
 }
