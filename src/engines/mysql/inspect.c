@@ -197,15 +197,14 @@ static int add_row(struct hf__query *query, const struct hf__mysql_field *row,
     return hf__query_add_lock(query, &info);
 }
 
-static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                      struct hf__mysql_reply *reply)
+static void on_lines(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                     struct hf__mysql_reply *reply)
 {
     struct hf__mysql_field row[COLUMNS];
     struct line line = {"", "", 0};
     int rc = 0;
 
-    if (hf__mysql_schema_make(call, reply) ||
-        hf__mysql_inspect_failed(mysql, call->query, reply, COLUMNS))
+    if (hf__mysql_inspect_failed(mysql, call->query, reply, COLUMNS))
         return;
     while (rc == 0 && hf__mysql_answer_row(reply, COLUMNS, row)) {
         char name[HF_NAME_MAX + 1];
@@ -216,6 +215,29 @@ static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
             rc = add_row(call->query, row, name, cond, &line);
     }
     hf__up_answer(&mysql->base, call->query, rc, /* err= */ NULL);
+}
+
+/* We may not make holdfast_cond, which older versions did not have: then nobody
+ * is parked. */
+static bool leaves_out_conditions(struct hf__mysql *mysql,
+                                  const struct hf__mysql_call *call,
+                                  const struct hf__mysql_reply *reply)
+{
+    struct hf__query *query = call->query;
+
+    return reply && reply->code != 0 && call->again && !mysql->dialect &&
+           hf__mysql_inspect_ask(mysql, query,
+                                 query->name ? hf__mysql_sql_table_show_lines
+                                             : hf__mysql_sql_table_list_lines,
+                                 on_lines, /* err= */ NULL) == 0;
+}
+
+static void on_listed(struct hf__mysql *mysql, struct hf__mysql_call *call,
+                      struct hf__mysql_reply *reply)
+{
+    if (!hf__mysql_schema_make(call, reply) &&
+        !leaves_out_conditions(mysql, call, reply))
+        on_lines(mysql, call, reply);
 }
 
 int hf__mysql_inspect_list(struct hf__engine *engine, struct hf__query *query,

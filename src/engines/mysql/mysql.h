@@ -87,6 +87,7 @@ struct hf__mysql {
     int64_t sweep_ns;       /* remove rows of dead clients then; 0: never */
     bool sweeps_conditions; /* … of holdfast_cond too */
     bool sweeping;          /* those of holdfast_cond, now */
+    uint32_t swept;         /* of them, one after the other */
     uint32_t main_users;    /* tickets that ask, or hold, on the main session */
     bool proven;            /* the last answer about a row was one; dialect=row:
                             the column is unique */

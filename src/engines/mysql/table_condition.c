@@ -87,6 +87,12 @@ int hf__mysql_table_condition_look(struct hf__mysql *mysql,
 
 /* ---- the dead ------------------------------------------------------------ */
 
+/* One after the other without a pause; the rest, or those that a server makes up,
+ * with the next look. */
+enum { SWEPT_MOST = 1000 };
+
+static void sweep(struct hf__mysql *mysql);
+
 static void on_swept(struct hf__mysql *mysql, struct hf__mysql_call *call,
                      struct hf__mysql_reply *reply)
 {
@@ -95,21 +101,29 @@ static void on_swept(struct hf__mysql *mysql, struct hf__mysql_call *call,
     (void)call;
     mysql->sweeping = false;
     if (reply && reply->code == 0 && hf__mysql_answer_row(reply, 1, row) &&
-        hf__mysql_answer_number(row[0]) == 1) /* there may be more of them */
-        hf__mysql_table_condition_sweep(mysql);
+        hf__mysql_answer_number(row[0]) == 1 && mysql->swept < SWEPT_MOST)
+        sweep(mysql); /* there may be more of them */
+}
+
+static void sweep(struct hf__mysql *mysql)
+{
+    static const struct hf__mysql_values none = {.name = ""};
+    struct hf__mysql_call *call = hf__mysql_call_new(on_swept, NULL);
+
+    if (!call)
+        return;
+    mysql->swept++;
+    hf__mysql_statement(mysql, &call->sql, hf__mysql_sql_table_condition_sweep,
+                        &none);
+    mysql->sweeping = hf__mysql_call_send(&mysql->main, call, NULL) == 0;
 }
 
 void hf__mysql_table_condition_sweep(struct hf__mysql *mysql)
 {
-    static const struct hf__mysql_values none = {.name = ""};
-    struct hf__mysql_call *call;
-
-    call = mysql->sweeping ? NULL : hf__mysql_call_new(on_swept, NULL);
-    if (!call)
+    if (mysql->sweeping)
         return;
-    hf__mysql_statement(mysql, &call->sql, hf__mysql_sql_table_condition_sweep,
-                        &none);
-    mysql->sweeping = hf__mysql_call_send(&mysql->main, call, NULL) == 0;
+    mysql->swept = 0;
+    sweep(mysql);
 }
 
 /* ---- parking ------------------------------------------------------------- */

@@ -437,6 +437,24 @@ TEST(conditions, a_table_that_is_dropped_is_made_for_a_release)
     nothing_left(stage.port);
 }
 
+/* As it is after an update of holdfast, for who may not make tables. */
+TEST(conditions, who_may_not_make_the_table_lists_locks)
+{
+    struct stage stage = set_up();
+    hf_hold *hold = client_acquire(stage.next, "jobs");
+    hf_error err;
+
+    (void)mysql_do(stage.port,
+                   "DROP TABLE IF EXISTS holdfast_cond;"
+                   "REVOKE CREATE ON locks.* FROM locker@127.0.0.1");
+    mysql_kill_all(stage.port);
+    EVENTUALLY(client_count(stage.signaller, "jobs", HF_HOLDER) == 1);
+    ASSERT_EQ(client_count(stage.signaller, NULL, HF_HOLDER), 1);
+    ASSERT_TRUE(hf_cond_wait(hold, "ready", 10, &err) < 0);
+    ASSERT_EQ(hf_check(hold), HF_HELD);
+    client_release(hold);
+}
+
 static long long until(int port)
 {
     return atoll(mysql_do(port, "SELECT until FROM holdfast_cond"));

@@ -73,12 +73,15 @@ IF(@hf_until>0,@hf_record,(SELECT record FROM holdfast_ticket WHERE name=$N AND 
 -- Name, role, mode, slots, token, what is left of the lease, how long it is held,
 -- record, order, condition. A token is the instant of its grant, unless the clock
 -- was set back.
---fragment list
+--fragment lines
 SELECT name,1,0,0,token,until-{now},{since:token},{record},0,''
 FROM holdfast_lock WHERE until>{now} AND {1}
 UNION ALL
 SELECT name,role,mode,slots,token,until-{now},{since:since},record,seq,''
 FROM holdfast_ticket WHERE until>{now} AND {1}
+-- … with those that are parked.
+--fragment list
+{lines:{1}}
 UNION ALL
 SELECT name,2,0,0,0,0,{since:since},record,seq,cond
 FROM holdfast_cond WHERE called=0 AND until>{now} AND {1}

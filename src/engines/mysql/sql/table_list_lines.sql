@@ -1,0 +1,2 @@
+{lines:LEFT(name,$Z)=$N}
+ORDER BY 1,10,9

@@ -1,0 +1,2 @@
+{lines:name=$N}
+ORDER BY 1,10,9
