@@ -30,11 +30,6 @@ struct stage {
     hf_client *next; /* without a proxy */
 };
 
-struct wait {
-    hf_hold *hold;
-    hf_request *request;
-};
-
 static struct stage set_up(void)
 {
     struct stage stage = {.port = mysql_fresh()};
@@ -57,28 +52,25 @@ static int parked(int port)
     return count(port, "holdfast_cond WHERE called=0");
 }
 
-static struct wait start_wait(hf_client *client)
+static struct client_wait start_wait(hf_client *client)
 {
-    struct wait wait = {.hold = client_acquire(client, "jobs")};
-    hf_error err;
+    struct client_wait wait = {.hold = client_acquire(client, "jobs")};
 
-    ASSERT_OK(hf_cond_wait_start(wait.hold, "c", HF_FOREVER, NULL, NULL,
-                                 &wait.request, &err),
-              &err);
+    wait.request = client_wait_start(wait.hold, "c");
     return wait;
 }
 
 /* It is the @n-th that is parked. */
-static struct wait park(int port, hf_client *client, int n)
+static struct client_wait park(int port, hf_client *client, int n)
 {
-    struct wait wait = start_wait(client);
+    struct client_wait wait = start_wait(client);
 
     EVENTUALLY(parked(port) == n);
     return wait;
 }
 
 /* It returns 0, and holds the lock. */
-static void await_return(const struct wait *wait)
+static void await_return(const struct client_wait *wait)
 {
     hf_error err;
 
@@ -88,19 +80,9 @@ static void await_return(const struct wait *wait)
     hf_request_free(wait->request);
 }
 
-static void finish(const struct wait *wait)
-{
-    await_return(wait);
-    client_release(wait->hold);
-}
-
 static int signal_one(hf_client *client)
 {
-    hf_hold *hold = client_acquire(client, "jobs");
-    int n = hf_cond_signal(hold, "c", NULL);
-
-    client_release(hold);
-    return n;
+    return client_signal(client, "jobs", "c");
 }
 
 static void nothing_left(int port)
@@ -115,13 +97,13 @@ static void nothing_left(int port)
 TEST(conditions, leave_the_quick_way_open_while_nobody_signals)
 {
     struct stage stage = set_up();
-    struct wait wait = park(stage.port, stage.waiter, 1);
+    struct client_wait wait = park(stage.port, stage.waiter, 1);
 
     client_release(client_acquire(stage.next, "jobs"));
     ASSERT_EQ(count(stage.port, "holdfast_ticket"), 0);
     ASSERT_EQ(count(stage.port, "holdfast_lock WHERE gate>0"), 0);
     ASSERT_EQ(signal_one(stage.next), 1);
-    finish(&wait);
+    client_woken(&wait);
     nothing_left(stage.port);
 }
 
@@ -168,7 +150,7 @@ TEST(conditions, a_signal_whose_session_is_killed_is_made_again)
     struct stage stage = set_up();
 
     for (int i = 0; i < rounds(); i++) {
-        struct wait wait = park(stage.port, stage.waiter, 1);
+        struct client_wait wait = park(stage.port, stage.waiter, 1);
         hf_hold *hold = client_acquire(stage.signaller, "jobs");
         hf_hold *row = lock_the_row(stage.port);
         hf_request *request;
@@ -188,7 +170,7 @@ TEST(conditions, a_signal_whose_session_is_killed_is_made_again)
                   &err);
         hf_request_free(request);
         client_release(hold);
-        finish(&wait);
+        client_woken(&wait);
         nothing_left(stage.port);
     }
 }
@@ -212,14 +194,14 @@ TEST(conditions, a_killed_signaller_takes_no_wake_up_along)
     for (int i = 0; i < rounds(); i++) {
         struct proc *signaller = proc_start(signal_and_die, &port);
         hf_client *client = mysql_open(port, QUICK);
-        struct wait wait;
+        struct client_wait wait;
 
         client_release(client_acquire(client, "jobs"));
         wait = park(port, client, 1);
         proc_say(signaller, "go");
         (void)proc_expect(signaller, "woke 1");
         proc_kill(signaller);
-        finish(&wait);
+        client_woken(&wait);
         nothing_left(port);
     }
 }
@@ -232,8 +214,8 @@ static void take_bearer(void (*way)(struct stage *stage))
     struct stage stage = set_up();
 
     for (int i = 0; i < rounds(); i++) {
-        struct wait first = park(stage.port, stage.waiter, 1);
-        struct wait second = park(stage.port, stage.next, 2);
+        struct client_wait first = park(stage.port, stage.waiter, 1);
+        struct client_wait second = park(stage.port, stage.next, 2);
         hf_hold *hold = client_acquire(stage.next, "jobs");
 
         /* It learns nothing before it is gone. */
@@ -241,9 +223,9 @@ static void take_bearer(void (*way)(struct stage *stage))
         ASSERT_EQ(hf_cond_signal(hold, "c", NULL), 1);
         way(&stage);
         client_release(hold);
-        finish(&second);
+        client_woken(&second);
         proxy_pass(stage.proxy);
-        finish(&first); /* without a signal */
+        client_woken(&first); /* without a signal */
         nothing_left(stage.port);
     }
 }
@@ -282,14 +264,14 @@ TEST(conditions, a_killed_holder_passes_its_wake_up_on)
     for (int i = 0; i < rounds(); i++) {
         struct proc *victim = proc_start(wait_and_die, &port);
         hf_client *client = mysql_open(port, QUICK);
-        struct wait second;
+        struct client_wait second;
 
         EVENTUALLY(parked(port) == 1);
         second = park(port, client, 2);
         ASSERT_EQ(signal_one(mysql_open(port, QUICK)), 1);
         (void)proc_expect(victim, "woken 0");
         proc_kill(victim);
-        finish(&second);
+        client_woken(&second);
         nothing_left(port);
     }
 }
@@ -298,21 +280,18 @@ TEST(conditions, a_killed_holder_passes_its_wake_up_on)
 TEST(conditions, a_bearer_that_waits_again_has_used_its_wake_up_up)
 {
     struct stage stage = set_up();
-    struct wait first = park(stage.port, stage.waiter, 1);
-    struct wait second = park(stage.port, stage.next, 2);
-    hf_error err;
+    struct client_wait first = park(stage.port, stage.waiter, 1);
+    struct client_wait second = park(stage.port, stage.next, 2);
 
     ASSERT_EQ(signal_one(stage.next), 1);
     await_return(&first);
-    ASSERT_OK(hf_cond_wait_start(first.hold, "c", HF_FOREVER, NULL, NULL,
-                                 &first.request, &err),
-              &err);
+    first.request = client_wait_start(first.hold, "c");
     EVENTUALLY(parked(stage.port) == 2);
     ASSERT_EQ(count(stage.port, "holdfast_cond"), 2);
     ASSERT_EQ(signal_one(stage.next), 1);
-    finish(&second);
+    client_woken(&second);
     ASSERT_EQ(signal_one(stage.next), 1);
-    finish(&first);
+    client_woken(&first);
     nothing_left(stage.port);
 }
 
@@ -330,20 +309,18 @@ TEST(conditions, a_lost_answer_to_a_park_is_asked_for_again)
     struct stage stage = set_up();
 
     for (int i = 0; i < rounds(); i++) {
-        struct wait wait = {.hold = client_acquire(stage.waiter, "jobs")};
-        hf_error err;
+        struct client_wait wait = {.hold =
+                                       client_acquire(stage.waiter, "jobs")};
 
         proxy_hold(stage.proxy, PROXY_TO_CLIENT, true);
-        ASSERT_OK(hf_cond_wait_start(wait.hold, "c", HF_FOREVER, NULL, NULL,
-                                     &wait.request, &err),
-                  &err);
+        wait.request = client_wait_start(wait.hold, "c");
         EVENTUALLY(parked(stage.port) == 1);
         if (i % 2 == 1) /* it is called before it knows that it was parked */
             ASSERT_EQ(signal_one(stage.next), 1);
         lose_answer(&stage);
         if (i % 2 == 0)
             ASSERT_EQ(signal_one(stage.next), 1);
-        finish(&wait);
+        client_woken(&wait);
         nothing_left(stage.port);
     }
 }
@@ -353,8 +330,8 @@ TEST(conditions, a_lost_answer_to_a_signal_is_asked_for_again)
     struct stage stage = set_up();
 
     for (int i = 0; i < rounds(); i++) {
-        struct wait first = park(stage.port, stage.next, 1);
-        struct wait second = park(stage.port, stage.next, 2);
+        struct client_wait first = park(stage.port, stage.next, 1);
+        struct client_wait second = park(stage.port, stage.next, 2);
         hf_hold *hold = client_acquire(stage.signaller, "jobs");
         hf_request *request;
         hf_error err;
@@ -369,8 +346,8 @@ TEST(conditions, a_lost_answer_to_a_signal_is_asked_for_again)
                   &err); /* once more: it wakes the second */
         hf_request_free(request);
         client_release(hold);
-        finish(&first);
-        finish(&second);
+        client_woken(&first);
+        client_woken(&second);
         nothing_left(stage.port);
     }
 }
@@ -381,8 +358,8 @@ TEST(conditions, a_lost_answer_to_a_release_wakes_nobody)
     struct stage stage = set_up();
 
     for (int i = 0; i < rounds(); i++) {
-        struct wait first = park(stage.port, stage.waiter, 1);
-        struct wait second = park(stage.port, stage.next, 2);
+        struct client_wait first = park(stage.port, stage.waiter, 1);
+        struct client_wait second = park(stage.port, stage.next, 2);
         hf_request *request;
         hf_error err;
 
@@ -398,7 +375,7 @@ TEST(conditions, a_lost_answer_to_a_release_wakes_nobody)
         hf_request_free(request);
         ASSERT_EQ(parked(stage.port), 1);
         ASSERT_EQ(signal_one(stage.next), 1);
-        finish(&second);
+        client_woken(&second);
         nothing_left(stage.port);
     }
 }
@@ -408,13 +385,13 @@ TEST(conditions, a_lost_answer_to_a_release_wakes_nobody)
 static void forget_by(const char *statement)
 {
     struct stage stage = set_up();
-    struct wait wait = park(stage.port, stage.waiter, 1);
+    struct client_wait wait = park(stage.port, stage.waiter, 1);
 
     (void)mysql_do(stage.port, "%s", statement);
-    finish(&wait);
+    client_woken(&wait);
     wait = park(stage.port, stage.waiter, 1);
     ASSERT_EQ(signal_one(stage.next), 1);
-    finish(&wait);
+    client_woken(&wait);
     nothing_left(stage.port);
 }
 
@@ -428,7 +405,7 @@ TEST_CALL(conditions, a_table_that_is_dropped_ends_the_wait_and_is_made,
 TEST(conditions, a_table_that_is_dropped_is_made_for_a_release)
 {
     struct stage stage = set_up();
-    struct wait wait = park(stage.port, stage.waiter, 1);
+    struct client_wait wait = park(stage.port, stage.waiter, 1);
 
     ASSERT_EQ(signal_one(stage.next), 1);
     await_return(&wait);
@@ -464,7 +441,7 @@ TEST(conditions, who_is_parked_stays_so_beyond_its_lease)
 {
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK "&ttl=1s");
-    struct wait wait = start_wait(client);
+    struct client_wait wait = start_wait(client);
     long long first;
 
     EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
@@ -472,7 +449,7 @@ TEST(conditions, who_is_parked_stays_so_beyond_its_lease)
     EVENTUALLY(until(port) > first + 1500000);
     ASSERT_EQ(hf_request_pending(wait.request), 1);
     ASSERT_EQ(signal_one(client), 1);
-    finish(&wait);
+    client_woken(&wait);
     nothing_left(port);
 }
 
@@ -481,14 +458,14 @@ TEST(conditions, who_is_parked_outlasts_a_restart_of_the_server)
     struct server *server = mysql_start(NULL);
     int port = server_port(server);
     hf_client *client = mysql_open(port, QUICK "&ttl=60s");
-    struct wait wait = start_wait(client);
+    struct client_wait wait = start_wait(client);
 
     EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
     server_kill(server);
     server_restart(server);
     EVENTUALLY(parked(port) == 1);
     ASSERT_EQ(signal_one(client), 1);
-    finish(&wait);
+    client_woken(&wait);
     nothing_left(port);
 }
 
@@ -500,11 +477,11 @@ TEST(conditions, rows_of_the_dead_are_deleted)
 {
     int port = mysql_fresh();
     hf_client *client = mysql_open(port, QUICK);
-    struct wait wait = start_wait(client);
+    struct client_wait wait = start_wait(client);
 
     EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
     ASSERT_EQ(signal_one(client), 1);
-    finish(&wait);
+    client_woken(&wait);
     (void)mysql_do(port, DEAD "1,0,1,1,'')");
     (void)mysql_do(port, "INSERT INTO holdfast_cond VALUES('jobs','another',"
                          "'d',2,3,1,1,'')");
@@ -517,17 +494,17 @@ TEST(conditions, rows_of_the_dead_are_deleted)
 TEST(conditions, a_wake_up_of_the_dead_is_not_for_who_parks_later)
 {
     struct stage stage = set_up();
-    struct wait wait = park(stage.port, stage.waiter, 1);
+    struct client_wait wait = park(stage.port, stage.waiter, 1);
 
     ASSERT_EQ(signal_one(stage.next), 1);
-    finish(&wait);
+    client_woken(&wait);
     (void)mysql_do(stage.port, DEAD "1,2,1,1,'')");
     wait = park(stage.port, stage.waiter, 1);
     EVENTUALLY(count(stage.port, "holdfast_cond WHERE called>0") == 0);
     ASSERT_EQ(parked(stage.port), 1);
     ASSERT_EQ(hf_request_pending(wait.request), 1);
     ASSERT_EQ(signal_one(stage.next), 1);
-    finish(&wait);
+    client_woken(&wait);
     nothing_left(stage.port);
 }
 
@@ -543,8 +520,8 @@ static int put_row(const hf_lock_info *info, void *text)
 TEST(conditions, are_listed_with_their_places)
 {
     struct stage stage = set_up();
-    struct wait first = park(stage.port, stage.waiter, 1);
-    struct wait second = park(stage.port, stage.next, 2);
+    struct client_wait first = park(stage.port, stage.waiter, 1);
+    struct client_wait second = park(stage.port, stage.next, 2);
     hf_hold *hold = client_acquire(stage.next, "jobs");
     hf_request *third = client_start(stage.waiter, "jobs");
     char text[256] = "";
@@ -559,7 +536,7 @@ TEST(conditions, are_listed_with_their_places)
     ASSERT_STREQ(text, "0  0;1  1;1  2;1  3;");
     client_release(hold);
     client_release(client_finish(third));
-    finish(&first);
-    finish(&second);
+    client_woken(&first);
+    client_woken(&second);
     nothing_left(stage.port);
 }
