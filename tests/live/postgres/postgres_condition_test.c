@@ -231,6 +231,24 @@ TEST(conditions, a_wake_up_without_a_place_in_line_is_the_next_ones)
     nothing_left(at.server);
 }
 
+/* At once, not with a renewal. The holder took a quiet name, and would free it
+ * without a look at others. */
+TEST(conditions, a_cancelled_bearer_passes_its_wake_up_on_behind_a_lone_holder)
+{
+    struct rivals at = postgres_rivals(TABLE "&ttl=600s");
+    struct wait first = park(at.server, at.client, 1);
+    struct wait second = park(at.server, at.rival, 2);
+    hf_hold *hold = client_acquire(at.client, "jobs");
+
+    (void)postgres_do(at.server,
+                      "UPDATE holdfast_cond SET called = true WHERE number = "
+                      "(SELECT min(number) FROM holdfast_cond)");
+    cancel(&first);
+    client_release(hold);
+    finish(&second);
+    nothing_left(at.server);
+}
+
 /* ---- answers --------------------------------------------------------------- */
 
 static void lose_answers(struct proxy *proxy)
