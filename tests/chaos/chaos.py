@@ -149,7 +149,8 @@ class Worker:
                                       self.born),
                  str(run.setup.ttl_ms), run.resource.path],
                 stdin=subprocess.DEVNULL, stderr=errors,
-                env={**os.environ, **self.shim()})
+                env={**os.environ, **self.shim(), "HOLDFAST_TEST_LONG_HOLDS":
+                     str(run.options.long)})
         pidfd = os.pidfd_open(self.process.pid)
         run.ended.register(pidfd, selectors.EVENT_READ)
 
@@ -329,6 +330,12 @@ class Run:
             if os.path.exists(log):
                 shutil.copy(log, os.path.join(
                     self.dir, os.path.basename(node.dir) + ".txt"))
+        if self.options.keep_disks:
+            shutil.copytree(self.servers_dir, os.path.join(self.dir, "servers"),
+                            ignore=lambda place, names: [
+                                name for name in names if not os.path.isdir(
+                                    os.path.join(place, name)) and
+                                not os.path.isfile(os.path.join(place, name))])
         shutil.rmtree(self.servers_dir, ignore_errors=True)
 
     def carry_out(self, seconds):
@@ -431,11 +438,15 @@ def parse():
                         help="LOST may be told so long after the next grant, "
                         "while the process runs")
     parser.add_argument("--ttl", type=int, metavar="MS", help="of all leases")
+    parser.add_argument("--long", type=int, default=40, metavar="N",
+                        help="one of N holds lasts up to a lease and a half")
     parser.add_argument("--pace", type=float, metavar="SECONDS",
                         help="from fault to fault, on average")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--keep", action="store_true",
                         help="keep the logs of runs without a violation")
+    parser.add_argument("--keep-disks", action="store_true",
+                        help="keep what the servers had on their disks, too")
     options = parser.parse_args()
     options.workers = options.workers or (10 if options.dense else 6)
     options.shim = os.path.join(options.build,

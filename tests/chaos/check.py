@@ -39,7 +39,7 @@ KINDS = {
 LEAVES = ("kill", "exit")
 SERVERS = ("server_pause", "server_pause_short", "server_kill", "leader_kill",
            "restart_all", "failover", "wipe", "restart_all_wiped", "clock",
-           "member", "disk_full")
+           "member", "disk_full", "reshard")
 
 
 class Bounds:

@@ -12,12 +12,7 @@ import signal
 import threading
 import time
 
-
-def await_true(condition, seconds):
-    """Servers cannot be waited for: they are asked again and again."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
+from servers import await_true
 
 
 def fill(directory):
@@ -284,6 +279,36 @@ class Nemesis:
                    lambda: self.run.wire.order(worker.index, -1, "pass"),
                    fault, ("client", worker.index))
 
+    def stages(self, fault, worker, *stages):
+        """Orders to the line of @worker, each after so many leases."""
+        self.note(fault, worker.name)
+        at = 0
+        for leases, *orders in stages:
+            at += self.lease(leases)
+            self.later(at, lambda orders=orders: [
+                self.run.wire.order(worker.index, -1, order)
+                for order in orders])
+        self.until(at, lambda: self.run.wire.order(worker.index, -1, "pass"),
+                   fault, ("client", worker.index))
+
+    def do_late_renewal(self, fault):
+        """Answers are late; the line works for a moment, and is cut. Who counts
+        its lease from an answer claims too much of what it takes then."""
+        worker = self.client(fault, self.run.is_holding)
+        if worker and self.run.wire:
+            self.stages(fault, worker, (0, "to_client 1"),
+                        (0.4 + 0.15 * fault.long, "to_client 0"),
+                        (0.06, "to_server 1", "to_client 1"), (1.5,))
+
+    def do_late_push(self, fault):
+        """What the server says is late, and nothing reaches it any more. Who
+        counts its lease from a message of the server claims too much."""
+        worker = self.client(fault, self.run.is_waiting)
+        if worker and self.run.wire:
+            self.stages(fault, worker, (0, "to_client 1"),
+                        (0.1, "to_server 1"),
+                        (0.4 + 0.2 * fault.long, "to_client 0"), (1.5,))
+
     def do_lost_reply(self, fault):
         """What was sent is carried out, and its answer never arrives."""
         worker = self.client(fault)
@@ -432,6 +457,12 @@ class Nemesis:
         if found:
             self.note(fault)
             self.aside(lambda: act(found[1]))
+
+    def do_reshard(self, fault):
+        """The slot of a lock moves to another master."""
+        if not any(target[0] == "node" for target in self.busy):
+            self.beside(fault, self.run.setup.leader(),
+                        self.run.setup.move_slot)
 
     def do_script_flush(self, fault):
         self.at_node(fault, self.run.setup.script_flush)

@@ -41,10 +41,10 @@ PLANTS = {
     "token_not_flushed":
         ("postgres: a token is given before the log has it, and given again "
          "after a crash", "postgres-late-log", "server_kill", 45, "--pace 1.5"),
-    "place_taken_twice":
-        ("postgres: a waiter whose place was lost and that has asked again "
-         "asks once more", "postgres-table", "pause_slow", 60,
-         "--pace 6 --ttl 5000"),
+    "push_counts_from_its_arrival":
+        ("postgres: the lease of a grant that is pushed counts from its "
+         "arrival", "postgres-table", "late_push", 60,
+         "--pace 2 --ttl 3000 --long 2 --workers 9 --patience 60"),
     "release_told_without_proof":
         ("a release whose answer was lost is told as 0 without a lease that "
          "proves it", "postgres", "hidden_end", 30),
@@ -86,17 +86,11 @@ PLANTS = {
          "cut,one_way,delay", 15),
     "lease_from_its_answer":
         ("etcd: the lease counts from the answer of its keepalive", "etcd",
-         "late_answer", 60, "--pace 4 --ttl 6000"),
+         "late_renewal", 70,
+         "--pace 3 --ttl 6000 --long 2 --workers 9 --patience 60"),
     "unsure_node_not_sought":
         ("zookeeper: a node whose create was not answered counts as missing",
          "zk", "lost_reply,reset", 20),
-}
-
-
-# What neither finds, and the test that does: tried by hand.
-ELSEWHERE = {
-    "place_taken_twice":
-        "line.a_renewal_that_crosses_a_look_puts_nobody_in_it_twice",
 }
 
 

@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -54,6 +55,13 @@ def run(*argv, **options):
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60,
                           check=False, **options)
     return (done.stdout + done.stderr).strip()
+
+
+def await_true(condition, seconds):
+    """Servers cannot be waited for: they are asked again and again."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 class Node:
@@ -131,7 +139,8 @@ class Setup:
     CLIENT = ("pause_short", *PAUSES, "kill", "exit", "fork", "starve",
               "suspend")
     NET = ("cut", "one_way", "deaf", "black_hole", "delay", "reset",
-           "lost_reply", "late_answer", "half_open", "slice")
+           "lost_reply", "late_answer", "half_open", "slice", "late_renewal",
+           "late_push")
     SERVER = ("server_pause", "server_kill")
     good = CLIENT + NET + SERVER
     bad = ()
@@ -382,7 +391,8 @@ class Cluster(Redis):
     proxied = False
     durable = False
     n = 6
-    good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions")
+    good = Setup.CLIENT + ("server_pause_short", "script_flush", "sessions",
+                           "reshard")
     bad = ("failover", "handover")
     often = 3 * Setup.PAUSES
 
@@ -430,15 +440,83 @@ class Cluster(Redis):
             node = replicas[int.from_bytes(os.urandom(1), "big") % len(replicas)]
             said_by(node.port, "CLUSTER FAILOVER\r\n")
 
+    def masters(self):
+        """The masters, by their names in the cluster."""
+        said = {said_by(node.port, "CLUSTER MYID\r\n").split("\r\n")[1]: node
+                for node in self.nodes
+                if "master" in said_by(node.port, "ROLE\r\n")[:20]}
+        return said
+
+    def move_slot(self, node):
+        """Move the slot of some key, with all of its keys, to another master."""
+        masters = self.masters()
+        name = next((n for n, it in masters.items() if it is node), None)
+        others = [n for n in masters if n != name]
+        key = run("redis-cli", "-p", str(node.port), "RANDOMKEY")
+        if name is None or not others or not key:
+            return
+        slot = run("redis-cli", "-p", str(node.port), "CLUSTER", "KEYSLOT", key)
+        other = others[int.from_bytes(os.urandom(1), "big") % len(others)]
+        self.carry_slot(slot, name, other, masters)
+
+    def carry_slot(self, slot, source, target, masters):
+        """As redis-cli --cluster does it."""
+        def do(node, *words):
+            return run("redis-cli", "-p", str(node.port), *words)
+
+        old, new = masters[source], masters[target]
+        do(new, "CLUSTER", "SETSLOT", slot, "IMPORTING", source)
+        do(old, "CLUSTER", "SETSLOT", slot, "MIGRATING", target)
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            keys = do(old, "CLUSTER", "GETKEYSINSLOT", slot, "20").split("\n")
+            if not keys[0]:
+                break
+            do(old, "MIGRATE", "127.0.0.1", str(new.port), "", "0", "2000",
+               "KEYS", *keys)
+        for node in (new, old, *(n for n in masters.values()
+                                 if n not in (new, old))):
+            do(node, "CLUSTER", "SETSLOT", slot, "NODE", target)
+
     def keys(self, node):
         if "master" not in said_by(node.port, "ROLE\r\n")[:20]:
             return []
         return super().keys(node)
 
 
+def jute(*values):
+    """Numbers of 4 bytes, (number,) of 8, and texts, as ZooKeeper reads them."""
+    out = b""
+    for value in values:
+        if isinstance(value, int):
+            out += struct.pack(">i", value)
+        elif isinstance(value, tuple):
+            out += struct.pack(">q", *value)
+        else:
+            out += struct.pack(">i", len(value)) + value.encode()
+    return struct.pack(">i", len(out)) + out
+
+
+def zookeeper_reconfig(port, joining, leaving):
+    """Change the members of the ensemble. Is it done?"""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as line:
+            line.settimeout(5)
+            line.sendall(jute(0, (0,), 4000, (0,), "\0" * 16))
+            line.recv(4096)
+            # reconfig: who joins, who leaves, all members, of any version
+            line.sendall(jute(1, 16, joining, leaving, "", (-1,)))
+            answer = line.recv(4096)
+            line.sendall(jute(2, -11))
+            return len(answer) >= 20 and struct.unpack_from(
+                ">i", answer, 16)[0] == 0
+    except OSError:
+        return False
+
+
 class Zookeeper(Setup):
     good = Setup.CLIENT + Setup.NET + Setup.SERVER + ("leader_kill",
-                                                      "restart_all")
+                                                      "restart_all", "member")
     often = 2 * Setup.PAUSES + 4 * ("leader_kill",)
     ttl_ms = 2000
     dense_pace = 0.6
@@ -450,8 +528,9 @@ class Zookeeper(Setup):
             "HOLDFAST_TEST_ZOOKEEPER_CLASSPATH",
             f"{java}/zookeeper.jar:{java}/slf4j-simple.jar")
         ports = [(free_port(), free_port(), free_port()) for _ in range(3)]
-        peers = "".join(f"server.{i + 1}=127.0.0.1:{b}:{c}\n"
-                        for i, (_, b, c) in enumerate(ports))
+        self.members = [f"server.{i + 1}=127.0.0.1:{b}:{c}:participant;"
+                        f"127.0.0.1:{port}"
+                        for i, (port, b, c) in enumerate(ports)]
         for i, (port, _, _) in enumerate(ports):
             home = self.new_dir(f"zk{i}")
             data = self.new_dir(f"zk{i}/data")
@@ -461,10 +540,11 @@ class Zookeeper(Setup):
                 conf.write(
                     "tickTime=200\ninitLimit=50\nsyncLimit=10\n"
                     "minSessionTimeout=400\nmaxSessionTimeout=60000\n"
-                    f"dataDir={data}\nclientPort={port}\n"
-                    "clientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
+                    f"dataDir={data}\nmaxClientCnxns=0\n"
                     "admin.enableServer=false\n4lw.commands.whitelist=*\n"
-                    "forceSync=no\n" + peers)
+                    "forceSync=no\nreconfigEnabled=true\nskipACL=yes\n"
+                    "standaloneEnabled=false\n"
+                    + "\n".join(self.members) + "\n")
             self.nodes.append(Node(
                 ["java", "-Xmx128m", "-XX:+UseSerialGC",
                  "-XX:TieredStopAtLevel=1",
@@ -485,6 +565,14 @@ class Zookeeper(Setup):
             if "Mode: leader" in said_by(node.port, "srvr"):
                 return i
         return 0
+
+    def change_member(self, node):
+        """A member leaves the ensemble, and joins it again."""
+        i = self.nodes.index(node)
+        port = self.nodes[(i + 1) % len(self.nodes)].port
+        if zookeeper_reconfig(port, "", str(i + 1)):
+            time.sleep(0.3)
+            await_true(lambda: zookeeper_reconfig(port, self.members[i], ""), 30)
 
     def leftovers(self):
         """Ephemeral nodes; the nodes of names stay, as containers do."""
@@ -626,6 +714,7 @@ class Postgres(Setup):
     often = 3 * Setup.PAUSES + 2 * ("sessions",)
     mode = ""
     options = ()
+    node_kind = Node
     ttl_ms = 3000
     dense_ttl_ms = 1500
     dense_pace = 0.2
@@ -635,16 +724,20 @@ class Postgres(Setup):
         os.chmod(self.dir, 0o755)
         bins = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         self.bin = os.environ.get("HOLDFAST_TEST_PG_BINDIR", bins[-1])
-        home = self.new_dir("postgres", "postgres")
-        words = [f"{self.bin}/initdb", "-D", "data", "-A", "trust", "-U",
-                 "postgres", "--no-sync"]
-        if os.getuid() == 0:
-            words = ["setpriv", "--reuid=postgres", "--regid=postgres",
-                     "--init-groups", *words]
-        run(*words, cwd=home)
-        port = free_port()
+        self.add("postgres")
+        self.program(self.nodes[0], "initdb", "-D", "data", "-A", "trust", "-U",
+                     "postgres", "--no-sync")
+
+    def program(self, node, name, *words):
+        """Run one of PostgreSQL's programs as its user."""
+        user = () if os.getuid() != 0 else (
+            "setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups")
+        return run(*user, f"{self.bin}/{name}", *words, cwd=node.dir)
+
+    def add(self, name):
+        port, home = free_port(), self.new_dir(name, "postgres")
         # By SIGQUIT: it ends at once, as in a crash, and its children with it.
-        self.nodes.append(Node(
+        self.nodes.append(self.node_kind(
             [f"{self.bin}/postgres", "-D", "data", "-p", str(port),
              "-c", "listen_addresses=127.0.0.1",
              "-c", f"unix_socket_directories={home}",
@@ -654,11 +747,14 @@ class Postgres(Setup):
             crash=signal.SIGQUIT))
 
     def is_ready(self, port):
-        return self.do("SELECT 1") == "1"
+        return self.do_at(port, "SELECT 1") == "1"
+
+    def do_at(self, port, text):
+        return run("psql", "-XAtq", "postgresql://postgres@127.0.0.1:"
+                   f"{port}/postgres", "-c", text)
 
     def do(self, text):
-        return run("psql", "-XAtq", f"postgresql://postgres@127.0.0.1:"
-                   f"{self.nodes[0].port}/postgres", "-c", text)
+        return self.do_at(self.nodes[self.leader()].port, text)
 
     def url(self, ports):
         return (f"postgresql://postgres@127.0.0.1:{ports[0]}/postgres?"
@@ -693,6 +789,75 @@ class PostgresTable(Postgres):
     bad = ()
     often = Setup.often
     dense_ttl_ms = 1000
+
+
+class CopiedNode(Node):
+    """A server that is made a copy of another one (copy) before it starts."""
+    copy = None
+
+    def launch(self):
+        if self.copy:
+            self.copy()
+        super().launch()
+
+
+class PostgresStandby(PostgresTable):
+    """A primary, and a standby that has applied a commit before the client hears
+    of it. The one takes the other's place, which comes back as its copy."""
+    good = Setup.CLIENT + Setup.NET + ("failover",)
+    often = 3 * Setup.PAUSES + 2 * ("failover",)
+    node_kind = CopiedNode
+    options = ("-c", "synchronous_standby_names=*",
+               "-c", "synchronous_commit=remote_apply")
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.add("standby")
+
+    def start(self):
+        first, second = self.nodes
+        first.launch()
+        first.await_ready()
+        first.copy = lambda: self.copy(second, first)
+        second.copy = lambda: self.copy(first, second)
+        second.launch()
+        second.await_ready()
+        await_true(self.settled, 60)
+
+    def copy(self, source, target):
+        shutil.rmtree(os.path.join(target.dir, "data"), ignore_errors=True)
+        self.program(target, "pg_basebackup", "-h", "127.0.0.1", "-p",
+                     str(source.port), "-U", "postgres", "-D", "data", "-R",
+                     "-X", "stream", "-c", "fast", "--no-sync")
+
+    def url(self, ports):
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return (f"postgresql://postgres@{hosts}/postgres?{self.query()}"
+                f"&target_session_attrs=read-write&io_timeout=2s{self.mode}")
+
+    def leader(self):
+        for i, node in enumerate(self.nodes):
+            if self.do_at(node.port, "SELECT pg_is_in_recovery()") == "f":
+                return i
+        return 0
+
+    def settled(self):
+        return self.do("SELECT count(*) FROM pg_stat_replication WHERE state = "
+                       "'streaming'") == "1"
+
+    def taken_over(self, old):
+        other = self.nodes[1 - old].port
+        if self.do_at(other, "SELECT pg_is_in_recovery()") == "f":
+            return True
+        self.do_at(other, "SELECT pg_promote(false)")
+        return False
+
+
+class PostgresAsync(PostgresStandby):
+    """The same, and a commit is answered before the standby has it."""
+    good = Setup.CLIENT + Setup.NET
+    bad = ("failover",)
+    options = ()
 
 
 class Mysql(Setup):
@@ -750,8 +915,9 @@ class MysqlGetLock(Mysql):
 
 
 class Memcached(Setup):
-    good = Setup.CLIENT + Setup.NET + ("server_pause",)
-    bad = ("server_kill", "flush")
+    # Stopped for more than a second, it reads its clock too late.
+    good = Setup.CLIENT + Setup.NET + ("server_pause_short",)
+    bad = ("server_kill", "flush", "server_pause")
     often = 3 * Setup.PAUSES
 
     def __init__(self, *arguments):
@@ -783,6 +949,7 @@ ENGINES = {
     "redlock": Redlock, "redlock-forgetful": RedlockForgetful, "zk": Zookeeper,
     "zk-one": ZookeeperOne, "etcd": Etcd, "postgres": Postgres,
     "postgres-late-log": PostgresLateLog, "postgres-table": PostgresTable,
+    "postgres-standby": PostgresStandby, "postgres-async": PostgresAsync,
     "mysql": Mysql,
     "mysql-get_lock": MysqlGetLock, "memcached": Memcached,
 }

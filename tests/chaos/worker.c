@@ -4,7 +4,8 @@
  *
  *     chaos_worker URL JOURNAL STATE INDEX SEED TTL_MS RESOURCE
  *
- * It uses the public API alone. SIGTERM: come to an end. SIGUSR1: leave without
+ * It uses the public API alone. One of HOLDFAST_TEST_LONG_HOLDS holds (40) lasts
+ * up to a lease and a half. SIGTERM: come to an end. SIGUSR1: leave without
  * releasing. SIGUSR2: a holder forks, and its child tries to use the hold.
  */
 #include <errno.h>
@@ -44,6 +45,7 @@ struct thread {
 
 static hf_client *client;
 static int64_t ttl_ms;
+static unsigned long_holds; /* one of so many */
 static const char *resource_path;
 static atomic_bool stopping;
 static volatile sig_atomic_t asked_to_leave;
@@ -170,11 +172,19 @@ static void fork_with(hf_hold *hold)
         journal_write(journal_now(), "wrong what=forked_child_may_use_a_hold");
 }
 
+static unsigned long_holds_asked(void)
+{
+    const char *text = getenv("HOLDFAST_TEST_LONG_HOLDS");
+    int n = text ? atoi(text) : 0;
+
+    return n > 0 ? (unsigned)n : 40;
+}
+
 static int64_t hold_time(struct thread *thread)
 {
-    switch (draw(thread, 40)) {
-    case 0:
+    if (draw(thread, long_holds) == 0)
         return draw(thread, (unsigned)(ttl_ms + ttl_ms / 2));
+    switch (draw(thread, 40)) {
     case 1:
     case 2:
     case 3:
@@ -743,6 +753,7 @@ int main(int argc, char **argv)
         return 64;
     ttl_ms = atoll(argv[6]);
     resource_path = argv[7];
+    long_holds = long_holds_asked();
     listen_to_signals();
     if (pthread_create(&watcher, NULL, watch, NULL) != 0)
         return 1;

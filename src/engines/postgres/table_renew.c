@@ -74,9 +74,7 @@ static int64_t look_missed(struct hf__pg_ticket *mine, int64_t number)
 {
     if (mine->beat == (uint64_t)number) {
         mine->beat = 0;
-        if (is_renewable(mine) && HF__PLANTED("place_taken_twice"))
-            hf__pg_tickets_lost(mine, HF__LOST_TAKEN);
-        else if (is_renewable(mine))
+        if (is_renewable(mine))
             miss_row(mine);
     }
     return HF_NEVER;
