@@ -6,6 +6,7 @@
  * test wants. Whatever comes: no crash, nothing believed, and an end.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -24,6 +25,7 @@ struct fake {
     int port;
     struct hf__buf bodies[TYPES]; /* of a good answer, by the request's type */
     _Atomic int requests[TYPES];
+    _Atomic int visits; /* connections */
     /* What answers instead, if there is one; false: the connection ends. */
     bool (*answer)(struct fake *fake, int fd, struct hf__zk_wire in);
     char own[128]; /* the path of the client's node */
@@ -31,6 +33,7 @@ struct fake {
     char deleted[128];
     int greetings;
     int expired; /* the greeting that says so; 0: none */
+    sem_t go;    /* the first create is answered then */
     pthread_t thread;
 };
 
@@ -113,6 +116,7 @@ static void *serve(void *arg)
     int fd;
 
     while ((fd = accept4(fake->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        atomic_fetch_add(&fake->visits, 1);
         if (hear(fd, bytes, sizeof(bytes)) > 0 && greet(fake, fd)) {
             while (
                 (len = hear(fd, bytes, sizeof(bytes))) > 0 &&
@@ -391,4 +395,48 @@ TEST(session, that_expired_leaves_no_node_that_is_ours)
     client_release(hold);
     ASSERT_STREQ(fake->deleted, fake->own);
     ASSERT_STRNE(fake->deleted, fake->old);
+}
+
+/* ---- flights ----------------------------------------------------------------- */
+
+/* It answers the first create, when the test says so, and nothing else. */
+static bool answer_one_create(struct fake *fake, int fd, struct hf__zk_wire in)
+{
+    int32_t xid = hf__zk_wire_int(&in);
+    int32_t type = hf__zk_wire_int(&in);
+    struct hf__buf body = {0};
+    bool said;
+
+    if (type < 0 || type >= TYPES)
+        return false;
+    if (atomic_fetch_add(&fake->requests[type], 1) > 0 || type != HF__ZK_CREATE)
+        return true;
+    while (sem_wait(&fake->go) != 0)
+        continue;
+    add_created(fake, &body, in);
+    said = say_answer(fd, xid, HF__ZK_OK, &body);
+    hf__buf_release(&body);
+    return said;
+}
+
+TEST(flight, takes_all_that_was_asked_while_the_last_one_was_under_way)
+{
+    struct fake *fake = make_fake();
+    hf_request *requests[3];
+    hf_client *client;
+
+    ASSERT_EQ(sem_init(&fake->go, 0, 0), 0);
+    fake->answer = answer_one_create;
+    client = open_fake(fake, "io_timeout=5s");
+    requests[0] = client_start(client, "a");
+    EVENTUALLY(atomic_load(&fake->requests[HF__ZK_CREATE]) == 1);
+    requests[1] = client_start(client, "b");
+    requests[2] = client_start(client, "c");
+    ASSERT_EQ(sem_post(&fake->go), 0);
+    EVENTUALLY(atomic_load(&fake->requests[HF__ZK_CREATE]) == 3);
+    ASSERT_EQ(atomic_load(&fake->visits), 1); /* it did not begin anew */
+    for (int i = 0; i < 3; i++) {
+        hf_cancel(requests[i]);
+        hf_request_free(requests[i]);
+    }
 }
