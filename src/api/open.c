@@ -347,7 +347,11 @@ static void release_seats(struct hf__gate *gate)
             HF_CONTAINER_OF(link, struct hf__ticket, link);
 
         HF_LIST_EACH(&seat->holds, held) {
-            hf__hold_part(HF_CONTAINER_OF(held, hf_hold, link), HF_RELEASED);
+            hf_hold *hold = HF_CONTAINER_OF(held, hf_hold, link);
+
+            /* What hf_check() has said is told as well. */
+            hf__hold_part(hold,
+                          hf__hold_seen_lost(hold) ? HF_LOST : HF_RELEASED);
         }
         /* Who was woken and has not released it has not used its wake-up up:
          * a withdrawal passes it on. */

@@ -44,7 +44,7 @@ PLANTS = {
     "push_counts_from_its_arrival":
         ("postgres: the lease of a grant that is pushed counts from its "
          "arrival", "postgres-table", "late_push", 60,
-         "--pace 2 --ttl 3000 --long 2 --workers 9 --patience 60"),
+         "--pace 2 --ttl 3000 --long 2 --workers 9 --patience 150"),
     "release_told_without_proof":
         ("a release whose answer was lost is told as 0 without a lease that "
          "proves it", "postgres", "hidden_end", 30),
@@ -87,7 +87,7 @@ PLANTS = {
     "lease_from_its_answer":
         ("etcd: the lease counts from the answer of its keepalive", "etcd",
          "late_renewal", 70,
-         "--pace 3 --ttl 6000 --long 2 --workers 9 --patience 60"),
+         "--pace 3 --ttl 6000 --long 2 --workers 9 --patience 150"),
     "unsure_node_not_sought":
         ("zookeeper: a node whose create was not answered counts as missing",
          "zk", "lost_reply,reset", 20),

@@ -9,19 +9,13 @@
 /* A server whose CLOCK_MONOTONIC a test can move (clock_shim.c). */
 static struct server *start_with_clock(void)
 {
-    static const char *const words[] = {"env",
-                                        "LD_PRELOAD=" CLOCK_SHIM,
-                                        "CLOCK_SHIM={dir}/clock",
-                                        "memcached",
-                                        "-u",
-                                        "root",
-                                        "-l",
-                                        "127.0.0.1",
-                                        "-p",
-                                        "{port}",
-                                        "-U",
-                                        "0",
-                                        NULL};
+    static const char preload[] = "LD_PRELOAD=" CLOCK_SHIM;
+    static const char *const words[] = {
+        "env",       preload,     "CLOCK_SHIM={dir}/clock",
+        "memcached", "-u",        "root",
+        "-l",        "127.0.0.1", "-p",
+        "{port}",    "-U",        "0",
+        NULL};
 
     return server_start(words);
 }
