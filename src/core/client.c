@@ -200,27 +200,13 @@ void hf__client_down(hf_client *client, const hf_error *err)
 
 /* ---- making and freeing ------------------------------------------------- */
 
-/* It is held for moments: whoever finds it taken looks again before it sleeps,
- * where the C library can do that. */
-static void make_monitor(pthread_mutex_t *monitor)
-{
-    pthread_mutexattr_t kind;
-
-    (void)pthread_mutexattr_init(&kind); /* cannot fail on Linux */
-#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-    (void)pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
-#endif
-    (void)pthread_mutex_init(monitor, &kind);
-    (void)pthread_mutexattr_destroy(&kind);
-}
-
 hf_client *hf__client_new(void)
 {
     hf_client *client = hf__calloc(1, sizeof(*client));
 
     if (!client)
         return NULL;
-    make_monitor(&client->monitor);
+    (void)pthread_mutex_init(&client->monitor, NULL);
     hf__list_init(&client->waiters);
     hf__list_init(&client->leaving);
     hf__list_init(&client->openers);

@@ -65,6 +65,16 @@
  * itself. */
 #define YIELDS_MAX 3
 
+#define LOCK_LOOKS 100
+
+/* For the other thread of this processor's core. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
 struct hf__log_line {
     struct hf__log_line *next;
     struct hf__log_hook hook; /* the client may be gone when it is told */
@@ -73,6 +83,18 @@ struct hf__log_line {
 };
 
 /* ---- entering and leaving ---------------------------------------------- */
+
+/* The monitor is held for moments: who finds it taken looks again before it
+ * sleeps. */
+static void lock(hf_client *client)
+{
+    for (int i = 0; i < LOCK_LOOKS; i++) {
+        if (HF_LIKELY(pthread_mutex_trylock(&client->monitor) == 0))
+            return;
+        relax();
+    }
+    (void)pthread_mutex_lock(&client->monitor);
+}
 
 static void drain_cancels(hf_client *client)
 {
@@ -108,7 +130,7 @@ int hf__monitor_enter_any(hf_client *client, hf_error *err)
         return hf__fail(err, HF_EFORK,
                         "the client belongs to the parent process: open one "
                         "in the child");
-    (void)pthread_mutex_lock(&client->monitor);
+    lock(client);
     client->users++;
     if (HF_LIKELY(!client->closed))
         hf__monitor_turn(client);
@@ -397,7 +419,7 @@ static void gather(hf_client *client)
     }
     depart(client, /* send= */ true);
     hf__world->yield();
-    (void)pthread_mutex_lock(&client->monitor);
+    lock(client);
     hf__monitor_turn(client);
     judge(&client->gather, client->now_ns,
           client->now_ns - before_ns <= YIELD_NS);
@@ -444,7 +466,7 @@ static bool spin(hf_client *client)
         atomic_store_explicit(&client->beckoned, false, memory_order_relaxed);
         depart(client, /* send= */ false);
         again = spin_outside(client, &batch, until_ns, alone);
-        (void)pthread_mutex_lock(&client->monitor);
+        lock(client);
         if (batch.n > 0)
             look(client, &batch);
         else
@@ -486,7 +508,7 @@ static void drive(hf_client *client, int64_t until_ns)
         engine->ops->wait(engine, until_ns);
     else
         (void)hf__loop_poll(&client->loop, &batch, until_ns);
-    (void)pthread_mutex_lock(&client->monitor);
+    lock(client);
     client->polling = false;
     look(client, &batch);
     client->listened_ns = client->now_ns;
@@ -503,7 +525,7 @@ static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
         hf__world->park(&client->bell, heard, waiter->call, until_ns);
     else
         hf__world->park(&waiter->word, 0, HF_ANYBODY, until_ns);
-    (void)pthread_mutex_lock(&client->monitor);
+    lock(client);
     hf__monitor_turn(client);
 }
 
@@ -628,7 +650,7 @@ void hf__monitor_unlock(hf_client *client)
 
 void hf__monitor_lock(hf_client *client)
 {
-    (void)pthread_mutex_lock(&client->monitor);
+    lock(client);
     if (!client->closed)
         hf__monitor_turn(client);
 }
