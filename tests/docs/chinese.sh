@@ -66,23 +66,20 @@ if [ "$(figures README.md)" != "$(figures README.zh-CN.md)" ]; then
     bad=1
 fi
 
-# Every error code has its row in both.
-for code in $(sed -n 's/^    X(\(E[A-Z]*\),.*/HF_\1/p' include/holdfast.h); do
+# explained WHAT PATTERN: does a row of both pages begin so?
+explained() {
     for page in docs/guide/troubleshooting.md docs/zh-CN/troubleshooting.md; do
-        grep -q "^| \`$code\` |" "$page" || {
-            echo "$page does not explain $code"
+        grep -qE "^\| $2" "$page" || {
+            echo "$page does not explain $1"
             bad=1
         }
     done
-done
+}
 
-# And so has every exit code.
+for code in $(sed -n 's/^    X(\(E[A-Z]*\),.*/HF_\1/p' include/holdfast.h); do
+    explained "$code" "\`$code\` \|"
+done
 for code in $(sed -n 's/^    CLI_[A-Z_]* = \([0-9]*\),$/\1/p' cli/cli.h); do
-    for page in docs/guide/troubleshooting.md docs/zh-CN/troubleshooting.md; do
-        grep -qE "^\| ([0-9]+[,、] ?)*$code\b" "$page" || {
-            echo "$page does not explain exit code $code"
-            bad=1
-        }
-    done
+    explained "exit code $code" "([0-9]+[,、] ?)*$code\b"
 done
 exit $bad

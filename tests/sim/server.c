@@ -416,7 +416,8 @@ static void serve_new(struct lock *lock, const struct sim_message *m)
         abort();
 }
 
-static void serve_acquire(struct lock *lock, const struct sim_message *m)
+/* Does the ticket hold the lock, or stand in line? Then it is told so. */
+static bool answer_placed(struct lock *lock, const struct sim_message *m)
 {
     struct entry *holder =
         find(lock->holders, lock->n_holders, m->client, m->ticket);
@@ -431,9 +432,14 @@ static void serve_acquire(struct lock *lock, const struct sim_message *m)
         waiter->seq = m->seq;
         waiter->heard_ns = sim_now();
         reply(m, SIM_QUEUED, NULL);
-    } else {
-        serve_new(lock, m);
     }
+    return holder || waiter;
+}
+
+static void serve_acquire(struct lock *lock, const struct sim_message *m)
+{
+    if (!answer_placed(lock, m))
+        serve_new(lock, m);
 }
 
 static void hear_parked(struct lock *lock, struct entry *entry)
@@ -550,27 +556,17 @@ static bool is_unsure(const struct sim_message *m)
 /* What the ticket is by now; false: it is not here. */
 static bool answer_known(struct lock *lock, const struct sim_message *m)
 {
-    struct entry *holder =
-        find(lock->holders, lock->n_holders, m->client, m->ticket);
-    struct entry *waiter =
-        find(lock->queue, lock->n_queue, m->client, m->ticket);
     struct entry *parked =
         find(lock->parked, lock->n_parked, m->client, m->ticket);
 
-    if (holder) {
-        holder->seq = m->seq;
-        lease_anew(lock, holder);
-        reply(m, SIM_GRANTED, holder);
-    } else if (waiter) {
-        waiter->seq = m->seq;
-        waiter->heard_ns = sim_now();
-        reply(m, SIM_QUEUED, NULL);
-    } else if (parked) {
+    if (answer_placed(lock, m))
+        return true;
+    if (parked) {
         parked->seq = m->seq;
         hear_parked(lock, parked);
         reply(m, SIM_PARKED, NULL);
     }
-    return holder || waiter || parked;
+    return parked;
 }
 
 static void park_now(const struct sim_message *m)

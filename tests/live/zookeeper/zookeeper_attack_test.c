@@ -20,6 +20,13 @@
 
 enum { TYPES = 32, STAT = 68 };
 
+/* What a client asks for, and where. */
+struct call {
+    int fd;
+    int32_t xid;
+    int32_t type;
+};
+
 struct fake {
     int fd;
     int port;
@@ -27,7 +34,7 @@ struct fake {
     _Atomic int requests[TYPES];
     _Atomic int visits; /* connections */
     /* What answers instead, if there is one; false: the connection ends. */
-    bool (*answer)(struct fake *fake, int fd, struct hf__zk_wire in);
+    bool (*answer)(struct fake *fake, struct call call, struct hf__zk_wire in);
     char own[128]; /* the path of the client's node */
     char old[128]; /* of one that it had in an earlier session */
     char deleted[128];
@@ -97,31 +104,38 @@ static bool say_answer(int fd, int32_t xid, int32_t error,
     return said;
 }
 
-static bool answer(struct fake *fake, int fd, struct hf__zk_wire in)
+static bool answer(struct fake *fake, struct call call, struct hf__zk_wire in)
 {
-    int32_t xid = hf__zk_wire_int(&in);
-    int32_t type = hf__zk_wire_int(&in);
+    (void)in;
+    atomic_fetch_add(&fake->requests[call.type], 1);
+    return say_answer(call.fd, call.xid, HF__ZK_OK, &fake->bodies[call.type]);
+}
 
-    if (type < 0 || type >= TYPES)
+/* Hear one request and answer it; false: the connection ends. */
+static bool serve_one(struct fake *fake, int fd)
+{
+    char bytes[1 << 12];
+    size_t len = hear(fd, bytes, sizeof(bytes));
+    struct hf__zk_wire in = {bytes, bytes + len, false};
+    struct call call = {.fd = fd};
+
+    call.xid = hf__zk_wire_int(&in);
+    call.type = hf__zk_wire_int(&in);
+    if (len == 0 || call.type < 0 || call.type >= TYPES)
         return false; /* the client says goodbye */
-    atomic_fetch_add(&fake->requests[type], 1);
-    return say_answer(fd, xid, HF__ZK_OK, &fake->bodies[type]);
+    return (fake->answer ? fake->answer : answer)(fake, call, in);
 }
 
 static void *serve(void *arg)
 {
     struct fake *fake = arg;
-    char bytes[1 << 12];
-    size_t len;
+    char greeting[1 << 12];
     int fd;
 
     while ((fd = accept4(fake->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         atomic_fetch_add(&fake->visits, 1);
-        if (hear(fd, bytes, sizeof(bytes)) > 0 && greet(fake, fd)) {
-            while (
-                (len = hear(fd, bytes, sizeof(bytes))) > 0 &&
-                (fake->answer ? fake->answer : answer)(
-                    fake, fd, (struct hf__zk_wire){bytes, bytes + len, false}))
+        if (hear(fd, greeting, sizeof(greeting)) > 0 && greet(fake, fd)) {
+            while (serve_one(fake, fd))
                 continue;
         }
         (void)close(fd);
@@ -285,32 +299,29 @@ static bool say_event(int fd)
 }
 
 /* The client may read who is in line once: another is before it. */
-static bool answer_first_list(struct fake *fake, int fd, struct hf__zk_wire in)
+static bool answer_first_list(struct fake *fake, struct call call,
+                              struct hf__zk_wire in)
 {
-    int32_t xid = hf__zk_wire_int(&in);
-    int32_t type = hf__zk_wire_int(&in);
     struct hf__buf body = {0};
     int32_t error = HF__ZK_OK;
     bool said;
 
-    if (type < 0 || type >= TYPES)
-        return false;
-    if (type == HF__ZK_CREATE) {
+    if (call.type == HF__ZK_CREATE) {
         add_created(fake, &body, in);
-    } else if (type == HF__ZK_EXISTS) {
+    } else if (call.type == HF__ZK_EXISTS) {
         add_stat(&body);
-    } else if (type == HF__ZK_GET_DATA) {
+    } else if (call.type == HF__ZK_GET_DATA) {
         hf__zk_wire_put_text(&body, "", 0);
         add_stat(&body);
-    } else if (type == HF__ZK_GET_CHILDREN) {
-        if (atomic_fetch_add(&fake->requests[type], 1) == 0)
+    } else if (call.type == HF__ZK_GET_CHILDREN) {
+        if (atomic_fetch_add(&fake->requests[call.type], 1) == 0)
             add_line(fake, &body);
         else
             error = HF__ZK_NO_AUTH;
     }
-    said = say_answer(fd, xid, error, &body);
+    said = say_answer(call.fd, call.xid, error, &body);
     hf__buf_release(&body);
-    return said && (type != HF__ZK_GET_DATA || say_event(fd));
+    return said && (call.type != HF__ZK_GET_DATA || say_event(call.fd));
 }
 
 TEST(line, that_may_not_be_read_any_more_keeps_nobody_waiting)
@@ -355,26 +366,23 @@ static void add_answer(struct fake *fake, int32_t type, struct hf__zk_wire in,
 
 /* A create is carried out, and its answer is lost. The next greeting says that
  * the session has expired, and the node is still there. */
-static bool answer_after_expiry(struct fake *fake, int fd,
+static bool answer_after_expiry(struct fake *fake, struct call call,
                                 struct hf__zk_wire in)
 {
-    int32_t xid = hf__zk_wire_int(&in);
-    int32_t type = hf__zk_wire_int(&in);
     struct hf__buf body = {0};
     bool said;
 
-    if (type < 0 || type >= TYPES)
-        return false;
-    fake->requests[type]++;
-    add_answer(fake, type, in, &body);
-    if (fake->greetings == 1 && type == HF__ZK_CREATE) {
+    fake->requests[call.type]++;
+    add_answer(fake, call.type, in, &body);
+    if (fake->greetings == 1 && call.type == HF__ZK_CREATE) {
         (void)snprintf(fake->old, sizeof(fake->old), "%s", fake->own);
         fake->old[strlen(fake->old) - 1] = '0'; /* a smaller number */
         hf__buf_release(&body);
         return false;
     }
-    said = say_answer(
-        fd, xid, type == HF__ZK_GET_DATA ? HF__ZK_NO_NODE : HF__ZK_OK, &body);
+    said = say_answer(call.fd, call.xid,
+                      call.type == HF__ZK_GET_DATA ? HF__ZK_NO_NODE : HF__ZK_OK,
+                      &body);
     hf__buf_release(&body);
     return said;
 }
@@ -400,21 +408,19 @@ TEST(session, that_expired_leaves_no_node_that_is_ours)
 /* ---- flights ----------------------------------------------------------------- */
 
 /* It answers the first create, when the test says so, and nothing else. */
-static bool answer_one_create(struct fake *fake, int fd, struct hf__zk_wire in)
+static bool answer_one_create(struct fake *fake, struct call call,
+                              struct hf__zk_wire in)
 {
-    int32_t xid = hf__zk_wire_int(&in);
-    int32_t type = hf__zk_wire_int(&in);
     struct hf__buf body = {0};
     bool said;
 
-    if (type < 0 || type >= TYPES)
-        return false;
-    if (atomic_fetch_add(&fake->requests[type], 1) > 0 || type != HF__ZK_CREATE)
+    if (atomic_fetch_add(&fake->requests[call.type], 1) > 0 ||
+        call.type != HF__ZK_CREATE)
         return true;
     while (sem_wait(&fake->go) != 0)
         continue;
     add_created(fake, &body, in);
-    said = say_answer(fd, xid, HF__ZK_OK, &body);
+    said = say_answer(call.fd, call.xid, HF__ZK_OK, &body);
     hf__buf_release(&body);
     return said;
 }
