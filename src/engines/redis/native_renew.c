@@ -132,7 +132,9 @@ void hf__native_renew_put(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     const struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     bool waits = hf__redis_ticket_hears(mine);
-    bool parked = waits && !hf__redis_ticket_waits(mine);
+    /* It may have parked by then, though we do not know it yet: a park that is
+     * under way comes before this call. */
+    bool parked = ticket->cond && ticket->token == 0;
     struct hf__buf *out = &redis->stream.out;
     char token[16];
 
