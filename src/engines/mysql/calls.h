@@ -78,7 +78,8 @@ struct hf__mysql_call {
     uint64_t *tickets;       /* of a batch */
     int64_t sent_ns;
     int64_t wait_ms; /* the server may take so much longer than io_timeout */
-    bool again;      /* the tables have been made for it already */
+    bool again;      /* the tables have been made for it already, */
+    bool unmade;     /* … or could not be */
     bool kept;       /* by schema.c: do not free it when it is answered */
     struct hf__mysql_call *then; /* what waits for the tables */
     const char *text;            /* prepared; NULL: @sql is the text */

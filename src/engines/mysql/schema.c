@@ -47,6 +47,7 @@ static void on_made(struct hf__mysql *mysql, struct hf__mysql_call *call,
         (void)hf__mysql_call_send(first->connection, first, NULL);
         return;
     }
+    first->unmade = true;
     hf__mysql_call_tell(mysql, first, reply);
     hf__mysql_call_free(first);
 }
