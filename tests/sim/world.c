@@ -10,12 +10,16 @@
  *
  * Sanitizers are told about every change of stack.
  */
+/* The checked longjmp() takes another stack for a mistake. */
+#undef _FORTIFY_SOURCE
 #include "world.h"
 
 #include <poll.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <ucontext.h>
 
 #ifdef SIM_ASAN
@@ -36,7 +40,8 @@ enum {
 enum thread_state { THREAD_FREE, THREAD_READY, THREAD_ASLEEP, THREAD_DONE };
 
 struct sim_thread {
-    ucontext_t context;
+    ucontext_t context; /* where it begins, */
+    jmp_buf place;      /* and where it goes on */
     void *stack;
     void *fake_stack; /* the address sanitizer's */
     void *fiber;      /* the thread sanitizer's */
@@ -51,8 +56,11 @@ struct sim_thread {
     uint32_t who;          /* on a parked word: whom its bits mean */
     struct hf__loop *loop; /* also woken by this one */
     struct hf__loop *app;  /* polls this one as an application does, */
-    int app_fd;            /* and this descriptor */
-    bool detached;         /* nobody joins it */
+    int app_fd;            /* and this descriptor, */
+    uint64_t app_seen;     /* last at this turn of its machine */
+    bool app_readable;
+    bool detached; /* nobody joins it */
+    bool begun;    /* place is set */
 };
 
 /* The library's handle is the coroutine itself. */
@@ -91,7 +99,7 @@ static struct sim_thread *current; /* NULL: the scheduler */
 static struct sim_machine *viewpoint;
 static uint32_t turn_calls; /* of the clock, since a thread was chosen */
 static uint32_t longest_turn;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static void *scheduler_fake_stack;
 static void *scheduler_fiber;
 #ifdef SIM_ASAN
@@ -172,7 +180,8 @@ static void give_up(void)
 #else
     before_switch(fake, NULL, 0, scheduler_fiber);
 #endif
-    (void)swapcontext(&self->context, &scheduler);
+    if (_setjmp(self->place) == 0)
+        _longjmp(scheduler, 1);
     after_switch(self->fake_stack);
 }
 
@@ -185,12 +194,24 @@ static void thread_entry(void)
     give_up();
 }
 
+/* Contexts begin a thread; jumps continue it, which need no system call. */
+static _Noreturn void continue_thread(struct sim_thread *thread)
+{
+    if (thread->begun)
+        _longjmp(thread->place, 1);
+    thread->begun = true;
+    (void)setcontext(&thread->context);
+    abort();
+}
+
 static void run_thread(struct sim_thread *thread)
 {
     current = thread;
+    thread->machine->turns++;
     before_switch(&scheduler_fake_stack, thread->stack, STACK_SIZE,
                   thread->fiber);
-    (void)swapcontext(&scheduler, &thread->context);
+    if (_setjmp(scheduler) == 0)
+        continue_thread(thread);
     current = NULL;
     after_switch(scheduler_fake_stack);
 }
@@ -526,21 +547,37 @@ static bool loop_is_ready(const struct hf__loop *loop)
     return flag->kicked || flag->io;
 }
 
-static bool is_readable(int fd)
+/* What an application polls changes while it sleeps, when its machine runs. */
+static bool is_readable(struct sim_thread *thread)
 {
-    struct pollfd one = {.fd = fd, .events = POLLIN};
+    struct pollfd one = {.fd = thread->app_fd, .events = POLLIN};
 
-    return poll(&one, 1, 0) == 1;
+    if (thread->app_seen != thread->machine->turns) {
+        thread->app_seen = thread->machine->turns;
+        thread->app_readable = poll(&one, 1, 0) == 1;
+    }
+    return thread->app_readable;
 }
 
-/* What an application polls changes while it sleeps. */
-static int64_t due_of(const struct sim_thread *thread)
+static int64_t due_of(struct sim_thread *thread)
 {
     if (!thread->app)
         return thread->until_ns;
-    if (is_readable(thread->app_fd))
+    if (is_readable(thread))
         return now_ns;
     return true_of(thread->machine, thread->app->timer_fd_due_ns);
+}
+
+/* Instead of libc's: due_of() knows the virtual time of a loop's timer. The
+ * real one would ring by the clock of this machine. */
+int timerfd_settime(int fd, int how, const struct itimerspec *at,
+                    struct itimerspec *ret_old)
+{
+    (void)fd;
+    (void)how;
+    (void)at;
+    (void)ret_old;
+    return 0;
 }
 
 void sim_wait_app(struct hf__loop *loop, int fd)
@@ -548,6 +585,7 @@ void sim_wait_app(struct hf__loop *loop, int fd)
     maybe_yield();
     current->app = loop;
     current->app_fd = fd;
+    current->app_seen = 0;
     if (!loop_is_ready(loop) && due_of(current) > now_ns)
         sleep_on(loop, loop, HF_NEVER);
     current->app = NULL;

@@ -45,6 +45,7 @@ struct sim_machine {
     int64_t frozen_until_ns;    /* true time; 0: it runs */
     int64_t thawed_ns;          /* when it ran again, last */
     struct sim_thread *stopped; /* the one that runs first then */
+    uint64_t turns;             /* of its threads */
     bool frozen;
 };
 
