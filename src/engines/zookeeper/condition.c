@@ -224,7 +224,7 @@ static int other_path(struct hf__zk *zk,
 int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
                             hf__zk_step_fn *step, int32_t number, hf_error *err)
 {
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, step, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
     int rc = hf__zk_condition_path(zk, ticket, err);
 
     call.number = number;
@@ -377,10 +377,9 @@ static void on_wakes(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 static int ask(struct hf__zk *zk, struct hf__zk_condition *condition,
-               int32_t type, hf__zk_reply_fn *done, uint32_t flags)
+               int32_t type, hf__zk_reply_fn *done)
 {
-    struct hf__zk_call call = {
-        .done = done, .condition = condition->id, .flags = flags};
+    struct hf__zk_call call = {.done = done, .condition = condition->id};
     int rc = hf__zk_calls_ask(zk, type, condition->dir, condition->dir_len,
                               condition->guards, &call, /* err= */ NULL);
 
@@ -389,7 +388,7 @@ static int ask(struct hf__zk *zk, struct hf__zk_condition *condition,
 }
 
 void hf__zk_condition_look(struct hf__zk *zk,
-                           struct hf__zk_condition *condition, uint32_t flags)
+                           struct hf__zk_condition *condition)
 {
     if (condition->left > 0) {
         condition->again = true;
@@ -398,8 +397,8 @@ void hf__zk_condition_look(struct hf__zk *zk,
     view_release(&condition->view);
     condition->again = false;
     condition->view.watched = condition->guards;
-    if (ask(zk, condition, HF__ZK_GET_CHILDREN2, on_children, flags) == 0 &&
-        ask(zk, condition, HF__ZK_GET_DATA, on_wakes, flags) == 0)
+    if (ask(zk, condition, HF__ZK_GET_CHILDREN2, on_children) == 0 &&
+        ask(zk, condition, HF__ZK_GET_DATA, on_wakes) == 0)
         return;
     condition->view.failed = true;
     if (condition->left == 0)
@@ -428,7 +427,7 @@ static void on_watching(struct hf__zk *zk, const struct hf__zk_call *call,
             condition->touched = condition->watched_own;
     }
     if (!condition->guards)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
 }
 
 static void watch_record(struct hf__zk *zk, struct hf__zk_condition *condition,
@@ -485,7 +484,7 @@ static void watch_on(struct hf__zk *zk, struct hf__zk_condition *condition,
         watch_record(zk, condition, &view->line.all[first - 1],
                      /* own= */ false);
     else if (!view->watched)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
 }
 
 /* A look may end a condition: so they are found one after the other. */
@@ -528,15 +527,15 @@ void hf__zk_condition_event(struct hf__zk *zk, uint64_t hash)
         condition = HF_CONTAINER_OF(link, struct hf__zk_condition, link);
         condition->news = take_event(zk, condition, hash);
     }
-    hf__zk_condition_look_at_news(zk, /* flags= */ 0);
+    hf__zk_condition_look_at_news(zk);
 }
 
-void hf__zk_condition_look_at_news(struct hf__zk *zk, uint32_t flags)
+void hf__zk_condition_look_at_news(struct hf__zk *zk)
 {
     struct hf__zk_condition *condition;
 
     while ((condition = next_news(zk)) != NULL)
-        hf__zk_condition_look(zk, condition, flags);
+        hf__zk_condition_look(zk, condition);
 }
 
 void hf__zk_condition_beat(struct hf__zk *zk, struct hf__ticket *ticket)
@@ -565,8 +564,7 @@ void hf__zk_condition_unwatch_all(struct hf__zk *zk)
  * and is the guard now. */
 static void touch(struct hf__zk *zk, struct hf__ticket *ticket)
 {
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
     size_t mark;
 
     if (hf__zk_condition_path(zk, ticket, /* err= */ NULL) != 0)
@@ -680,7 +678,7 @@ static void conclude(struct hf__zk *zk, struct hf__zk_condition *condition)
     memset(&condition->view, 0, sizeof(condition->view));
     if (!view.failed && (view.changed || condition->again) &&
         ++condition->steps <= STEPS) {
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
     } else if (view.failed || view.changed || condition->again) {
         give_up(zk, id);
     } else {

@@ -70,7 +70,7 @@ void hf__zk_condition_join(struct hf__zk *zk, struct hf__ticket *ticket,
 void hf__zk_condition_leave(struct hf__zk *zk, struct hf__ticket *ticket);
 /* Read who is there and who is called, and act on it. */
 void hf__zk_condition_look(struct hf__zk *zk,
-                           struct hf__zk_condition *condition, uint32_t flags);
+                           struct hf__zk_condition *condition);
 /* The path of @ticket's record up to the number, in zk->scratch; and with it. */
 int hf__zk_condition_base(struct hf__zk *zk, struct hf__ticket *ticket,
                           hf_error *err);
@@ -89,7 +89,7 @@ void hf__zk_condition_lose(struct hf__zk *zk, struct hf__ticket *ticket,
                            int reason);
 /* Look for a parked ticket that is renewed, with the next look at news. */
 void hf__zk_condition_beat(struct hf__zk *zk, struct hf__ticket *ticket);
-void hf__zk_condition_look_at_news(struct hf__zk *zk, uint32_t flags);
+void hf__zk_condition_look_at_news(struct hf__zk *zk);
 /* A watch has fired. */
 void hf__zk_condition_event(struct hf__zk *zk, uint64_t hash);
 /* The connection is gone, and all watches with it. */

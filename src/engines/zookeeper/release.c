@@ -123,8 +123,7 @@ static int leave_condition(struct hf__zk *zk, struct hf__ticket *ticket,
 static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
                        hf_error *err)
 {
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_deleted, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_deleted);
 
     call.number = true;
     return hf__zk_curator_semaphore_pass(zk, ticket, &call, err);
@@ -134,8 +133,7 @@ int hf__zk_release_node(struct hf__zk *zk, struct hf__ticket *ticket,
                         hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_deleted, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_deleted);
     int rc = hf__zk_calls_delete(zk, mine->path, mine->path_len, &call, err);
 
     mine->under_way = rc == 0;

@@ -71,7 +71,7 @@ void hf__zk_session_prove(struct hf__zk *zk, const struct hf__zk_call *call,
         return; /* this server does not report for us any more */
     hf__zk_lease_heard(&zk->lease, hf__zk_session_ns(zk), call->sent_ns,
                        hf__now());
-    if (!(call->flags & HF__ZK_WRITES))
+    if (!hf__zk_calls_writes(call))
         return;
     since_ns = hf__zk_lease_since(&zk->lease, hf__zk_session_ns(zk),
                                   call->sent_ns, call->known_ns);

@@ -130,10 +130,10 @@ static void on_step(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 struct hf__zk_call hf__zk_tickets_step(const struct hf__ticket *ticket,
-                                       hf__zk_step_fn *step, uint32_t flags)
+                                       hf__zk_step_fn *step)
 {
     return (struct hf__zk_call){
-        .done = on_step, .step = step, .ticket = ticket->id, .flags = flags};
+        .done = on_step, .step = step, .ticket = ticket->id};
 }
 
 void hf__zk_tickets_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket)

@@ -106,7 +106,7 @@ void hf__zk_tickets_forget_all(struct hf__zk *zk);
 /* A call whose answer @step gets: if the ticket is still there, when nothing of
  * it is under way any more, and unless the answer was lost. */
 struct hf__zk_call hf__zk_tickets_step(const struct hf__ticket *ticket,
-                                       hf__zk_step_fn *step, uint32_t flags);
+                                       hf__zk_step_fn *step);
 /* The step under way has no outcome: report that, if one is to be reported. */
 void hf__zk_tickets_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
                             const hf_error *err);

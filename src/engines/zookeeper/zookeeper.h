@@ -138,7 +138,7 @@ hf__engine_acquire_fn hf__zk_acquire;
 /* List the children of the lock's node, and see what follows for @ticket.
  * @watch: and tell us when they change. */
 int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
-                        bool watch, uint32_t flags, hf_error *err);
+                        bool watch, hf_error *err);
 /* The same behind everything that is to be written now. */
 int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
                                hf_error *err);
@@ -158,7 +158,7 @@ hf__engine_renew_fn hf__zk_renew;
 hf__engine_downgrade_fn hf__zk_renew_downgrade;
 /* Is its node there? Tell us, too, when it goes: somebody may break it. */
 int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
-                     uint32_t flags, hf_error *err);
+                     hf_error *err);
 
 /* medallion_seek.c */
 /* Ask the children of @line which of them is @ticket's; what follows is done
