@@ -571,7 +571,7 @@ int hf__zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     bool known = mine->path != NULL;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (!zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such mode",

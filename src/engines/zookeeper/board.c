@@ -49,7 +49,7 @@ static void answer_unsent(struct hf__zk *zk, struct hf__query *query, int rc,
 static int board_path(struct hf__zk *zk, const char *child, size_t len,
                       hf_error *err)
 {
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     zk->scratch.len = 0;
     hf__buf_append(&zk->scratch, zk->root, zk->root_len);

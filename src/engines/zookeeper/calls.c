@@ -186,14 +186,14 @@ int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
     made.type = zk->type;
     made.xid = zk->xid;
     made.sent_ns = hf__now();
-    if (zk->up && !hf__buf_failed(out))
+    if (hf__zk_connection_is_up(zk) && !hf__buf_failed(out))
         rc = zk->pending || !is_boarding(zk) ? keep(zk, &made, mark)
                                              : push_call(zk, &made);
     if (rc == 0)
         return 0;
     out->failed = false;
     out->len = mark;
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     return hf__fail(err, HF_ENOMEM, "out of memory");
 }

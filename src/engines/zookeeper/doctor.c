@@ -255,7 +255,7 @@ int hf__zk_doctor(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     tell_session(zk, query);
     return ask(zk, query, 0, err);

@@ -421,7 +421,7 @@ static int start(struct hf__engine *engine, struct hf__query *query,
     struct hf__zk_inspect *job;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     job = hf__calloc(1, sizeof(*job));
     if (!job)

@@ -462,7 +462,7 @@ int hf__zk_park(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     rc = mine->path ? 0 : prepare(zk, ticket, old, err);
     if (rc != 0)
@@ -556,7 +556,7 @@ int hf__zk_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (!mine->path) {
         hf__up_lost(&zk->base, ticket, HF__LOST_TAKEN);

@@ -178,7 +178,7 @@ int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
         hf__up_left(&zk->base, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     hf__zk_tickets_move(zk, mine,
                         releasing ? HF__ZK_RELEASING : HF__ZK_WITHDRAWING);

@@ -86,7 +86,7 @@ int hf__zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     struct hf__zk *zk = (struct hf__zk *)engine;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     rc = hf__zk_calls_sync(zk, err);
     for (size_t i = 0; i < n && rc == 0; i++)
@@ -164,7 +164,7 @@ int hf__zk_renew_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!zk->dialect->marker[HF__ZK_READ])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
                         zk->dialect->name);
-    if (!zk->up || mine->state != HF__ZK_HELD ||
+    if (!hf__zk_connection_is_up(zk) || mine->state != HF__ZK_HELD ||
         mine->node != HF__ZK_NODE_KNOWN)
         return hf__zk_errors_not_up(zk, err);
     if (reader_name(zk, mine) != 0)

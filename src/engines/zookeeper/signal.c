@@ -188,7 +188,7 @@ int hf__zk_signal(struct hf__engine *engine, struct hf__query *query,
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_condition *condition;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     condition =
         hf__zk_condition_get(zk, query->name, strlen(query->name), query->cond);

@@ -44,7 +44,7 @@ static int version_path(struct hf__zk *zk, const struct hf__query *query,
     static const char dir[] = "/.versions";
     size_t len;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (hf__zk_nodes_path(zk, query->name, strlen(query->name)) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");

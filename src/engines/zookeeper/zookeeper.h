@@ -77,8 +77,7 @@ struct hf__zk {
     uint32_t boarding;      /* of those, in the buffer */
     struct hf__zk_pending *pending;
     struct hf__zk_pending **pending_last;
-    bool up;
-    bool greeted; /* the session is there, the credentials are checked */
+    enum hf__zk_connection connection;
     int32_t xid;
     int32_t type;       /* of the request that was begun last */
     int64_t connect_ns; /* when connecting began */
@@ -114,6 +113,10 @@ static inline struct hf__zk_ticket *hf__zk_ticket(const struct hf__zk *zk,
                                                   struct hf__ticket *ticket)
 {
     return hf__engine_ticket(&zk->base, ticket);
+}
+static inline bool hf__zk_connection_is_up(const struct hf__zk *zk)
+{
+    return zk->connection == HF__ZK_UP;
 }
 /* NULL: it is gone. */
 static inline struct hf__ticket *hf__zk_tickets_find(const struct hf__zk *zk,
