@@ -44,8 +44,7 @@ struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
         .tokens = 1,
         .lease_ms = ticket->ttl_ms < lease_ms ? ticket->ttl_ms : lease_ms,
         .sent_ns = zk->proven_ns,
-        .woken =
-            hf__zk_ticket(zk, (struct hf__ticket *)(uintptr_t)ticket)->called,
+        .woken = hf__zk_park_bears(zk, (struct hf__ticket *)(uintptr_t)ticket),
     };
 }
 
@@ -432,7 +431,7 @@ static int cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
     (void)hf__zk_errors_read(zk, error, err);
-    if (mine->state == HF__ZK_ASKING && mine->node == HF__ZK_NODE_KNOWN) {
+    if (hf__zk_tickets_asks(mine) && mine->node == HF__ZK_NODE_KNOWN) {
         mine->refused = *err;
         if (hf__zk_release_node(zk, ticket, err) == 0)
             return 0;
@@ -557,7 +556,9 @@ void hf__zk_acquire_called(struct hf__zk *zk, struct hf__ticket *ticket)
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err;
 
-    hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+    hf__zk_tickets_move(zk, mine,
+                        mine->state == HF__ZK_UNPARKING ? HF__ZK_ASKING
+                                                        : HF__ZK_CALLED);
     mine->steps = 0;
     if (begin_ask(zk, ticket, &err) != 0)
         hf__zk_tickets_unknown(zk, ticket, &err);

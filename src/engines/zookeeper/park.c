@@ -41,7 +41,7 @@ bool hf__zk_park_bears(const struct hf__zk *zk, struct hf__ticket *ticket)
 {
     const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    return mine->called && mine->record == HF__ZK_RECORD_KNOWN;
+    return mine->record == HF__ZK_RECORD_CALLED;
 }
 
 /* ---- outcomes ------------------------------------------------------------ */
@@ -54,7 +54,6 @@ static void parked(struct hf__zk *zk, struct hf__ticket *ticket)
 
     hf__zk_park_forget_old(zk, ticket);
     mine->old = 0;
-    mine->owes = false;
     hf__zk_tickets_move(zk, mine, HF__ZK_PARKED);
     hf__up_parked(&zk->base, ticket);
     condition = hf__zk_condition_find(zk, id);
@@ -416,13 +415,13 @@ static bool tell_state(struct hf__zk *zk, struct hf__ticket *ticket)
 
     switch (mine->state) {
     case HF__ZK_ASKING:
+    case HF__ZK_CALLED:
+        hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
         return true;
     case HF__ZK_WAITING:
-        mine->owes = false;
         hf__up_queued(&zk->base, ticket);
         return true;
     case HF__ZK_HELD:
-        mine->owes = false;
         grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
         hf__up_granted(&zk->base, ticket, &grant);
         return true;
@@ -467,7 +466,6 @@ int hf__zk_park(struct hf__engine *engine, struct hf__ticket *ticket,
     rc = mine->path ? 0 : prepare(zk, ticket, old, err);
     if (rc != 0)
         return rc;
-    mine->owes = true;
     if (tell_state(zk, ticket))
         return 0;
     if (mine->state == HF__ZK_PARKED) {
@@ -562,15 +560,12 @@ int hf__zk_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
         hf__up_lost(&zk->base, ticket, HF__LOST_TAKEN);
         return 0;
     }
-    mine->owes = true;
     if (tell_state(zk, ticket))
         return 0;
-    if (mine->called || !mine->condition) {
-        hf__zk_acquire_called(zk, ticket);
-        return 0;
-    }
     hf__zk_tickets_move(zk, mine, HF__ZK_UNPARKING);
-    if (!mine->under_way)
+    if (mine->record == HF__ZK_RECORD_CALLED || !mine->condition)
+        hf__zk_acquire_called(zk, ticket);
+    else if (!mine->under_way)
         hf__zk_condition_look(zk, mine->condition);
     return 0;
 }

@@ -51,7 +51,7 @@ static bool renew_parked(struct hf__zk *zk, struct hf__ticket *ticket)
     if (mine->state == HF__ZK_PARKED)
         hf__zk_condition_beat(zk, ticket);
     else if (mine->state == HF__ZK_UNKNOWN && !mine->under_way &&
-             (mine->called || !mine->condition))
+             (hf__zk_park_bears(zk, ticket) || !mine->condition))
         hf__zk_acquire_called(zk, ticket);
     else if (mine->state == HF__ZK_WAITING && !mine->under_way)
         (void)hf__zk_acquire_look(zk, ticket, /* watch= */ false,

@@ -73,23 +73,23 @@ void hf__zk_wait_stand(struct hf__zk *zk, struct hf__ticket *ticket,
                        bool watched)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool asking = mine->state == HF__ZK_ASKING;
+    bool asks = hf__zk_tickets_asks(mine);
     hf_error err;
     int rc = 0;
 
-    hf__zk_tickets_move(zk, mine, HF__ZK_WAITING);
     mine->waited = true;
     if (!watched)
         rc = first ? hf__zk_acquire_look(zk, ticket, /* watch= */ true, &err)
                    : watch(zk, ticket, before, &err);
-    if (rc != 0 && asking) {
-        hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+    if (rc != 0 && asks) {
         hf__zk_tickets_unknown(zk, ticket, &err);
-    } else if (rc != 0) {
-        hf__zk_wait_lost_place(zk, ticket);
-    } else if (asking) {
-        hf__up_queued(&zk->base, ticket);
+        return;
     }
+    hf__zk_tickets_move(zk, mine, HF__ZK_WAITING);
+    if (rc != 0)
+        hf__zk_wait_lost_place(zk, ticket);
+    else if (asks)
+        hf__up_queued(&zk->base, ticket);
 }
 
 struct event {
