@@ -39,9 +39,7 @@ void hf__etcd_park_forget_old(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
 bool hf__etcd_park_bears(const struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
-    const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-
-    return mine->called && mine->record == HF__ETCD_RECORD_KNOWN;
+    return hf__etcd_ticket(etcd, ticket)->record == HF__ETCD_RECORD_CALLED;
 }
 
 /* ---- outcomes ------------------------------------------------------------ */
@@ -54,7 +52,6 @@ static void parked(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
     hf__etcd_park_forget_old(etcd, ticket);
     mine->old = 0;
-    mine->owes = false;
     hf__etcd_tickets_move(mine, HF__ETCD_PARKED);
     hf__up_parked(&etcd->base, ticket);
     condition = hf__etcd_condition_find(etcd, id);
@@ -82,12 +79,11 @@ void hf__etcd_park_unknown(struct hf__etcd *etcd, struct hf__ticket *ticket,
                            const hf_error *err)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    bool owes = mine->owes;
+    bool called = mine->state == HF__ETCD_CALLED;
     hf_error copy = *err;
 
-    mine->owes = false;
     hf__etcd_tickets_move(mine, HF__ETCD_UNKNOWN);
-    if (owes) /* one that was called goes on with the next renewal */
+    if (!called) /* one that was goes on with the next renewal */
         hf__up_unknown(&etcd->base, ticket, &copy);
 }
 
@@ -301,12 +297,13 @@ static int not_parked(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__ticket *old = given_up(etcd, ticket);
 
     mine->made = created_in(root, 0);
-    mine->record =
-        mine->made != 0 ? HF__ETCD_RECORD_KNOWN : HF__ETCD_RECORD_NONE;
     if (mine->made != 0) {
+        mine->record = HF__ETCD_RECORD_KNOWN;
         parked(etcd, ticket);
         return 0;
     }
+    if (mine->record == HF__ETCD_RECORD_UNSURE)
+        mine->record = HF__ETCD_RECORD_NONE;
     if (!old || created_in(root, 1) != hf__etcd_ticket(etcd, old)->revision)
         return lost(etcd, ticket, err);
     if (created_in(root, 2) != hf__etcd_ticket(etcd, old)->made)
@@ -338,8 +335,9 @@ static void on_parked(struct hf__etcd *etcd, struct hf__etcd_call *call,
             failed(etcd, ticket, &err);
     } else if (reply->code == HF__ETCD_NOT_FOUND) {
         hf__etcd_lease_ended(etcd, mine->lease);
-    } else if (reply->code == HF__ETCD_LOST || mine->doubted) {
-        mine->doubted = true;
+    } else if (reply->code == HF__ETCD_LOST ||
+               mine->record == HF__ETCD_RECORD_DOUBTED) {
+        mine->record = HF__ETCD_RECORD_DOUBTED;
         hf__etcd_park_unknown(etcd, ticket, &err);
     } else {
         mine->record = HF__ETCD_RECORD_NONE;
@@ -386,7 +384,7 @@ static int send_park(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return rc;
     }
     rc = send_step(etcd, call, ticket, err);
-    if (rc == 0)
+    if (rc == 0 && mine->record != HF__ETCD_RECORD_DOUBTED)
         mine->record = HF__ETCD_RECORD_UNSURE;
     return rc;
 }
@@ -427,19 +425,19 @@ static bool tell_state(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-    mine->owes = true;
-    if (hf__etcd_tickets_asks(mine))
+    if (hf__etcd_tickets_asks(mine)) {
+        hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
         return true;
+    }
     if (mine->state == HF__ETCD_WAITING) {
-        mine->owes = false;
         hf__up_queued(&etcd->base, ticket);
         return true;
     }
     if (mine->state == HF__ETCD_HELD) {
-        struct hf__grant grant = {
-            .token = mine->revision, .tokens = 1, .woken = mine->called};
+        struct hf__grant grant = {.token = mine->revision,
+                                  .tokens = 1,
+                                  .woken = hf__etcd_park_bears(etcd, ticket)};
 
-        mine->owes = false;
         hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
         hf__up_granted(&etcd->base, ticket, &grant);
         return true;
@@ -543,7 +541,7 @@ void hf__etcd_park_end(struct hf__etcd *etcd, struct hf__ticket *ticket,
     hf_error err;
     int rc;
 
-    if (mine->record == HF__ETCD_RECORD_NONE) {
+    if (mine->record != HF__ETCD_RECORD_KNOWN) {
         to_the_line(etcd, ticket);
         return;
     }
@@ -578,12 +576,10 @@ int hf__etcd_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     }
     if (tell_state(etcd, ticket))
         return 0;
-    if (mine->called || !mine->condition) {
-        hf__etcd_acquire_called(etcd, ticket);
-        return 0;
-    }
     hf__etcd_tickets_move(mine, HF__ETCD_UNPARKING);
-    if (!mine->under_way)
+    if (hf__etcd_park_bears(etcd, ticket) || !mine->condition)
+        hf__etcd_acquire_called(etcd, ticket);
+    else if (!mine->under_way)
         hf__etcd_condition_look(etcd, mine->condition);
     return 0;
 }

@@ -44,8 +44,7 @@ struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
         .tokens = 1,
         .lease_ms = ticket->ttl_ms < lease_ms ? ticket->ttl_ms : lease_ms,
         .sent_ns = zk->proven_ns,
-        .woken =
-            hf__zk_ticket(zk, (struct hf__ticket *)(uintptr_t)ticket)->called,
+        .woken = hf__zk_park_bears(zk, (struct hf__ticket *)(uintptr_t)ticket),
     };
 }
 
@@ -104,8 +103,7 @@ static int make_node(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_parent, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_parent);
     size_t whole;
     int rc;
 
@@ -136,8 +134,7 @@ static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
                       const struct hf__zk_ticket *mine)
 {
     /* If the node is gone, the next renewal finds out. */
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
     struct hf__buf data = {0};
     size_t mark;
 
@@ -183,8 +180,7 @@ static int granted(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__grant grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_passed, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_passed);
 
     if (mine->line == HF__ZK_LINE_MUTEX)
         return enter(zk, ticket, err);
@@ -236,10 +232,10 @@ static int give_up(struct hf__zk *zk, struct hf__ticket *ticket,
 
 /* List the children again. @watch: and tell us when they change. */
 int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
-                        bool watch, uint32_t flags, hf_error *err)
+                        bool watch, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_children, flags);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_children);
     int rc;
 
     call.number = watch;
@@ -299,15 +295,14 @@ static int on_stat(struct hf__zk *zk, struct hf__ticket *ticket,
         hf__zk_wire_stat(&reply->in, &stat);
         hf__zk_ticket(zk, ticket)->czxid = (uint64_t)stat.czxid;
     }
-    return hf__zk_acquire_look(zk, ticket, /* watch= */ false, /* flags= */ 0,
-                               err);
+    return hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
 }
 
 static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_stat, 0);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_stat);
     int rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
                               /* watch= */ false, &call, err);
 
@@ -381,8 +376,7 @@ int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
     int rc = hf__zk_calls_sync(zk, err);
 
     return rc != 0 ? rc
-                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false,
-                                         HF__ZK_TRAILS, err);
+                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
 }
 
 /* One whose downgrade had no outcome was looked for: it is what its node is. */
@@ -437,7 +431,7 @@ static int cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
     (void)hf__zk_errors_read(zk, error, err);
-    if (mine->state == HF__ZK_ASKING && mine->node == HF__ZK_NODE_KNOWN) {
+    if (hf__zk_tickets_asks(mine) && mine->node == HF__ZK_NODE_KNOWN) {
         mine->refused = *err;
         if (hf__zk_release_node(zk, ticket, err) == 0)
             return 0;
@@ -519,8 +513,7 @@ static int on_children(struct hf__zk *zk, struct hf__ticket *ticket,
 static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
                        struct hf__zk_ticket *mine, hf_error *err)
 {
-    struct hf__zk_call call = {
-        .done = on_create, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = on_create, .ticket = ticket->id};
     struct hf__buf data = {0};
     int rc;
 
@@ -551,8 +544,7 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
         rc = hf__zk_calls_sync(zk, err);
     if (rc != 0)
         return rc;
-    rc =
-        hf__zk_acquire_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, err);
+    rc = hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
     if (rc != 0 && mine->node != HF__ZK_NODE_KNOWN)
         mine->node =
             HF__ZK_NODE_UNSURE; /* nobody will look behind the create */
@@ -564,7 +556,9 @@ void hf__zk_acquire_called(struct hf__zk *zk, struct hf__ticket *ticket)
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err;
 
-    hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+    hf__zk_tickets_move(zk, mine,
+                        mine->state == HF__ZK_UNPARKING ? HF__ZK_ASKING
+                                                        : HF__ZK_CALLED);
     mine->steps = 0;
     if (begin_ask(zk, ticket, &err) != 0)
         hf__zk_tickets_unknown(zk, ticket, &err);
@@ -578,7 +572,7 @@ int hf__zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     bool known = mine->path != NULL;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (!zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such mode",

@@ -49,7 +49,7 @@ static void answer_unsent(struct hf__zk *zk, struct hf__query *query, int rc,
 static int board_path(struct hf__zk *zk, const char *child, size_t len,
                       hf_error *err)
 {
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     zk->scratch.len = 0;
     hf__buf_append(&zk->scratch, zk->root, zk->root_len);
@@ -92,19 +92,17 @@ static hf__zk_reply_fn on_number;
 /* Each step is one more: a server that sends us round and round is cut off. */
 static struct hf__zk_call next_call(struct hf__query *query,
                                     const struct hf__zk_call *before,
-                                    hf__zk_reply_fn *done, uint32_t flags)
+                                    hf__zk_reply_fn *done)
 {
     return (struct hf__zk_call){.done = done,
                                 .query = query,
-                                .number = before ? before->number + 1 : 0,
-                                .flags = flags};
+                                .number = before ? before->number + 1 : 0};
 }
 
 static int write_notice(struct hf__zk *zk, struct hf__query *query,
                         hf_error *err)
 {
-    struct hf__zk_call call =
-        next_call(query, /* before= */ NULL, on_written, HF__ZK_WRITES);
+    struct hf__zk_call call = next_call(query, /* before= */ NULL, on_written);
     size_t mark;
     int rc = board_path(zk, query->owner, strlen(query->owner), err);
 
@@ -124,8 +122,7 @@ static int make_notice(struct hf__zk *zk, const struct hf__zk_call *before,
                        hf_error *err)
 {
     struct hf__query *query = before->query;
-    struct hf__zk_call call =
-        next_call(query, before, on_written, HF__ZK_WRITES);
+    struct hf__zk_call call = next_call(query, before, on_written);
     struct hf__buf data = {.text = (char *)(uintptr_t)query->text,
                            .len = strlen(query->text)};
     int rc = board_path(zk, query->owner, strlen(query->owner), err);
@@ -138,8 +135,7 @@ static int make_notice(struct hf__zk *zk, const struct hf__zk_call *before,
 static int make_board(struct hf__zk *zk, const struct hf__zk_call *before,
                       hf_error *err)
 {
-    struct hf__zk_call call =
-        next_call(before->query, before, on_above, HF__ZK_WRITES);
+    struct hf__zk_call call = next_call(before->query, before, on_above);
     struct hf__buf data = {0};
     uint64_t number;
     int rc = board_path(zk, "", 0, err);
@@ -160,8 +156,7 @@ static int make_board(struct hf__zk *zk, const struct hf__zk_call *before,
 static int ask_number(struct hf__zk *zk, const struct hf__zk_call *before,
                       hf_error *err)
 {
-    struct hf__zk_call call =
-        next_call(before->query, before, on_number, /* flags= */ 0);
+    struct hf__zk_call call = next_call(before->query, before, on_number);
     int rc = board_path(zk, "", 0, err);
 
     return rc != 0 ? rc
@@ -346,8 +341,7 @@ int hf__zk_board_read(struct hf__engine *engine, struct hf__query *query,
                       hf_error *err)
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
-    struct hf__zk_call call = {
-        .done = on_board, .query = query, .flags = HF__ZK_TRAILS};
+    struct hf__zk_call call = {.done = on_board, .query = query};
     int rc = check_dialect(zk, err);
 
     if (rc == 0)

@@ -17,6 +17,21 @@
 
 #define NUDGE_NS (30 * HF_MS)
 
+bool hf__zk_calls_writes(const struct hf__zk_call *call)
+{
+    switch (call->type) {
+    case HF__ZK_DELETE:
+    case HF__ZK_SET_DATA:
+    case HF__ZK_SYNC:
+    case HF__ZK_MULTI:
+    case HF__ZK_CREATE:
+    case HF__ZK_CREATE_CONTAINER:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
 {
     call->known_ns =
@@ -24,8 +39,8 @@ static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
     if (!hf__calls_add(&zk->calls, call))
         return HF_ENOMEM;
     zk->base.under_way++;
-    zk->writes += call->flags & HF__ZK_WRITES;
-    zk->boarding += call->flags & HF__ZK_WRITES;
+    zk->writes += hf__zk_calls_writes(call);
+    zk->boarding += hf__zk_calls_writes(call);
     zk->sent_ns = call->sent_ns;
     if (zk->calls.n == 1)
         zk->nudge_ns = call->sent_ns + NUDGE_NS;
@@ -38,7 +53,7 @@ bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call)
     if (!hf__calls_take(&zk->calls, call))
         return false;
     zk->base.under_way--;
-    zk->writes -= call->flags & HF__ZK_WRITES;
+    zk->writes -= hf__zk_calls_writes(call);
     zk->nudge_ns = hf__now() + NUDGE_NS;
     return true;
 }
@@ -77,11 +92,6 @@ int64_t hf__zk_calls_nudge(struct hf__zk *zk, int64_t now_ns)
 static bool is_boarding(const struct hf__zk *zk)
 {
     return zk->writes == zk->boarding;
-}
-
-static bool must_wait(const struct hf__zk *zk, uint32_t flags)
-{
-    return zk->pending || (!is_boarding(zk) && !(flags & HF__ZK_TRAILS));
 }
 
 static int keep(struct hf__zk *zk, const struct hf__zk_call *call, size_t mark)
@@ -176,14 +186,14 @@ int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
     made.type = zk->type;
     made.xid = zk->xid;
     made.sent_ns = hf__now();
-    if (zk->up && !hf__buf_failed(out))
-        rc = must_wait(zk, call->flags) ? keep(zk, &made, mark)
-                                        : push_call(zk, &made);
+    if (hf__zk_connection_is_up(zk) && !hf__buf_failed(out))
+        rc = zk->pending || !is_boarding(zk) ? keep(zk, &made, mark)
+                                             : push_call(zk, &made);
     if (rc == 0)
         return 0;
     out->failed = false;
     out->len = mark;
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     return hf__fail(err, HF_ENOMEM, "out of memory");
 }
@@ -209,8 +219,7 @@ void hf__zk_calls_ignore(struct hf__zk *zk, const struct hf__zk_call *call,
 
 int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
 {
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_SYNC);
 
     hf__zk_wire_put_text(&zk->stream.out, zk->top, strlen(zk->top));
@@ -223,8 +232,7 @@ int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
  * fails: no node has this name. */
 int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err)
 {
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
     zk->scratch.len = 0;
     hf__buf_append(&zk->scratch, zk->root, zk->root_len);

@@ -27,13 +27,6 @@ typedef int hf__zk_step_fn(struct hf__zk *zk, struct hf__ticket *ticket,
                            const struct hf__zk_call *call,
                            struct hf__zk_reply *reply, hf_error *err);
 
-enum {
-    /* Goes through the leader. Those of one flight are sent together. */
-    HF__ZK_WRITES = 1,
-    /* Belongs to the call before it: travels with that. */
-    HF__ZK_TRAILS = 2
-};
-
 struct hf__zk_call {
     hf__zk_reply_fn *done;
     hf__zk_step_fn *step;    /* of hf__zk_tickets_step() */
@@ -41,11 +34,10 @@ struct hf__zk_call {
     uint64_t condition;      /* its id; 0: none */
     struct hf__query *query; /* lives until it is answered */
     int32_t number;          /* the callee's */
-    uint32_t flags;
     int32_t type; /* HF__ZK_EXISTS, …: what its answer looks like */
     int32_t xid;
     int64_t sent_ns;
-    int64_t known_ns; /* WRITES: hf__zk_lease_known() */
+    int64_t known_ns; /* of a write: hf__zk_lease_known() */
 };
 
 /* A call that waits until the write before it is answered. */
@@ -56,6 +48,8 @@ struct hf__zk_pending {
     char bytes[];
 };
 
+/* Does it go through the leader? Those of one flight are sent together. */
+bool hf__zk_calls_writes(const struct hf__zk_call *call);
 /* Begin a request: its fields follow, by hf__zk_wire_put_*() into
  * zk->stream.out, then hf__zk_calls_end(). */
 size_t hf__zk_calls_begin(struct hf__zk *zk, int32_t type);

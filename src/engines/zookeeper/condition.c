@@ -139,8 +139,6 @@ void hf__zk_condition_join(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (mine->condition)
-        return;
     mine->condition = condition;
     hf__list_init(&mine->parked_link);
     hf__list_append(&condition->tickets, &mine->parked_link);
@@ -224,7 +222,7 @@ static int other_path(struct hf__zk *zk,
 int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
                             hf__zk_step_fn *step, int32_t number, hf_error *err)
 {
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, step, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
     int rc = hf__zk_condition_path(zk, ticket, err);
 
     call.number = number;
@@ -318,7 +316,8 @@ static int read_line(struct hf__zk_view *view, struct hf__zk_reply *reply)
     in = (struct hf__zk_wire){view->children, view->children + len, false};
     rc = hf__zk_queue_read(&view->line, &in);
     hf__zk_wire_stat(&in, &stat);
-    view->there = true;
+    if (view->seen == HF__ZK_SEEN_NONE)
+        view->seen = HF__ZK_SEEN_THERE;
     view->version = stat.version;
     view->children_version = stat.children_version;
     return rc;
@@ -332,8 +331,11 @@ static int read_wakes(struct hf__zk_view *view, struct hf__zk_reply *reply)
     int rc = hf__zk_condition_read(&view->wakes, data, first);
 
     hf__zk_wire_stat(&reply->in, &stat);
-    view->changed |= !view->there || stat.version != view->version ||
-                     stat.children_version != view->children_version;
+    if (view->seen == HF__ZK_SEEN_NONE ||
+        (view->seen == HF__ZK_SEEN_THERE &&
+         (stat.version != view->version ||
+          stat.children_version != view->children_version)))
+        view->seen = HF__ZK_SEEN_CHANGED;
     view->made = hf__malloc((view->line.n + (size_t)1) * sizeof(view->made[0]));
     if (rc != 0 || !view->made)
         return rc != 0 ? rc : HF_ENOMEM;
@@ -356,10 +358,11 @@ static void on_part(struct hf__zk *zk, const struct hf__zk_call *call,
     if (!condition)
         return;
     view = &condition->view;
-    if (reply && reply->error == HF__ZK_NO_NODE)
-        view->changed |= view->there;
-    else if (!reply || reply->error != HF__ZK_OK || read(view, reply) != 0)
-        view->failed = true;
+    if (!reply || (reply->error != HF__ZK_NO_NODE &&
+                   (reply->error != HF__ZK_OK || read(view, reply) != 0)))
+        view->seen = HF__ZK_SEEN_FAILED;
+    else if (reply->error == HF__ZK_NO_NODE && view->seen == HF__ZK_SEEN_THERE)
+        view->seen = HF__ZK_SEEN_CHANGED;
     if (--condition->left == 0)
         conclude(zk, condition);
 }
@@ -377,10 +380,9 @@ static void on_wakes(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 static int ask(struct hf__zk *zk, struct hf__zk_condition *condition,
-               int32_t type, hf__zk_reply_fn *done, uint32_t flags)
+               int32_t type, hf__zk_reply_fn *done)
 {
-    struct hf__zk_call call = {
-        .done = done, .condition = condition->id, .flags = flags};
+    struct hf__zk_call call = {.done = done, .condition = condition->id};
     int rc = hf__zk_calls_ask(zk, type, condition->dir, condition->dir_len,
                               condition->guards, &call, /* err= */ NULL);
 
@@ -389,19 +391,18 @@ static int ask(struct hf__zk *zk, struct hf__zk_condition *condition,
 }
 
 void hf__zk_condition_look(struct hf__zk *zk,
-                           struct hf__zk_condition *condition, uint32_t flags)
+                           struct hf__zk_condition *condition)
 {
     if (condition->left > 0) {
-        condition->again = true;
+        condition->look = HF__ZK_LOOK_STALE;
         return;
     }
     view_release(&condition->view);
-    condition->again = false;
-    condition->view.watched = condition->guards;
-    if (ask(zk, condition, HF__ZK_GET_CHILDREN2, on_children, flags) == 0 &&
-        ask(zk, condition, HF__ZK_GET_DATA, on_wakes, flags) == 0)
+    condition->look = HF__ZK_LOOKING;
+    if (ask(zk, condition, HF__ZK_GET_CHILDREN2, on_children) == 0 &&
+        ask(zk, condition, HF__ZK_GET_DATA, on_wakes) == 0)
         return;
-    condition->view.failed = true;
+    condition->view.seen = HF__ZK_SEEN_FAILED;
     if (condition->left == 0)
         conclude(zk, condition);
 }
@@ -428,7 +429,7 @@ static void on_watching(struct hf__zk *zk, const struct hf__zk_call *call,
             condition->touched = condition->watched_own;
     }
     if (!condition->guards)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
 }
 
 static void watch_record(struct hf__zk *zk, struct hf__zk_condition *condition,
@@ -463,7 +464,7 @@ static uint32_t first_of_ours(struct hf__zk *zk,
             HF_CONTAINER_OF(link, struct hf__zk_ticket, parked_link);
         uint32_t place;
 
-        if (mine->state != HF__ZK_PARKED || mine->called)
+        if (mine->state != HF__ZK_PARKED)
             continue;
         place = hf__zk_condition_place(zk, mine->entry.ticket, &view->line);
         if (place < first)
@@ -476,6 +477,7 @@ static void watch_on(struct hf__zk *zk, struct hf__zk_condition *condition,
                      const struct hf__zk_view *view)
 {
     uint32_t first = first_of_ours(zk, condition, view);
+    bool watched = condition->guards;
 
     condition->guards = first < view->line.n && first == view->called;
     if (first == view->line.n)
@@ -484,8 +486,8 @@ static void watch_on(struct hf__zk *zk, struct hf__zk_condition *condition,
     if (!condition->guards)
         watch_record(zk, condition, &view->line.all[first - 1],
                      /* own= */ false);
-    else if (!view->watched)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+    else if (!watched)
+        hf__zk_condition_look(zk, condition);
 }
 
 /* A look may end a condition: so they are found one after the other. */
@@ -495,12 +497,16 @@ static struct hf__zk_condition *next_news(struct hf__zk *zk)
         struct hf__zk_condition *condition =
             HF_CONTAINER_OF(link, struct hf__zk_condition, link);
 
-        if (condition->news) {
-            condition->news = false;
+        if (condition->look == HF__ZK_LOOK_DUE)
             return condition;
-        }
     }
     return NULL;
+}
+
+/* Look with the next look at news. */
+static void plan_look(struct hf__zk_condition *condition)
+{
+    condition->look = condition->left > 0 ? HF__ZK_LOOK_STALE : HF__ZK_LOOK_DUE;
 }
 
 /* Is @hash of something that this condition watches? Then not any more. */
@@ -526,25 +532,23 @@ void hf__zk_condition_event(struct hf__zk *zk, uint64_t hash)
 
     HF_LIST_EACH(&zk->conditions, link) {
         condition = HF_CONTAINER_OF(link, struct hf__zk_condition, link);
-        condition->news = take_event(zk, condition, hash);
+        if (take_event(zk, condition, hash))
+            plan_look(condition);
     }
-    hf__zk_condition_look_at_news(zk, /* flags= */ 0);
+    hf__zk_condition_look_at_news(zk);
 }
 
-void hf__zk_condition_look_at_news(struct hf__zk *zk, uint32_t flags)
+void hf__zk_condition_look_at_news(struct hf__zk *zk)
 {
     struct hf__zk_condition *condition;
 
     while ((condition = next_news(zk)) != NULL)
-        hf__zk_condition_look(zk, condition, flags);
+        hf__zk_condition_look(zk, condition);
 }
 
 void hf__zk_condition_beat(struct hf__zk *zk, struct hf__ticket *ticket)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-
-    mine->beats = true;
-    mine->condition->news = true;
+    plan_look(hf__zk_ticket(zk, ticket)->condition);
 }
 
 void hf__zk_condition_unwatch_all(struct hf__zk *zk)
@@ -565,8 +569,7 @@ void hf__zk_condition_unwatch_all(struct hf__zk *zk)
  * and is the guard now. */
 static void touch(struct hf__zk *zk, struct hf__ticket *ticket)
 {
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
     size_t mark;
 
     if (hf__zk_condition_path(zk, ticket, /* err= */ NULL) != 0)
@@ -587,7 +590,7 @@ static void call_it(struct hf__zk *zk, struct hf__ticket *ticket,
         mine->condition->touched ==
             hf__zk_nodes_hash(zk, zk->scratch.text, zk->scratch.len);
 
-    mine->called = true;
+    mine->record = HF__ZK_RECORD_CALLED;
     if (!touched && place + 1 < view->line.n)
         touch(zk, ticket);
     hf__zk_acquire_called(zk, ticket);
@@ -616,8 +619,7 @@ static void act(struct hf__zk *zk, struct hf__ticket *ticket,
         hf__zk_park_end(zk, ticket, view->version);
     } else if (!there) {
         hf__zk_tickets_gone(zk, ticket, HF__LOST_BROKEN);
-    } else if (mine->beats) {
-        mine->beats = false;
+    } else {
         grant = hf__zk_acquire_grant(zk, ticket, /* token= */ 0);
         hf__up_renewed(&zk->base, ticket, &grant);
     }
@@ -676,13 +678,16 @@ static void conclude(struct hf__zk *zk, struct hf__zk_condition *condition)
 {
     uint64_t id = condition->id;
     struct hf__zk_view view = condition->view;
+    bool stale = condition->look == HF__ZK_LOOK_STALE ||
+                 view.seen == HF__ZK_SEEN_CHANGED;
 
     memset(&condition->view, 0, sizeof(condition->view));
-    if (!view.failed && (view.changed || condition->again) &&
-        ++condition->steps <= STEPS) {
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
-    } else if (view.failed || view.changed || condition->again) {
+    condition->look = HF__ZK_NO_LOOK;
+    if (view.seen == HF__ZK_SEEN_FAILED ||
+        (stale && ++condition->steps > STEPS)) {
         give_up(zk, id);
+    } else if (stale) {
+        hf__zk_condition_look(zk, condition);
     } else {
         condition->steps = 0;
         hf__zk_signal_send(zk, condition, &view);

@@ -210,14 +210,10 @@ static const struct {
     int (*ask)(struct hf__zk *zk, const struct hf__zk_call *call,
                hf_error *err);
     hf__zk_reply_fn *tell;
-    uint32_t flags;
 } questions[] = {
-    {ask_config, on_config, 0},
-    {ask_root, on_root, 0},
-    {ask_trip, on_trip, HF__ZK_WRITES},
-    {ask_container, on_container, HF__ZK_WRITES},
-    {ask_scratch, on_scratch, HF__ZK_WRITES},
-    {ask_delete, hf__zk_calls_ignore, HF__ZK_WRITES},
+    {ask_config, on_config},   {ask_root, on_root},
+    {ask_trip, on_trip},       {ask_container, on_container},
+    {ask_scratch, on_scratch}, {ask_delete, hf__zk_calls_ignore},
 };
 
 static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,
@@ -248,10 +244,8 @@ static void on_answer(struct hf__zk *zk, const struct hf__zk_call *call,
 static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,
                hf_error *err)
 {
-    struct hf__zk_call call = {.done = on_answer,
-                               .query = query,
-                               .number = number,
-                               .flags = questions[number].flags};
+    struct hf__zk_call call = {
+        .done = on_answer, .query = query, .number = number};
 
     return questions[number].ask(zk, &call, err);
 }
@@ -261,7 +255,7 @@ int hf__zk_doctor(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     tell_session(zk, query);
     return ask(zk, query, 0, err);

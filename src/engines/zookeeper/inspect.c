@@ -109,8 +109,7 @@ static void on_broken(struct hf__zk *zk, const struct hf__zk_call *call,
 static void break_it(struct hf__zk *zk, struct hf__query *query)
 {
     struct hf__zk_inspect *job = query->engine_data;
-    struct hf__zk_call call = {
-        .done = on_broken, .query = query, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = on_broken, .query = query};
     struct hf__zk_wire_text name = job->line.all[job->match].name;
     struct hf__buf path = {0};
     hf_error err;
@@ -305,8 +304,7 @@ static char *node_of(struct hf__zk *zk)
 static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
 {
     struct hf__zk_inspect *job = query->engine_data;
-    struct hf__zk_call call = {
-        .done = on_lock, .query = query, .flags = HF__ZK_TRAILS};
+    struct hf__zk_call call = {.done = on_lock, .query = query};
 
     hf__free(job->dir);
     job->dir = NULL;
@@ -419,12 +417,11 @@ static int start(struct hf__engine *engine, struct hf__query *query,
                  enum hf__zk_inspect_what what, hf_error *err)
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
-    struct hf__zk_call call = {
-        .done = on_root, .query = query, .flags = HF__ZK_TRAILS};
+    struct hf__zk_call call = {.done = on_root, .query = query};
     struct hf__zk_inspect *job;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     job = hf__calloc(1, sizeof(*job));
     if (!job)

@@ -23,8 +23,7 @@ static void sought(struct hf__zk *zk, struct hf__ticket *ticket)
         hf__zk_tickets_unknown(zk, ticket, &err);
     } else if (mine->node != HF__ZK_NODE_FOUND) {
         hf__zk_acquire_not_there(zk, ticket);
-    } else if (hf__zk_acquire_look(zk, ticket, /* watch= */ false,
-                                   /* flags= */ 0, &err) != 0) {
+    } else if (hf__zk_acquire_look(zk, ticket, /* watch= */ false, &err) != 0) {
         hf__zk_tickets_unknown(zk, ticket, &err);
     }
 }

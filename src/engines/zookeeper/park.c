@@ -41,7 +41,7 @@ bool hf__zk_park_bears(const struct hf__zk *zk, struct hf__ticket *ticket)
 {
     const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    return mine->called && mine->record == HF__ZK_RECORD_KNOWN;
+    return mine->record == HF__ZK_RECORD_CALLED;
 }
 
 /* ---- outcomes ------------------------------------------------------------ */
@@ -54,12 +54,11 @@ static void parked(struct hf__zk *zk, struct hf__ticket *ticket)
 
     hf__zk_park_forget_old(zk, ticket);
     mine->old = 0;
-    mine->owes = false;
     hf__zk_tickets_move(zk, mine, HF__ZK_PARKED);
     hf__up_parked(&zk->base, ticket);
     condition = hf__zk_condition_find(zk, id);
     if (condition)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
 }
 
 void hf__zk_park_failed(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -93,8 +92,7 @@ static int on_old_record(struct hf__zk *zk, struct hf__ticket *ticket,
 static int lost(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__ticket *old = given_up(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_old_record, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_old_record);
     int rc;
 
     if (!old || !hf__zk_park_bears(zk, old)) {
@@ -117,7 +115,7 @@ static int read_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
                        struct hf__ticket *bearer, hf__zk_step_fn *step,
                        hf_error *err)
 {
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, step, /* flags= */ 0);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
     const struct hf__zk_condition *condition =
         hf__zk_ticket(zk, bearer)->condition;
     int rc =
@@ -216,8 +214,7 @@ static int on_own_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
                          struct hf__zk_reply *reply, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call multi =
-        hf__zk_tickets_step(ticket, on_left_in_order, HF__ZK_WRITES);
+    struct hf__zk_call multi = hf__zk_tickets_step(ticket, on_left_in_order);
     size_t mark;
     int rc;
 
@@ -254,8 +251,7 @@ static int send_park(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_parked, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_parked);
     struct hf__buf data = {0};
     size_t mark;
     int rc = hf__zk_condition_base(zk, ticket, err);
@@ -400,8 +396,7 @@ int hf__zk_park_seek(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_sought, HF__ZK_TRAILS);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_sought);
     int rc = hf__zk_calls_sync(zk, err);
 
     if (rc == 0)
@@ -420,13 +415,13 @@ static bool tell_state(struct hf__zk *zk, struct hf__ticket *ticket)
 
     switch (mine->state) {
     case HF__ZK_ASKING:
+    case HF__ZK_CALLED:
+        hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
         return true;
     case HF__ZK_WAITING:
-        mine->owes = false;
         hf__up_queued(&zk->base, ticket);
         return true;
     case HF__ZK_HELD:
-        mine->owes = false;
         grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
         hf__up_granted(&zk->base, ticket, &grant);
         return true;
@@ -466,12 +461,11 @@ int hf__zk_park(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     rc = mine->path ? 0 : prepare(zk, ticket, old, err);
     if (rc != 0)
         return rc;
-    mine->owes = true;
     if (tell_state(zk, ticket))
         return 0;
     if (mine->state == HF__ZK_PARKED) {
@@ -516,7 +510,7 @@ static int on_unparked(struct hf__zk *zk, struct hf__ticket *ticket,
     if (mine->record == HF__ZK_RECORD_NONE)
         to_the_line(zk, ticket);
     else if (result.error == HF__ZK_BAD_VERSION)
-        hf__zk_condition_look(zk, mine->condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, mine->condition);
     else
         return hf__zk_errors_read(zk, result.error, err);
     return 0;
@@ -526,8 +520,7 @@ static int send_unpark(struct hf__zk *zk, struct hf__ticket *ticket,
                        int32_t version, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_unparked, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_unparked);
     int rc = hf__zk_condition_path(zk, ticket, err);
     size_t mark;
 
@@ -561,21 +554,18 @@ int hf__zk_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (!mine->path) {
         hf__up_lost(&zk->base, ticket, HF__LOST_TAKEN);
         return 0;
     }
-    mine->owes = true;
     if (tell_state(zk, ticket))
         return 0;
-    if (mine->called || !mine->condition) {
-        hf__zk_acquire_called(zk, ticket);
-        return 0;
-    }
     hf__zk_tickets_move(zk, mine, HF__ZK_UNPARKING);
-    if (!mine->under_way)
-        hf__zk_condition_look(zk, mine->condition, /* flags= */ 0);
+    if (mine->record == HF__ZK_RECORD_CALLED || !mine->condition)
+        hf__zk_acquire_called(zk, ticket);
+    else if (!mine->under_way)
+        hf__zk_condition_look(zk, mine->condition);
     return 0;
 }

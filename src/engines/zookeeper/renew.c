@@ -44,41 +44,37 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
 
 /* One with a condition, which the core never asks for again. True: that is all
  * there is to do. One in line looks again, as its watch may be lost. */
-static bool renew_parked(struct hf__zk *zk, struct hf__ticket *ticket,
-                         uint32_t flags)
+static bool renew_parked(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
     if (mine->state == HF__ZK_PARKED)
         hf__zk_condition_beat(zk, ticket);
     else if (mine->state == HF__ZK_UNKNOWN && !mine->under_way &&
-             (mine->called || !mine->condition))
+             (hf__zk_park_bears(zk, ticket) || !mine->condition))
         hf__zk_acquire_called(zk, ticket);
     else if (mine->state == HF__ZK_WAITING && !mine->under_way)
-        (void)hf__zk_acquire_look(zk, ticket, /* watch= */ false, flags,
+        (void)hf__zk_acquire_look(zk, ticket, /* watch= */ false,
                                   /* err= */ NULL);
     return !holds_or_waits(mine);
 }
 
 /* Is its node there? Tell us, too, when it goes: somebody may break it. */
 int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
-                     uint32_t flags, hf_error *err)
+                     hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {.done = on_exists,
-                               .ticket = ticket->id,
-                               .number = mine->renamed,
-                               .flags = flags};
+    struct hf__zk_call call = {
+        .done = on_exists, .ticket = ticket->id, .number = mine->renamed};
 
-    if (ticket->cond && renew_parked(zk, ticket, flags))
+    if (ticket->cond && renew_parked(zk, ticket))
         return 0;
     if (!holds_or_waits(mine))
         return 0;
     if (mine->node != HF__ZK_NODE_KNOWN)
         return mine->under_way
                    ? 0
-                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false, flags,
-                                         err);
+                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
     return hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
                             /* watch= */ mine->state == HF__ZK_HELD, &call,
                             err);
@@ -90,12 +86,12 @@ int hf__zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     struct hf__zk *zk = (struct hf__zk *)engine;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     rc = hf__zk_calls_sync(zk, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = hf__zk_renew_ask(zk, tickets[i], HF__ZK_TRAILS, err);
-    hf__zk_condition_look_at_news(zk, HF__ZK_TRAILS);
+        rc = hf__zk_renew_ask(zk, tickets[i], err);
+    hf__zk_condition_look_at_news(zk);
     return rc;
 }
 
@@ -160,8 +156,7 @@ int hf__zk_renew_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {
-        .done = on_downgraded, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = on_downgraded, .ticket = ticket->id};
     struct hf__buf data = {0};
     size_t mark;
     int rc;
@@ -169,7 +164,7 @@ int hf__zk_renew_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!zk->dialect->marker[HF__ZK_READ])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
                         zk->dialect->name);
-    if (!zk->up || mine->state != HF__ZK_HELD ||
+    if (!hf__zk_connection_is_up(zk) || mine->state != HF__ZK_HELD ||
         mine->node != HF__ZK_NODE_KNOWN)
         return hf__zk_errors_not_up(zk, err);
     if (reader_name(zk, mine) != 0)

@@ -26,7 +26,7 @@ static void finish(struct hf__zk *zk, struct hf__zk_condition *condition,
 
     query->woken = rc == 0 ? (uint32_t)woken : 0;
     if (hf__signals_first(&condition->signals))
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
     else
         hf__zk_condition_tidy(condition);
     hf__up_answer(&zk->base, query, rc, err);
@@ -97,7 +97,7 @@ static void on_signalled(struct hf__zk *zk, const struct hf__zk_call *call,
     } else if ((result.error == HF__ZK_NO_NODE ||
                 result.error == HF__ZK_BAD_VERSION) &&
                ++signal->tries < TOUCHED) {
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
     } else {
         (void)hf__zk_errors_read(zk, result.error, &err);
         finish(zk, condition, err.code, &err);
@@ -133,8 +133,7 @@ static int send_stamp(struct hf__zk *zk, struct hf__zk_condition *condition,
 {
     struct hf__signal *signal = hf__signals_first(&condition->signals);
     struct hf__zk_call call = {.done = on_signalled,
-                               .condition = condition->id,
-                               .flags = HF__ZK_WRITES};
+                               .condition = condition->id};
     struct hf__buf stamps = {0};
     uint32_t n = view->line.n;
     bool changed;
@@ -189,7 +188,7 @@ int hf__zk_signal(struct hf__engine *engine, struct hf__query *query,
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_condition *condition;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     condition =
         hf__zk_condition_get(zk, query->name, strlen(query->name), query->cond);
@@ -199,6 +198,6 @@ int hf__zk_signal(struct hf__engine *engine, struct hf__query *query,
         hf__zk_condition_tidy(condition);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    hf__zk_condition_look(zk, condition, /* flags= */ 0);
+    hf__zk_condition_look(zk, condition);
     return 0;
 }

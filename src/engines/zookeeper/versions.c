@@ -44,7 +44,7 @@ static int version_path(struct hf__zk *zk, const struct hf__query *query,
     static const char dir[] = "/.versions";
     size_t len;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (hf__zk_nodes_path(zk, query->name, strlen(query->name)) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
@@ -65,8 +65,7 @@ static int version_path(struct hf__zk *zk, const struct hf__query *query,
 static int ask_stat(struct hf__zk *zk, struct hf__query *query,
                     hf__zk_reply_fn *done, hf_error *err)
 {
-    struct hf__zk_call call = {
-        .done = done, .query = query, .flags = HF__ZK_TRAILS};
+    struct hf__zk_call call = {.done = done, .query = query};
     int rc = version_path(zk, query, err);
 
     if (rc == 0)
@@ -187,8 +186,7 @@ static int create_it(struct hf__zk *zk, struct hf__query *query, size_t len,
     bool whole = len == zk->scratch.len;
     struct hf__zk_call call = {.done = whole ? on_made : on_above,
                                .query = query,
-                               .number = (int32_t)len,
-                               .flags = HF__ZK_WRITES};
+                               .number = (int32_t)len};
 
     return hf__zk_calls_create(zk, zk->scratch.text, len, /* data= */ NULL,
                                HF__ZK_PERSISTENT, &call, err);
@@ -197,8 +195,7 @@ static int create_it(struct hf__zk *zk, struct hf__query *query, size_t len,
 static int write_it(struct hf__zk *zk, struct hf__query *query, int32_t version,
                     hf_error *err)
 {
-    struct hf__zk_call call = {
-        .done = on_written, .query = query, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = on_written, .query = query};
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
 
     hf__zk_wire_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);

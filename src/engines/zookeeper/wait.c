@@ -30,7 +30,7 @@ void hf__zk_wait_look_again(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     if (hf__zk_ticket(zk, ticket)->under_way)
         return;
-    if (hf__zk_acquire_look(zk, ticket, watch, /* flags= */ 0,
+    if (hf__zk_acquire_look(zk, ticket, watch,
                             /* err= */ NULL) != 0)
         hf__zk_wait_lost_place(zk, ticket);
 }
@@ -73,24 +73,23 @@ void hf__zk_wait_stand(struct hf__zk *zk, struct hf__ticket *ticket,
                        bool watched)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool asking = mine->state == HF__ZK_ASKING;
+    bool asks = hf__zk_tickets_asks(mine);
     hf_error err;
     int rc = 0;
 
-    hf__zk_tickets_move(zk, mine, HF__ZK_WAITING);
     mine->waited = true;
     if (!watched)
-        rc = first ? hf__zk_acquire_look(zk, ticket, /* watch= */ true,
-                                         /* flags= */ 0, &err)
+        rc = first ? hf__zk_acquire_look(zk, ticket, /* watch= */ true, &err)
                    : watch(zk, ticket, before, &err);
-    if (rc != 0 && asking) {
-        hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+    if (rc != 0 && asks) {
         hf__zk_tickets_unknown(zk, ticket, &err);
-    } else if (rc != 0) {
-        hf__zk_wait_lost_place(zk, ticket);
-    } else if (asking) {
-        hf__up_queued(&zk->base, ticket);
+        return;
     }
+    hf__zk_tickets_move(zk, mine, HF__ZK_WAITING);
+    if (rc != 0)
+        hf__zk_wait_lost_place(zk, ticket);
+    else if (asks)
+        hf__up_queued(&zk->base, ticket);
 }
 
 struct event {
@@ -109,7 +108,7 @@ static void look_at_event(struct hf__ticket *ticket, void *ctx)
     if (mine->state == HF__ZK_WAITING)
         hf__zk_wait_look_again(event->zk, ticket, /* watch= */ false);
     else
-        (void)hf__zk_renew_ask(event->zk, ticket, /* flags= */ 0,
+        (void)hf__zk_renew_ask(event->zk, ticket,
                                /* err= */ NULL);
 }
 

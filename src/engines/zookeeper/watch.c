@@ -116,7 +116,8 @@ void hf__zk_watch(struct hf__engine *engine, struct hf__feed *feed)
     set_live(zk, feed, false);
     hf__list_remove(&feed->link);
     feed->refused = zk->cannot_watch;
-    if (feed->refused || !zk->up || find_node(zk, feed) != 0)
+    if (feed->refused || !hf__zk_connection_is_up(zk) ||
+        find_node(zk, feed) != 0)
         return;
     zk->feed_number = zk->feed_number == INT32_MAX ? 1 : zk->feed_number + 1;
     feed->engine_data = (void *)(intptr_t)zk->feed_number;
@@ -140,8 +141,8 @@ void hf__zk_watch_stop(struct hf__engine *engine, struct hf__feed *feed)
     struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
     hf__list_remove(&feed->link);
-    if (feed->live && zk->up && !feed->name && !has_prefix_feed(zk) &&
-        find_node(zk, feed) == 0)
+    if (feed->live && hf__zk_connection_is_up(zk) && !feed->name &&
+        !has_prefix_feed(zk) && find_node(zk, feed) == 0)
         (void)send_node(zk, HF__ZK_REMOVE_WATCHES, ANY_WATCH, &call);
     set_live(zk, feed, false);
 }

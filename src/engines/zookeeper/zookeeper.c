@@ -67,7 +67,7 @@ static void timer_fire(struct hf__timer *timer)
 
     if (zk->stream.state == HF__STREAM_IDLE)
         return;
-    if (!zk->up) {
+    if (!hf__zk_connection_is_up(zk)) {
         due_ns = zk->connect_ns + connect_patience_ns(zk);
         if (now_ns >= due_ns)
             overdue(zk, "no connection", connect_patience_ns(zk));
