@@ -32,6 +32,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
+sys.path.append(os.path.join(ROOT, "tests/matrix"))
+import cells  # noqa: E402
 import check  # noqa: E402
 import history  # noqa: E402
 import nemesis  # noqa: E402
@@ -291,6 +293,9 @@ class Run:
                     since <= mark for worker in self.workers
                     for since in worker.waits_since()):
                 self.rest(0.05)
+        if time.monotonic() >= end:
+            for what in self.setup.differences():
+                self.log(f"differs {what}")
         self.rest(self.options.calm)
 
     def stop_workers(self):
@@ -425,6 +430,10 @@ def parse():
                         default=os.path.join(ROOT, "build/chaos"))
     parser.add_argument("--record", action="store_true",
                         help="add the runs to docs/reliability/ledger.jsonl")
+    parser.add_argument("--server", metavar="NAME", choices=[
+        cell.name for cell in cells.CELLS if cell.make and not cell.library],
+        help="another server than this machine's, as ./dev matrix fetches it: "
+        "zookeeper-3.9.5, etcd-3.7.3")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--dense", action="store_true",
                         help="short leases, more processes, faults three times "
@@ -444,7 +453,7 @@ def parse():
                         help="from fault to fault, on average")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--keep", action="store_true",
-                        help="keep the logs of runs without a violation")
+                        help="keep the logs of runs in which nothing was found")
     parser.add_argument("--keep-disks", action="store_true",
                         help="keep what the servers had on their disks, too")
     options = parser.parse_args()
@@ -461,6 +470,9 @@ def main():
     if unknown:
         sys.exit(f"no such engine: {' '.join(unknown)}")
     os.environ.setdefault("HOLDFAST_TEST_CLOCK_SHIM", options.shim)
+    for cell in cells.CELLS:
+        if options.server and cell.name == options.server:
+            os.environ.update(cells.environment(cell))
     seed = options.seed
     if seed is None:
         seed = int.from_bytes(os.urandom(3), "big")
@@ -470,7 +482,7 @@ def main():
         bad |= failed
         if options.record:
             record(row, os.path.join(ROOT, "docs/reliability/ledger.jsonl"))
-        if not row["violations"] and not options.keep:
+        if not (row["violations"] or "diverged" in row or options.keep):
             shutil.rmtree(os.path.join(options.report, f"{engine}-{seed}"))
     return 1 if bad else 0
 

@@ -352,6 +352,7 @@ def summary(history, violations):
         "gap_ms": round(longest_gap(history) / MS),
         "leftovers": len(history.left),
         **({"diverged": history.diverged} if history.diverged else {}),
+        **({"differs": history.differs} if history.differs else {}),
     }
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
@@ -299,6 +300,26 @@ class Diverged(unittest.TestCase):
         facts = check.summary(forge("n 1 diverged what=zk1"), [])
         self.assertEqual(facts["diverged"], ["zk1"])
         self.assertNotIn("diverged", check.summary(forge(), []))
+
+    def test_nodes_that_only_one_server_has_are_told_with_who_waits(self):
+        ports = {}
+
+        def say(port, word):
+            stale = "\t/locks/l/a-lock-1\n" if ports[port] == 1 else ""
+            return (f"0x7\n{stale}" if word == "wchc" else
+                    f"0x5:\n\t/locks/l/b-lock-2\n{stale}")
+
+        with tempfile.TemporaryDirectory() as directory, \
+                unittest.mock.patch.object(servers, "said_at_length", say), \
+                unittest.mock.patch.object(servers.time, "sleep"):
+            setup = servers.Zookeeper(directory)
+            ports.update((node.port, i) for i, node in enumerate(setup.nodes))
+            self.assertEqual(list(setup.differences()), [
+                "what=/locks/l/a-lock-1 at=zk1 watched=0x7"])
+        facts = check.summary(forge(
+            "n 1 differs what=/locks/l/a-lock-1 at=zk1 watched=0x7"), [])
+        self.assertEqual(facts["differs"], [("/locks/l/a-lock-1", "zk1",
+                                             "0x7")])
 
 
 if __name__ == "__main__":

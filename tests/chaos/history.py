@@ -25,6 +25,8 @@ the nemesis
     heal  kind=                after its end
     killed what=               before a server is killed
     healed                     no fault comes after this
+    differs what= at= [watched=]   a node that only these servers have while
+                               a waiter is not served, and who waits for it
     stop                       the workers were asked to end
     left  what=                found on the store after all had ended
     diverged what=             a server whose data are not those of the others
@@ -98,6 +100,7 @@ class History:
         self.stop = None
         self.left = []
         self.diverged = []
+        self.differs = []
         self.wrong = []
         self.writes = []  # (at, name, token, value)
         self.last = 0
@@ -191,6 +194,10 @@ class History:
 
     def _on_healed(self, proc, at, fields):
         self.healed = at
+
+    def _on_differs(self, proc, at, fields):
+        self.differs.append((fields["what"], fields["at"],
+                             fields.get("watched", "")))
 
     def _on_stop(self, proc, at, fields):
         self.stop = at

@@ -94,10 +94,14 @@ PLANTS = {
 }
 
 
+# Seconds for one suite; busy machines are slow.
+PATIENCE = 900
+
+
 def simulate(name, build):
     program = os.path.join(build, "tests/sim/sim_test")
     done = subprocess.run([program], capture_output=True, text=True,
-                          timeout=300, check=False,
+                          timeout=PATIENCE, check=False,
                           env={**os.environ, "HOLDFAST_TEST_PLANT": name})
     lines = [line for line in done.stdout.splitlines()
              if "# seed" in line or "died of signal" in line]
@@ -110,7 +114,7 @@ def attack(name, build, seed, engine, faults, seconds, options=""):
             [os.path.join(HERE, "chaos.py"), engine, "--seed", str(seed),
              "--minutes", str(seconds / 60), "--faults", faults, "--build",
              build, "--report", report, "--patience", "20", *options.split()],
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
             env={**os.environ, "HOLDFAST_TEST_PLANT": name})
     lines = done.stdout.splitlines()
     found = done.returncode == 1 and bool(lines) and \
@@ -123,13 +127,15 @@ def attack(name, build, seed, engine, faults, seconds, options=""):
 def seek(name, build, tries, seed):
     plant = PLANTS[name]
     started = time.monotonic()
-    if plant[1] == "sim":
-        found, text = simulate(name, build)
-    else:
-        for turn in range(tries):
-            found, text = attack(name, build, seed + turn, *plant[1:])
-            if found:
-                break
+    found, text = False, ""
+    for turn in range(1 if plant[1] == "sim" else tries):
+        try:
+            found, text = simulate(name, build) if plant[1] == "sim" else \
+                attack(name, build, seed + turn, *plant[1:])
+        except subprocess.TimeoutExpired:
+            text = "it does not come to an end"
+        if found:
+            break
     return {"name": name, "by": plant[1],
             "faults": plant[2] if len(plant) > 2 else "",
             "found": found, "seconds": round(time.monotonic() - started, 1),

@@ -51,6 +51,17 @@ def said_by(port, text, wait=2.0):
         return ""
 
 
+def said_at_length(port, text, wait=5.0):
+    """The same of a server that hangs up behind its answer."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), wait) as line:
+            line.settimeout(wait)
+            line.sendall(text.encode())
+            return line.makefile(errors="replace").read()
+    except OSError:
+        return ""
+
+
 def run(*argv, **options):
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60,
                           check=False, **options)
@@ -194,6 +205,10 @@ class Setup:
 
     def diverged(self):
         """The servers that found their data to differ from the others'."""
+        return []
+
+    def differences(self):
+        """What some servers have and others do not, while nothing happens."""
         return []
 
     def wipe(self, node):
@@ -579,6 +594,38 @@ class Zookeeper(Setup):
         dump = said_by(self.nodes[self.leader()].port, "dump")
         return [line.strip() for line in dump.splitlines()
                 if line.strip().startswith("/locks/")]
+
+    def differences(self):
+        """Ephemeral nodes that some servers have and the others do not, twice in
+        a second; and the sessions that wait for one at such a server."""
+        first = self.owners()
+        time.sleep(1)
+        names = [os.path.basename(node.dir) for node in self.nodes]
+        for path, where in sorted(self.owners().items()):
+            if len(where) < len(names) and first.get(path) == where:
+                watched = [session for i in where for session in
+                           self.watchers(self.nodes[i], path)]
+                yield (f"what={path} at={','.join(names[i] for i in where)}"
+                       f" watched={','.join(watched)}")
+
+    def owners(self):
+        """Each ephemeral node, and the servers that have it."""
+        found = {}
+        for i, node in enumerate(self.nodes):
+            for line in said_at_length(node.port, "dump").splitlines():
+                if line.strip().startswith("/locks/"):
+                    found.setdefault(line.strip(), []).append(i)
+        return found
+
+    @staticmethod
+    def watchers(node, path):
+        """Watches by session: a line with its number, then the paths."""
+        session = ""
+        for line in said_at_length(node.port, "wchc").splitlines():
+            if line.startswith("0x"):
+                session = line.strip()
+            elif line.strip() == path:
+                yield session
 
     def diverged(self):
         """A server that applies a transaction compares a digest of its tree

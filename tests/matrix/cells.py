@@ -7,6 +7,7 @@ Debian that runs here have none.
 """
 
 import dataclasses
+import os
 import pathlib
 import typing
 
@@ -313,3 +314,13 @@ MEMCACHED = [
 ]
 
 CELLS = REDIS + ETCD + ZOOKEEPER + MYSQL + POSTGRES + MEMCACHED
+
+
+def environment(cell):
+    """Fetch it, and say how it is found."""
+    if not cell.make:
+        return {}
+    place = fetch.once(cell.name, cell.make)
+    variables = {name: value.format(place)
+                 for name, value in cell.variables.items()}
+    return variables | {"PATH": f"{place}/bin:{os.environ['PATH']}"}

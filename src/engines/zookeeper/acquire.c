@@ -10,8 +10,8 @@
  *
  * UNKNOWN. When the connection breaks between a create and its answer, the
  * child may be there or not, and nobody but us knows its ID. We ask again on
- * the same session: sync, so that what the old connection had sent is settled,
- * then the list. What is found is adopted, or deleted if it is not wanted any
+ * the same session: a barrier, so that what the old connection had sent is
+ * settled, then the list. What is found is adopted, or deleted if it is not wanted any
  * more. If the session is gone, so is the child.
  *
  * The lock's node is a container: ZooKeeper removes it when it has been empty
@@ -373,7 +373,7 @@ static bool is_leaving(const struct hf__zk *zk,
 int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
                                hf_error *err)
 {
-    int rc = hf__zk_calls_sync(zk, err);
+    int rc = hf__zk_calls_barrier(zk, err);
 
     return rc != 0 ? rc
                    : hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
@@ -541,7 +541,7 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
     if (mine->node == HF__ZK_NODE_NONE || mine->node == HF__ZK_NODE_MISSING)
         rc = send_create(zk, ticket, mine, err);
     else
-        rc = hf__zk_calls_sync(zk, err);
+        rc = hf__zk_calls_barrier(zk, err);
     if (rc != 0)
         return rc;
     rc = hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);

@@ -229,14 +229,15 @@ int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
 /* The leader answers its own clients' sync without waiting for what it has
  * committed and not applied yet, while a follower may have answered for it. The
  * session's reads behind a write wait until that is applied, also behind one that
- * fails: no node has this name. */
+ * fails: no node has this name. Its parent is missing, too: a server that checks
+ * rights eagerly has none to refuse by itself. */
 int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err)
 {
     struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
     zk->scratch.len = 0;
     hf__buf_append(&zk->scratch, zk->root, zk->root_len);
-    hf__buf_add(&zk->scratch, "/.barrier");
+    hf__buf_add(&zk->scratch, "/.barrier/none");
     if (!hf__buf_failed(&zk->scratch))
         return hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
                                    err);

@@ -65,10 +65,11 @@ int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
 /* For a call whose answer says nothing that matters. */
 hf__zk_reply_fn hf__zk_calls_ignore;
 /* A round trip to the leader: later reads see what this session had written, and
- * what others had, unless this server is the leader. */
+ * what others had, unless this server is the leader. It proves nothing of the
+ * session: one that was replaced, and does not know it yet, answers it, too. */
 int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err);
-/* Later reads see everything that any server has answered for before. It costs
- * the ensemble a write. */
+/* Later reads see everything that any server has answered for before, and the
+ * session is proven: a majority has answered. It costs the ensemble a write. */
 int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err);
 int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,
                         const struct hf__zk_call *call, hf_error *err);

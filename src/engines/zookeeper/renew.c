@@ -2,9 +2,9 @@
 /*
  * renew.c - renewals and downgrades.
  *
- * A renewal is one trip to the leader (sync: a server that has lost the leader
- * cannot answer) and, behind it, one question per ticket whether its node is
- * there. The first question for a holder also leaves a watch on the node, so
+ * A renewal is one trip to a majority (the barrier: neither a server without its
+ * leader nor a leader that was replaced can answer it) and, behind it, one
+ * question per ticket whether its node is there. The first question for a holder also leaves a watch on the node, so
  * that a lock which somebody breaks is LOST at once.
  *
  * Failure: a renewal without an answer is not reported; the core counts the
@@ -88,7 +88,7 @@ int hf__zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 
     if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
-    rc = hf__zk_calls_sync(zk, err);
+    rc = hf__zk_calls_barrier(zk, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = hf__zk_renew_ask(zk, tickets[i], err);
     hf__zk_condition_look_at_news(zk);

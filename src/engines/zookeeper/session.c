@@ -8,10 +8,10 @@
  * heard of it for the session's timeout; the next greeting says so.
  *
  * WHAT A SESSION IS GOOD FOR. A server that has lost its leader still answers
- * reads for a while, and the leader, which counts the session's time, hears of
- * us only with the server's next report, every half tick. So only answers that
- * came through the leader prove anything, and they prove what was heard before
- * that report (lease.c). lock_delay makes the session longer than its leases:
+ * reads for a while, as a leader that was replaced answers a sync; and the leader,
+ * which counts the session's time, hears of us only with the server's next
+ * report, every half tick. So only answers to writes, which need a majority,
+ * prove anything, and they prove what was heard before that report (lease.c). lock_delay makes the session longer than its leases:
  * when a holder dies, its node stays for that much more.
  */
 #include "engines/zookeeper/zookeeper.h"
@@ -71,8 +71,8 @@ void hf__zk_session_prove(struct hf__zk *zk, const struct hf__zk_call *call,
         return; /* this server does not report for us any more */
     hf__zk_lease_heard(&zk->lease, hf__zk_session_ns(zk), call->sent_ns,
                        hf__now());
-    if (!hf__zk_calls_writes(call))
-        return;
+    if (!hf__zk_calls_writes(call) || call->type == HF__ZK_SYNC)
+        return; /* no majority had to agree to it */
     since_ns = hf__zk_lease_since(&zk->lease, hf__zk_session_ns(zk),
                                   call->sent_ns, call->known_ns);
     if (since_ns > zk->proven_ns)

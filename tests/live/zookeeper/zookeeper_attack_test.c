@@ -339,6 +339,15 @@ TEST(line, that_may_not_be_read_any_more_keeps_nobody_waiting)
 
 /* ---- sessions --------------------------------------------------------------- */
 
+/* Nobody else is in line. */
+static void add_own(const struct fake *fake, struct hf__buf *to)
+{
+    const char *own = strrchr(fake->own, '/') + 1;
+
+    hf__zk_wire_put_int(to, 1);
+    hf__zk_wire_put_text(to, own, strlen(own));
+}
+
 /* Every node is there: the one before ours has just gone. */
 static void add_answer(struct fake *fake, int32_t type, struct hf__zk_wire in,
                        struct hf__buf *to)
@@ -403,6 +412,44 @@ TEST(session, that_expired_leaves_no_node_that_is_ours)
     client_release(hold);
     ASSERT_STREQ(fake->deleted, fake->own);
     ASSERT_STRNE(fake->deleted, fake->old);
+}
+
+/* ---- a leader that was replaced ---------------------------------------------- */
+
+/* It has made the client's node. Nobody follows it any more, and it does not know
+ * it: it answers whatever needs no majority, and is not behind what does. */
+static bool answer_alone(struct fake *fake, struct call call,
+                         struct hf__zk_wire in)
+{
+    struct hf__buf body = {0};
+    bool said;
+
+    atomic_fetch_add(&fake->requests[call.type], 1);
+    if (fake->requests[HF__ZK_DELETE] > 0 && call.type != HF__ZK_PING)
+        return true;
+    if (call.type == HF__ZK_SYNC)
+        hf__zk_wire_put_text(&body, "/locks", 6);
+    else if (call.type == HF__ZK_GET_CHILDREN)
+        add_own(fake, &body);
+    else
+        add_answer(fake, call.type, in, &body);
+    said = say_answer(call.fd, call.xid, HF__ZK_OK, &body);
+    hf__buf_release(&body);
+    return said;
+}
+
+TEST(renewal, that_no_majority_has_answered_is_none)
+{
+    struct fake *fake = make_fake();
+    hf_client *client;
+    hf_hold *hold;
+
+    fake->answer = answer_alone;
+    client = open_fake(fake, "io_timeout=60s");
+    hold = client_acquire_with(client, "jobs", OPTS(60000, .ttl_ms = 1000));
+    EVENTUALLY(hf_check(hold) == HF_LOST);
+    ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
+    ASSERT_EQ(atomic_load(&fake->visits), 1);
 }
 
 /* ---- flights ----------------------------------------------------------------- */
