@@ -230,9 +230,9 @@ static void delist(struct hf__local *local, struct hf__local_ticket *mine)
     if (!mine->ticket)
         return;
     hf__list_remove(&mine->link);
-    local->waiting_n -= mine->waits;
+    local->waiting_n -= hf__local_waits(mine);
     mine->ticket = NULL;
-    mine->waits = false;
+    mine->state = HF__LOCAL_OUT;
 }
 
 void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine)
@@ -242,14 +242,15 @@ void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine)
 }
 
 static void enlist(struct hf__local *local, struct hf__local_ticket *mine,
-                   struct hf__ticket *ticket, bool waits)
+                   struct hf__ticket *ticket, enum hf__local_state state)
 {
     delist(local, mine);
     mine->ticket = ticket;
-    mine->waits = waits;
-    local->waiting_n += waits;
-    hf__list_append(waits ? &local->waiting[mine->bucket % HF__LOCAL_LISTS]
-                          : &local->held,
+    mine->state = state;
+    local->waiting_n += state != HF__LOCAL_HELD;
+    hf__list_append(state == HF__LOCAL_HELD
+                        ? &local->held
+                        : &local->waiting[mine->bucket % HF__LOCAL_LISTS],
                     &mine->link);
 }
 
@@ -367,10 +368,10 @@ int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
         mine->tokens = result.tokens;
         if (HF_UNLIKELY(ticket->cond != NULL))
             mine->woken = bears_mark(local, ticket, &key);
-        enlist(local, mine, ticket, /* waits= */ false);
+        enlist(local, mine, ticket, HF__LOCAL_HELD);
     } else if (rc == HF__ANSWER_WAITING || rc == HF__ANSWER_PARKED) {
-        enlist(local, mine, ticket, /* waits= */ true);
-        mine->parked = rc == HF__ANSWER_PARKED;
+        enlist(local, mine, ticket,
+               rc == HF__ANSWER_PARKED ? HF__LOCAL_PARKED : HF__LOCAL_IN_LINE);
         hf__watch_begin(&local->watch);
         hf__local_observe(local, mine, &key, asker.now_ns);
         hf__watch_end(&local->watch);
@@ -539,7 +540,7 @@ static size_t renew_parked(struct hf__local *local, struct hf__ticket **tickets,
         struct hf__ticket *ticket = tickets[i];
         struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
 
-        if (!ticket->cond || !mine->waits) {
+        if (!ticket->cond || !hf__local_waits(mine)) {
             tickets[left++] = ticket;
             continue;
         }
