@@ -105,17 +105,14 @@ static int make_node(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = hf__zk_tickets_step(ticket, on_parent);
     size_t whole;
-    int rc;
 
     if (++mine->steps > STEPS)
         return hf__fail(err, HF_EUNAVAILABLE,
                         "%s: the lock's node vanishes again and again",
                         zk->peer);
     call.number = (int32_t)len;
-    rc = hf__zk_calls_create(zk, container(mine, &whole), len,
-                             /* data= */ NULL, HF__ZK_CONTAINER, &call, err);
-    mine->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_create(zk, container(mine, &whole), len,
+                               /* data= */ NULL, HF__ZK_CONTAINER, &call, err);
 }
 
 int hf__zk_acquire_make_container(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -185,7 +182,7 @@ static int granted(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
     if (mine->line == HF__ZK_LINE_MUTEX)
         return enter(zk, ticket, err);
     if (mine->mutex)
-        return hf__zk_curator_semaphore_pass(zk, ticket, &call, err);
+        return hf__zk_curator_semaphore_pass(zk, mine, &call, err);
     if (mine->waited && ticket->mode == HF_SLOT && !zk->dialect->semaphore)
         mark_slot(zk, ticket, mine);
     mine->watched = 0;
@@ -236,15 +233,12 @@ int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = hf__zk_tickets_step(ticket, on_children);
-    int rc;
 
     call.number = watch;
     if (watch)
         mine->watched = hf__zk_nodes_hash(zk, mine->path, mine->dir_len);
-    rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->path, mine->dir_len,
-                          watch, &call, err);
-    mine->under_way |= rc == 0;
-    return rc;
+    return hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->path, mine->dir_len,
+                            watch, &call, err);
 }
 
 static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
@@ -301,13 +295,11 @@ static int on_stat(struct hf__zk *zk, struct hf__ticket *ticket,
 static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = hf__zk_tickets_step(ticket, on_stat);
-    int rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
-                              /* watch= */ false, &call, err);
 
-    mine->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
+                            /* watch= */ false, &call, err);
 }
 
 /* Our node is not among the children. */

@@ -58,6 +58,12 @@ bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call)
     return true;
 }
 
+void hf__zk_calls_take_back(struct hf__zk *zk, size_t mark)
+{
+    zk->stream.out.failed = false;
+    zk->stream.out.len = mark;
+}
+
 static void put_ping(struct hf__zk *zk, int64_t now_ns)
 {
     struct hf__buf *out = &zk->stream.out;
@@ -66,10 +72,8 @@ static void put_ping(struct hf__zk *zk, int64_t now_ns)
     hf__zk_wire_put_int(out, 8);
     hf__zk_wire_put_int(out, HF__ZK_XID_PING);
     hf__zk_wire_put_int(out, HF__ZK_PING);
-    if (hf__buf_failed(out)) {
-        out->failed = false;
-        out->len = mark;
-    }
+    if (hf__buf_failed(out))
+        hf__zk_calls_take_back(zk, mark);
     zk->sent_ns = now_ns;
 }
 
@@ -189,10 +193,12 @@ int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
     if (hf__zk_connection_is_up(zk) && !hf__buf_failed(out))
         rc = zk->pending || !is_boarding(zk) ? keep(zk, &made, mark)
                                              : push_call(zk, &made);
+    if (rc == 0 && call->step)
+        hf__zk_ticket(zk, hf__zk_tickets_find(zk, call->ticket))->under_way =
+            true;
     if (rc == 0)
         return 0;
-    out->failed = false;
-    out->len = mark;
+    hf__zk_calls_take_back(zk, mark);
     if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     return hf__fail(err, HF_ENOMEM, "out of memory");

@@ -29,7 +29,7 @@ typedef int hf__zk_step_fn(struct hf__zk *zk, struct hf__ticket *ticket,
 
 struct hf__zk_call {
     hf__zk_reply_fn *done;
-    hf__zk_step_fn *step;    /* of hf__zk_tickets_step() */
+    hf__zk_step_fn *step;    /* of hf__zk_tickets_step(): it is under way */
     uint64_t ticket;         /* its id; 0: none. A pointer might outlive it */
     uint64_t condition;      /* its id; 0: none */
     struct hf__query *query; /* lives until it is answered */
@@ -56,6 +56,8 @@ size_t hf__zk_calls_begin(struct hf__zk *zk, int32_t type);
 /* @mark is what _begin() returned. Non-zero takes the request back. */
 int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
                      const struct hf__zk_call *call, hf_error *err);
+/* Forget a request that was begun and cannot be ended. */
+void hf__zk_calls_take_back(struct hf__zk *zk, size_t mark);
 /* Write the length of the frame that begins at @mark. */
 void hf__zk_calls_close_frame(struct hf__zk *zk, size_t mark);
 /* The requests that are a path and a yes or no. */

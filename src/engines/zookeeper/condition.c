@@ -229,7 +229,6 @@ int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
     if (rc == 0)
         rc = hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
                                  err);
-    hf__zk_ticket(zk, ticket)->under_way |= rc == 0;
     return rc;
 }
 

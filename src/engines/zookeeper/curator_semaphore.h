@@ -16,7 +16,7 @@ void hf__zk_curator_semaphore_line(struct hf__zk_ticket *mine,
 int hf__zk_curator_semaphore_enter(struct hf__zk_ticket *mine);
 /* Leave the first line. */
 int hf__zk_curator_semaphore_pass(struct hf__zk *zk,
-                                  const struct hf__ticket *ticket,
+                                  const struct hf__zk_ticket *mine,
                                   const struct hf__zk_call *call,
                                   hf_error *err);
 /* Nothing of it is in the first line any more. */

@@ -103,7 +103,6 @@ static int lost(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
     if (rc == 0)
         rc = hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
                                  err);
-    hf__zk_ticket(zk, ticket)->under_way = rc == 0;
     return rc;
 }
 
@@ -118,12 +117,9 @@ static int read_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
     const struct hf__zk_condition *condition =
         hf__zk_ticket(zk, bearer)->condition;
-    int rc =
-        hf__zk_calls_ask(zk, HF__ZK_GET_DATA, condition->dir,
-                         condition->dir_len, /* watch= */ false, &call, err);
 
-    hf__zk_ticket(zk, ticket)->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, condition->dir,
+                            condition->dir_len, /* watch= */ false, &call, err);
 }
 
 /* The stamps in @reply without the one that @bearer uses up, as a part of the
@@ -178,14 +174,6 @@ static int add_end(struct hf__zk *zk, struct hf__ticket *bearer,
                           zk->peer, bearer->name);
 }
 
-/* Take back a request that could not be written. */
-static int take_back(struct hf__zk *zk, size_t mark, int rc)
-{
-    zk->stream.out.failed = false;
-    zk->stream.out.len = mark;
-    return rc;
-}
-
 static int on_left_in_order(struct hf__zk *zk, struct hf__ticket *ticket,
                             const struct hf__zk_call *call,
                             struct hf__zk_reply *reply, hf_error *err)
@@ -229,11 +217,11 @@ static int on_own_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
         return hf__zk_errors_read(zk, reply->error, err);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
     rc = add_end(zk, ticket, reply, err);
-    if (rc != 0)
-        return take_back(zk, mark, rc);
-    rc = hf__zk_multi_end(zk, mark, &multi, err);
-    mine->under_way = rc == 0;
-    return rc;
+    if (rc != 0) {
+        hf__zk_calls_take_back(zk, mark);
+        return rc;
+    }
+    return hf__zk_multi_end(zk, mark, &multi, err);
 }
 
 int hf__zk_park_use_up(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -264,10 +252,11 @@ static int send_park(struct hf__zk *zk, struct hf__ticket *ticket,
                         HF__ZK_EPHEMERAL_SEQUENTIAL);
     hf__buf_release(&data);
     rc = add_end(zk, old, reply, err);
-    if (rc != 0)
-        return take_back(zk, mark, rc);
+    if (rc != 0) {
+        hf__zk_calls_take_back(zk, mark);
+        return rc;
+    }
     rc = hf__zk_multi_end(zk, mark, &call, err);
-    mine->under_way = rc == 0;
     if (rc == 0)
         mine->record = HF__ZK_RECORD_UNSURE;
     return rc;
@@ -403,7 +392,6 @@ int hf__zk_park_seek(struct hf__zk *zk, struct hf__ticket *ticket,
         rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->condition->dir,
                               mine->condition->dir_len, /* watch= */ false,
                               &call, err);
-    mine->under_way |= rc == 0;
     return rc;
 }
 
@@ -531,7 +519,6 @@ static int send_unpark(struct hf__zk *zk, struct hf__ticket *ticket,
                        version);
     hf__zk_multi_delete(zk, zk->scratch.text, zk->scratch.len);
     rc = hf__zk_multi_end(zk, mark, &call, err);
-    mine->under_way = rc == 0;
     if (rc == 0)
         mine->record = HF__ZK_RECORD_UNSURE;
     return rc;
