@@ -341,7 +341,7 @@ static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
     condition->watch = NULL;
     hf__free(HF_STEAL(condition->watched));
     etcd->streams--;
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         hf__etcd_condition_look(etcd, condition);
 }
 

@@ -8,6 +8,21 @@
 #include "engines/engine.h"
 #include "engines/etcd/grpc.h"
 
+/*
+ * Whether we are connected. connection.c asserts these moves:
+ *
+ *   DOWN           -> CONNECTING
+ *   CONNECTING     -> UP DOWN
+ *   UP             -> AUTHENTICATING DOWN
+ *   AUTHENTICATING -> UP DOWN
+ */
+enum hf__etcd_connection {
+    HF__ETCD_DOWN,
+    HF__ETCD_CONNECTING, /* asking the members, one after the other */
+    HF__ETCD_UP,
+    HF__ETCD_AUTHENTICATING /* up, and what is asked waits for a new token */
+};
+
 struct hf__etcd;
 struct hf__etcd_call;
 struct hf__etcd_lease;

@@ -346,7 +346,7 @@ int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     bool sent;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     query->engine_data = NULL;
     sent = ask(etcd, query, HF__CALL_STATUS, on_status, 0, 0);

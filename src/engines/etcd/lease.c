@@ -207,7 +207,7 @@ static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
     lease->watch = NULL;
     etcd->streams--;
     etcd->base.under_way--;
-    if (lease->held > 0 && etcd->up) {
+    if (lease->held > 0 && hf__etcd_connection_is_up(etcd)) {
         lease->watch_ns = hf__now() + 3 * WATCH_AFTER_NS;
         hf__link_wake(&etcd->link, lease->watch_ns);
     }
@@ -310,7 +310,8 @@ int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns)
             continue;
         if (lease->watch_ns <= now_ns) {
             lease->watch_ns = 0;
-            if (etcd->up && lease->id != 0 && !lease->watch)
+            if (hf__etcd_connection_is_up(etcd) && lease->id != 0 &&
+                !lease->watch)
                 start_watch(etcd, lease);
         } else if (lease->watch_ns < next_ns) {
             next_ns = lease->watch_ns;

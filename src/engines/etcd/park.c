@@ -478,7 +478,7 @@ int hf__etcd_park(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc = 0;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     if (hf__etcd_ticket(etcd, old)->state == HF__ETCD_IDLE &&
         mine->state == HF__ETCD_IDLE) {
@@ -568,7 +568,7 @@ int hf__etcd_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     if (mine->state == HF__ETCD_IDLE) {
         hf__up_lost(engine, ticket, HF__LOST_TAKEN);

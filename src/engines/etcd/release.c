@@ -178,7 +178,7 @@ static int release(struct hf__engine *engine, struct hf__ticket *ticket,
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_tickets_free_lease(

@@ -147,7 +147,7 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     for (size_t i = 0; i < n; i++) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
@@ -196,7 +196,7 @@ int hf__etcd_renew_downgrade(struct hf__engine *engine,
     struct hf__etcd_call *call;
     int mode = ticket->mode;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_downgraded);
     if (!call)

@@ -183,7 +183,7 @@ int hf__etcd_signal(struct hf__engine *engine, struct hf__query *query,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_condition *condition;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     condition = hf__etcd_condition_get(etcd, query->name, query->cond);
     if (!condition)

@@ -265,7 +265,7 @@ static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
         return;
     hf__etcd_ticket(etcd, ticket)->watch = NULL;
     etcd->streams--;
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         look_later(etcd, ticket);
 }
 
@@ -456,7 +456,7 @@ int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns)
 
     while ((ticket = hf__etcd_tickets_seek(etcd, is_due, &now_ns)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->look_ns = 0;
-        if (etcd->up)
+        if (hf__etcd_connection_is_up(etcd))
             look_again(etcd, ticket);
     }
     hf__ticket_table_each(&etcd->tickets, find_next, &schedule);

@@ -72,7 +72,7 @@ static void lose(struct hf__etcd *etcd, struct hf__feed *feed)
 {
     feed->engine_data = NULL;
     set_live(etcd, feed, false);
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         hf__up_changed(&etcd->base, NULL);
 }
 
@@ -135,7 +135,7 @@ void hf__etcd_watch(struct hf__engine *engine, struct hf__feed *feed)
     struct hf__etcd_call *call;
 
     hf__etcd_watch_stop(engine, feed);
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return;
     call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended);
     if (!call)
