@@ -204,13 +204,13 @@ int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
     return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
-int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
-                     size_t len, bool watch, const struct hf__zk_call *call,
-                     hf_error *err)
+int hf__zk_calls_ask(struct hf__zk *zk, int32_t type,
+                     struct hf__zk_wire_text path, bool watch,
+                     const struct hf__zk_call *call, hf_error *err)
 {
     size_t mark = hf__zk_calls_begin(zk, type);
 
-    hf__zk_wire_put_text(&zk->stream.out, path, len);
+    hf__zk_wire_put(&zk->stream.out, path);
     hf__zk_wire_put_bool(&zk->stream.out, watch);
     return hf__zk_calls_end(zk, mark, call, err);
 }
@@ -240,40 +240,46 @@ int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err)
 {
     struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
-    hf__buf_add(&zk->scratch, "/.barrier");
-    if (!hf__buf_failed(&zk->scratch))
-        return hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
-                                   err);
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
+    return hf__zk_calls_delete(
+        zk,
+        hf__zk_nodes_below(zk, hf__zk_nodes_root(zk),
+                           hf__zk_wire_text_of(".barrier")),
+        &call, err);
 }
 
-int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,
+int hf__zk_calls_delete(struct hf__zk *zk, struct hf__zk_wire_text path,
                         const struct hf__zk_call *call, hf_error *err)
 {
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_DELETE);
 
-    hf__zk_wire_put_text(&zk->stream.out, path, len);
-    hf__zk_wire_put_int(&zk->stream.out, /* any version */ -1);
+    hf__zk_wire_put(&zk->stream.out, path);
+    hf__zk_wire_put_int(&zk->stream.out, HF__ZK_ANY_VERSION);
     return hf__zk_calls_end(zk, mark, call, err);
 }
 
-int hf__zk_calls_create(struct hf__zk *zk, const char *path, size_t len,
-                        const struct hf__buf *data, int32_t kind,
+int hf__zk_calls_create(struct hf__zk *zk, struct hf__zk_wire_text path,
+                        struct hf__zk_wire_text data, int32_t kind,
                         const struct hf__zk_call *call, hf_error *err)
 {
     size_t mark = hf__zk_calls_begin(
         zk, kind == HF__ZK_CONTAINER ? HF__ZK_CREATE_CONTAINER : HF__ZK_CREATE);
 
-    hf__zk_wire_put_text(&zk->stream.out, path, len);
-    hf__zk_wire_put_text(&zk->stream.out, data ? hf__buf_text(data) : "",
-                         data ? data->len : 0);
+    hf__zk_wire_put(&zk->stream.out, path);
+    hf__zk_wire_put(&zk->stream.out, data);
     hf__zk_acl_put(zk, &zk->stream.out);
     hf__zk_wire_put_int(&zk->stream.out, kind);
-    if (data && hf__buf_failed(data))
-        zk->stream.out.failed = true;
+    return hf__zk_calls_end(zk, mark, call, err);
+}
+
+int hf__zk_calls_set(struct hf__zk *zk, struct hf__zk_wire_text path,
+                     struct hf__zk_wire_text data, int32_t version,
+                     const struct hf__zk_call *call, hf_error *err)
+{
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
+
+    hf__zk_wire_put(&zk->stream.out, path);
+    hf__zk_wire_put(&zk->stream.out, data);
+    hf__zk_wire_put_int(&zk->stream.out, version);
     return hf__zk_calls_end(zk, mark, call, err);
 }
 

@@ -40,6 +40,8 @@ struct hf__zk_call {
     int64_t known_ns; /* of a write: hf__zk_lease_known() */
 };
 
+enum { HF__ZK_ANY_VERSION = -1 };
+
 /* A call that waits until the write before it is answered. */
 struct hf__zk_pending {
     struct hf__zk_pending *next;
@@ -61,9 +63,9 @@ void hf__zk_calls_take_back(struct hf__zk *zk, size_t mark);
 /* Write the length of the frame that begins at @mark. */
 void hf__zk_calls_close_frame(struct hf__zk *zk, size_t mark);
 /* The requests that are a path and a yes or no. */
-int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
-                     size_t len, bool watch, const struct hf__zk_call *call,
-                     hf_error *err);
+int hf__zk_calls_ask(struct hf__zk *zk, int32_t type,
+                     struct hf__zk_wire_text path, bool watch,
+                     const struct hf__zk_call *call, hf_error *err);
 /* For a call whose answer says nothing that matters. */
 hf__zk_reply_fn hf__zk_calls_ignore;
 /* A round trip to the leader: later reads see what this session had written, and
@@ -72,12 +74,16 @@ int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err);
 /* Later reads see everything that any server has answered for before. It costs
  * the ensemble a write. */
 int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err);
-int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,
+int hf__zk_calls_delete(struct hf__zk *zk, struct hf__zk_wire_text path,
                         const struct hf__zk_call *call, hf_error *err);
 /* create2 or createContainer. */
-int hf__zk_calls_create(struct hf__zk *zk, const char *path, size_t len,
-                        const struct hf__buf *data, int32_t kind,
+int hf__zk_calls_create(struct hf__zk *zk, struct hf__zk_wire_text path,
+                        struct hf__zk_wire_text data, int32_t kind,
                         const struct hf__zk_call *call, hf_error *err);
+/* setData, if the node has this version. */
+int hf__zk_calls_set(struct hf__zk *zk, struct hf__zk_wire_text path,
+                     struct hf__zk_wire_text data, int32_t version,
+                     const struct hf__zk_call *call, hf_error *err);
 /* The oldest call goes to @call; false: there is none. */
 bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call);
 /* No write is under way: the calls that waited are the next flight. */
