@@ -202,20 +202,26 @@ int64_t hf__etcd_connection_due(struct hf__etcd *etcd, int64_t now_ns)
 
 static void on_done(struct hf__grpc_call *rpc);
 
+static struct hf__etcd_call *without_memory(struct hf__etcd *etcd)
+{
+    etcd->unsent =
+        (struct hf__etcd_call){.etcd = etcd, .rpc.body.failed = true};
+    return &etcd->unsent;
+}
+
 static struct hf__etcd_call *call_at(struct hf__etcd *etcd,
                                      struct hf__grpc *grpc, const char *path,
                                      hf__etcd_reply_fn *done)
 {
     struct hf__grpc_call *rpc = hf__grpc_call_new(grpc);
-    struct hf__etcd_call *call;
+    struct hf__etcd_call *call =
+        rpc ? HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc)
+            : without_memory(etcd);
 
-    if (!rpc)
-        return NULL;
-    call = HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     call->etcd = etcd;
     call->path = path;
     call->done = done;
-    rpc->done = on_done;
+    call->rpc.done = on_done;
     return call;
 }
 
@@ -234,14 +240,12 @@ struct hf__etcd_call *hf__etcd_connection_call_at(
     struct hf__etcd_call *call;
 
     if (!other)
-        return NULL;
+        return without_memory(etcd);
     grpc_init(etcd, &other->grpc);
     aim(&other->grpc, member);
     hf__list_append(&etcd->others, &other->link);
     call = call_at(etcd, &other->grpc, path, done);
-    other->spent = call == NULL;
-    if (call)
-        call->other = other;
+    call->other = other;
     return call;
 }
 
@@ -252,8 +256,9 @@ void hf__etcd_connection_drop(struct hf__etcd_call *call)
 
     if (call->etcd->boarding == call)
         call->etcd->boarding = NULL;
-    hf__free(call->data);
-    hf__grpc_stop(&call->rpc);
+    hf__free(HF_STEAL(call->data));
+    if (call != &call->etcd->unsent)
+        hf__grpc_stop(&call->rpc);
     if (!other)
         return;
     hf__grpc_close(&other->grpc);
@@ -287,7 +292,9 @@ int hf__etcd_connection_send(struct hf__etcd_call *call, hf_error *err)
     struct hf__etcd *etcd = call->etcd;
     int rc = 0;
 
-    if (etcd->connection == HF__ETCD_AUTHENTICATING) {
+    if (hf__buf_failed(&call->rpc.body)) {
+        rc = hf__fail(err, HF_ENOMEM, "out of memory");
+    } else if (etcd->connection == HF__ETCD_AUTHENTICATING) {
         call->rpc.sent_ns = hf__now(); /* the earliest that is true */
         hf__list_append(&etcd->delayed, &call->rpc.link);
     } else {
@@ -309,8 +316,6 @@ int hf__etcd_connection_ask(struct hf__etcd *etcd, struct hf__query *query,
     if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     call = hf__etcd_connection_call(etcd, path, done);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
     add(etcd, &call->rpc.body, query);
     return hf__etcd_connection_send(call, err);
@@ -401,8 +406,6 @@ static int authenticate(struct hf__etcd *etcd, hf_error *err)
         host->url->password ? host->url->password : host->settings->password;
     int rc;
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     etcd->token[0] = '\0';
     hf__pb_add_bytes(&call->rpc.body, HF__USER_NAME, user, strlen(user));
     hf__pb_add_bytes(&call->rpc.body, HF__USER_PASSWORD, password,
@@ -523,8 +526,7 @@ static void probe(struct hf__etcd *etcd)
         hf__etcd_connection_call(etcd, HF__CALL_STATUS, on_status);
     hf_error err;
 
-    (void)hf__fail(&err, HF_ENOMEM, "out of memory");
-    if (!call || hf__etcd_connection_send(call, &err) != 0)
+    if (hf__etcd_connection_send(call, &err) != 0)
         connect_next(etcd, &err);
 }
 

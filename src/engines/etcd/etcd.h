@@ -62,6 +62,7 @@ struct hf__etcd {
     size_t endpoint; /* the one in use */
     size_t tried;    /* of this connect() */
     enum hf__etcd_connection connection;
+    struct hf__etcd_call unsent;    /* stands for one without memory */
     struct hf__list delayed;        /* calls that wait for a new token */
     struct hf__etcd_call *boarding; /* a release that is not sent yet, which an
                                        acquire may join; NULL: none */

@@ -120,10 +120,6 @@ static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
     const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     int rc;
 
-    if (!call) {
-        hf__free(data);
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    }
     hf__etcd_tickets_about(call, ticket);
     call->n = (size_t)how;
     call->data = data;
