@@ -362,7 +362,7 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
     (void)hf__ticket_table_add(&etcd->tickets, &mine->entry, ticket);

@@ -279,11 +279,9 @@ void hf__etcd_condition_look(struct hf__etcd *etcd,
     }
     condition->look = HF__ETCD_LOOKING;
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_look);
-    if (call) {
-        call->condition = condition->id;
-        add_look(etcd, &call->rpc.body, condition);
-    }
-    if (!call || hf__etcd_connection_send(call, &failed.err) != 0)
+    call->condition = condition->id;
+    add_look(etcd, &call->rpc.body, condition);
+    if (hf__etcd_connection_send(call, &failed.err) != 0)
         conclude(etcd, condition, &failed);
 }
 
@@ -341,7 +339,7 @@ static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
     condition->watch = NULL;
     hf__free(HF_STEAL(condition->watched));
     etcd->streams--;
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         hf__etcd_condition_look(etcd, condition);
 }
 
@@ -398,12 +396,11 @@ static void start_watch(struct hf__etcd *etcd,
                         struct hf__etcd_condition *condition,
                         const struct hf__etcd_view *view, size_t first)
 {
-    struct hf__etcd_call *call = NULL;
+    struct hf__etcd_call *call;
 
-    if (etcd->streams < HF__ETCD_STREAMS)
-        call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_watched);
-    if (!call)
+    if (etcd->streams >= HF__ETCD_STREAMS)
         return; /* renewals look */
+    call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_watched);
     call->stream = true;
     call->condition = condition->id;
     call->n = view->revision;
@@ -490,8 +487,6 @@ static void touch(struct hf__etcd *etcd, struct hf__pb key)
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_TXN, on_touched);
 
-    if (!call)
-        return;
     hf__etcd_condition_add_touch(&call->rpc.body, key);
     (void)hf__etcd_connection_send(call, /* err= */ NULL);
 }
@@ -631,8 +626,6 @@ void hf__etcd_condition_lose(struct hf__etcd *etcd, struct hf__ticket *ticket,
     if (mine->under_way)
         return;
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_record_deleted);
-    if (!call)
-        return;
     hf__etcd_tickets_about(call, ticket);
     call->n = (size_t)reason;
     hf__etcd_queue_key_ticket(etcd, ticket);

@@ -140,8 +140,6 @@ static int lost(struct hf__etcd *etcd, struct hf__ticket *ticket, hf_error *err)
         return 0;
     }
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_old_record);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_queue_key_record(etcd, old);
     hf__etcd_queue_add_delete(etcd, &call->rpc.body);
     return send_step(etcd, call, ticket, err);
@@ -160,8 +158,6 @@ static int read_stamps(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_RANGE, done);
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_queue_key_condition(etcd, "wake", condition->name,
                                  condition->cond);
     hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ false);
@@ -266,11 +262,10 @@ static void on_own_stamps(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (rc == HF__ETCD_OK) {
         kv = hf__etcd_queue_first_of(reply->root);
         txn = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_left_in_order);
-        rc = txn ? add_end(etcd, &txn->rpc.body, ticket, &kv, &err)
-                 : hf__fail(&err, HF_ENOMEM, "out of memory");
+        rc = add_end(etcd, &txn->rpc.body, ticket, &kv, &err);
         if (rc == 0)
             rc = send_step(etcd, txn, ticket, &err);
-        else if (txn)
+        else
             hf__etcd_connection_drop(txn);
     }
     if (rc != 0)
@@ -375,8 +370,6 @@ static int send_park(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_connection_call(etcd, HF__CALL_TXN, on_parked);
     int rc;
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     add_record(etcd, &call->rpc.body, ticket);
     rc = add_end(etcd, &call->rpc.body, old, kv, err);
     if (rc != 0) {
@@ -478,7 +471,7 @@ int hf__etcd_park(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc = 0;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     if (hf__etcd_ticket(etcd, old)->state == HF__ETCD_IDLE &&
         mine->state == HF__ETCD_IDLE) {
@@ -539,26 +532,20 @@ void hf__etcd_park_end(struct hf__etcd *etcd, struct hf__ticket *ticket,
     static const struct hf__condition unchanged = {0};
     struct hf__etcd_call *call;
     hf_error err;
-    int rc;
 
     if (mine->record != HF__ETCD_RECORD_KNOWN) {
         to_the_line(etcd, ticket);
         return;
     }
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_unparked);
-    rc = call ? 0 : hf__fail(&err, HF_ENOMEM, "out of memory");
-    if (call) {
-        hf__etcd_condition_add_stamps(etcd, &call->rpc.body, mine->condition,
-                                      &unchanged, stamped,
-                                      /* changed= */ false);
-        hf__etcd_queue_key_record(etcd, ticket);
-        hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
-                                   mine->made);
-        hf__etcd_queue_add_delete(etcd, &call->rpc.body);
-        hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_FAILURE);
-        rc = send_step(etcd, call, ticket, &err);
-    }
-    if (rc != 0)
+    hf__etcd_condition_add_stamps(etcd, &call->rpc.body, mine->condition,
+                                  &unchanged, stamped, /* changed= */ false);
+    hf__etcd_queue_key_record(etcd, ticket);
+    hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
+                               mine->made);
+    hf__etcd_queue_add_delete(etcd, &call->rpc.body);
+    hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_FAILURE);
+    if (send_step(etcd, call, ticket, &err) != 0)
         hf__etcd_park_unknown(etcd, ticket, &err);
 }
 
@@ -568,7 +555,7 @@ int hf__etcd_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     if (mine->state == HF__ETCD_IDLE) {
         hf__up_lost(engine, ticket, HF__LOST_TAKEN);

@@ -120,10 +120,6 @@ static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
     const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     int rc;
 
-    if (!call) {
-        hf__free(data);
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    }
     hf__etcd_tickets_about(call, ticket);
     call->n = (size_t)how;
     call->data = data;
@@ -178,7 +174,7 @@ static int release(struct hf__engine *engine, struct hf__ticket *ticket,
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_tickets_free_lease(

@@ -94,19 +94,17 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
             renew_waiter(etcd, ticket, sent_ns);
             continue;
         }
-        if (!call || !ids)
+        if (!ids)
             continue;
         hf__etcd_queue_key_ticket(etcd, ticket);
         hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
         ids[n++] = ticket->id;
     }
-    if (!call || n == 0) {
-        hf__free(ids);
-        if (call)
-            hf__etcd_connection_drop(call);
+    call->data = ids;
+    if (n == 0) {
+        hf__etcd_connection_drop(call);
         return false;
     }
-    call->data = ids;
     call->n = n;
     call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
     call->lease_id = lease->id;
@@ -147,7 +145,7 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     for (size_t i = 0; i < n; i++) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
@@ -196,11 +194,9 @@ int hf__etcd_renew_downgrade(struct hf__engine *engine,
     struct hf__etcd_call *call;
     int mode = ticket->mode;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_downgraded);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_tickets_about(call, ticket);
     hf__etcd_queue_key_ticket(etcd, ticket);
     hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,

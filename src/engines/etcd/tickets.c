@@ -61,8 +61,6 @@ int hf__etcd_tickets_ask(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_connection_call(etcd, HF__CALL_TXN, done);
     int rc;
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_tickets_about(call, ticket);
     add(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_connection_send(call, err);

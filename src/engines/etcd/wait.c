@@ -265,7 +265,7 @@ static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
         return;
     hf__etcd_ticket(etcd, ticket)->watch = NULL;
     etcd->streams--;
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         look_later(etcd, ticket);
 }
 
@@ -319,22 +319,17 @@ static struct hf__etcd_call *start_watch(struct hf__etcd *etcd,
                                          struct hf__ticket *ticket,
                                          struct hf__pb key, uint64_t revision)
 {
-    struct hf__etcd_call *call =
-        etcd->streams < HF__ETCD_STREAMS
-            ? hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended)
-            : NULL;
+    struct hf__etcd_call *call;
 
-    if (!call)
+    if (etcd->streams >= HF__ETCD_STREAMS)
         return NULL;
+    call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended);
     call->stream = true;
     hf__etcd_tickets_about(call, ticket);
     call->n = revision;
     call->rpc.message = on_message;
     call->data = watched_new(key);
-    if (!call->data) {
-        hf__etcd_connection_drop(call);
-        return NULL;
-    }
+    call->rpc.body.failed |= !call->data;
     add_watch(etcd, ticket, key, call);
     return hf__etcd_connection_send(call, /* err= */ NULL) == 0 ? call : NULL;
 }
@@ -456,7 +451,7 @@ int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns)
 
     while ((ticket = hf__etcd_tickets_seek(etcd, is_due, &now_ns)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->look_ns = 0;
-        if (etcd->up)
+        if (hf__etcd_connection_is_up(etcd))
             look_again(etcd, ticket);
     }
     hf__ticket_table_each(&etcd->tickets, find_next, &schedule);

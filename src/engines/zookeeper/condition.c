@@ -31,58 +31,44 @@ static const char marker[] = "park-";
 
 /* ---- the conditions ------------------------------------------------------ */
 
-/* ROOT/~cond/NAME/COND in zk->scratch. */
-static int make_dir(struct hf__zk *zk, const char *name, size_t name_len,
-                    const char *cond)
+/* ROOT/~cond/NAME/COND */
+static struct hf__zk_wire_text spell_dir(struct hf__zk *zk, const char *name,
+                                         size_t name_len, const char *cond)
 {
-    static const char beside[] = "/~cond";
     char encoded[3 * HF_COND_MAX + 1];
-    struct hf__buf *to = &zk->scratch;
-    size_t len;
 
-    if (hf__zk_nodes_path(zk, name, name_len) != 0)
-        return HF_ENOMEM;
-    len = to->len - zk->root_len;
-    hf__buf_add(to, beside);
-    hf__buf_add_char(to, '/');
+    (void)hf__zk_nodes_path(zk, "/~cond", name, name_len);
+    hf__buf_add_char(&zk->scratch, '/');
     hf__buf_append(
-        to, encoded,
+        &zk->scratch, encoded,
         hf__name_encode(cond, strlen(cond), encoded, sizeof(encoded)));
-    if (hf__buf_failed(to)) {
-        hf__buf_release(to);
-        return HF_ENOMEM;
-    }
-    memmove(to->text + zk->root_len + strlen(beside), to->text + zk->root_len,
-            len);
-    memcpy(to->text + zk->root_len, beside, strlen(beside));
-    return 0;
+    return hf__zk_nodes_spelled(zk);
 }
 
 struct hf__zk_condition *hf__zk_condition_get(struct hf__zk *zk,
                                               const char *name, size_t name_len,
                                               const char *cond)
 {
+    struct hf__zk_wire_text dir = spell_dir(zk, name, name_len, cond);
     struct hf__zk_condition *condition;
-    size_t len;
 
-    if (make_dir(zk, name, name_len, cond) != 0)
+    if (!dir.text)
         return NULL;
-    len = zk->scratch.len;
     HF_LIST_EACH(&zk->conditions, link) {
         condition = HF_CONTAINER_OF(link, struct hf__zk_condition, link);
-        if (condition->dir_len == len &&
-            memcmp(condition->dir, zk->scratch.text, len) == 0)
+        if (condition->dir_len == dir.len &&
+            memcmp(condition->dir, dir.text, dir.len) == 0)
             return condition;
     }
-    condition = hf__calloc(1, sizeof(*condition) + len + 1);
+    condition = hf__calloc(1, sizeof(*condition) + dir.len);
     if (!condition)
         return NULL;
     condition->id = ++zk->condition_ids;
     hf__list_init(&condition->link);
     hf__list_init(&condition->tickets);
     hf__list_init(&condition->signals);
-    condition->dir_len = (uint32_t)len;
-    memcpy(condition->dir, zk->scratch.text, len + 1);
+    condition->dir_len = (uint32_t)dir.len;
+    memcpy(condition->dir, dir.text, dir.len);
     hf__list_append(&zk->conditions, &condition->link);
     return condition;
 }
@@ -156,81 +142,60 @@ void hf__zk_condition_leave(struct hf__zk *zk, struct hf__ticket *ticket)
 
 /* ---- records ------------------------------------------------------------- */
 
-static int spelled(struct hf__zk *zk, hf_error *err)
+struct hf__zk_wire_text hf__zk_condition_dir(
+    const struct hf__zk_condition *condition)
 {
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
+    return (struct hf__zk_wire_text){condition->dir, condition->dir_len};
 }
 
-/* What its name begins with, as no other's: the slash is not part of it. */
-static void add_base(struct hf__zk *zk, const struct hf__zk_ticket *mine)
+struct hf__zk_wire_text hf__zk_condition_base(struct hf__zk *zk,
+                                              struct hf__ticket *ticket)
 {
-    hf__buf_append(&zk->scratch, mine->path + mine->dir_len + 1,
-                   mine->id_len - mine->dir_len - 1);
+    const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+
+    (void)hf__zk_nodes_below(zk, hf__zk_condition_dir(mine->condition),
+                             hf__zk_nodes_id(mine));
     hf__buf_add(&zk->scratch, marker);
+    return hf__zk_nodes_spelled(zk);
 }
 
-int hf__zk_condition_base(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err)
+struct hf__zk_wire_text hf__zk_condition_path(struct hf__zk *zk,
+                                              struct hf__ticket *ticket)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, mine->condition->dir,
-                   mine->condition->dir_len);
-    hf__buf_add_char(&zk->scratch, '/');
-    add_base(zk, mine);
-    return spelled(zk, err);
-}
-
-int hf__zk_condition_path(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    int rc = hf__zk_condition_base(zk, ticket, err);
-
-    if (rc != 0)
-        return rc;
+    (void)hf__zk_condition_base(zk, ticket);
     hf__buf_printf(&zk->scratch, "%010d",
                    (int)hf__zk_ticket(zk, ticket)->record_number);
-    return spelled(zk, err);
+    return hf__zk_nodes_spelled(zk);
 }
 
 uint32_t hf__zk_condition_place(struct hf__zk *zk, struct hf__ticket *ticket,
                                 const struct hf__zk_queue *line)
 {
-    zk->scratch.len = 0;
-    add_base(zk, hf__zk_ticket(zk, ticket));
-    if (spelled(zk, /* err= */ NULL) != 0)
-        return line->n;
-    return hf__zk_queue_find(line, zk->scratch.text, zk->scratch.len);
+    struct hf__zk_wire_text path = hf__zk_condition_base(zk, ticket);
+    size_t dir_len = hf__zk_ticket(zk, ticket)->condition->dir_len + 1;
+
+    return path.text ? hf__zk_queue_find(line, path.text + dir_len,
+                                         path.len - dir_len)
+                     : line->n;
 }
 
-/* The path of another record of the condition, in zk->scratch. */
-static int other_path(struct hf__zk *zk,
-                      const struct hf__zk_condition *condition,
-                      const struct hf__zk_contender *other)
+/* The path of a record of the condition. */
+static struct hf__zk_wire_text path_of(struct hf__zk *zk,
+                                       const struct hf__zk_condition *condition,
+                                       const struct hf__zk_contender *record)
 {
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, condition->dir, condition->dir_len);
-    hf__buf_add_char(&zk->scratch, '/');
-    hf__buf_append(&zk->scratch, other->name.text, other->name.len);
-    return spelled(zk, /* err= */ NULL);
+    return hf__zk_nodes_below(zk, hf__zk_condition_dir(condition),
+                              record->name);
 }
 
 int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
                             hf__zk_step_fn *step, int32_t number, hf_error *err)
 {
     struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
-    int rc = hf__zk_condition_path(zk, ticket, err);
 
     call.number = number;
-    if (rc == 0)
-        rc = hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
-                                 err);
-    hf__zk_ticket(zk, ticket)->under_way |= rc == 0;
-    return rc;
+    return hf__zk_calls_delete(zk, hf__zk_condition_path(zk, ticket), &call,
+                               err);
 }
 
 /* call->number: why it is lost. */
@@ -383,7 +348,7 @@ static int ask(struct hf__zk *zk, struct hf__zk_condition *condition,
                int32_t type, hf__zk_reply_fn *done)
 {
     struct hf__zk_call call = {.done = done, .condition = condition->id};
-    int rc = hf__zk_calls_ask(zk, type, condition->dir, condition->dir_len,
+    int rc = hf__zk_calls_ask(zk, type, hf__zk_condition_dir(condition),
                               condition->guards, &call, /* err= */ NULL);
 
     condition->left += rc == 0;
@@ -438,16 +403,12 @@ static void watch_record(struct hf__zk *zk, struct hf__zk_condition *condition,
     struct hf__zk_call call = {.done = on_watching, .condition = condition->id};
     uint64_t *watched =
         own ? &condition->watched_own : &condition->watched_before;
-    uint64_t hash;
+    struct hf__zk_wire_text path = path_of(zk, condition, record);
+    uint64_t hash = hf__zk_nodes_hash(zk, path);
 
-    if (other_path(zk, condition, record) != 0)
-        return;
-    hash = hf__zk_nodes_hash(zk, zk->scratch.text, zk->scratch.len);
     call.number = (int32_t)hash;
-    if (*watched == hash)
-        return;
-    if (hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
-                         /* watch= */ true, &call,
+    if (*watched != hash &&
+        hf__zk_calls_ask(zk, HF__ZK_GET_DATA, path, /* watch= */ true, &call,
                          /* err= */ NULL) == 0)
         *watched = hash;
 }
@@ -523,7 +484,7 @@ static bool take_event(struct hf__zk *zk, struct hf__zk_condition *condition,
     if (before)
         condition->watched_before = 0;
     return own || before ||
-           hash == hf__zk_nodes_hash(zk, condition->dir, condition->dir_len);
+           hash == hf__zk_nodes_hash(zk, hf__zk_condition_dir(condition));
 }
 
 void hf__zk_condition_event(struct hf__zk *zk, uint64_t hash)
@@ -570,25 +531,19 @@ void hf__zk_condition_unwatch_all(struct hf__zk *zk)
 static void touch(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_call call = {.done = hf__zk_calls_ignore};
-    size_t mark;
 
-    if (hf__zk_condition_path(zk, ticket, /* err= */ NULL) != 0)
-        return;
-    mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
-    hf__zk_wire_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);
-    hf__zk_wire_put_text(&zk->stream.out, "", 0);
-    hf__zk_wire_put_int(&zk->stream.out, HF__ZK_ANY_VERSION);
-    (void)hf__zk_calls_end(zk, mark, &call, /* err= */ NULL);
+    (void)hf__zk_calls_set(zk, hf__zk_condition_path(zk, ticket),
+                           hf__zk_wire_text_of(""), HF__ZK_ANY_VERSION, &call,
+                           /* err= */ NULL);
 }
 
 static void call_it(struct hf__zk *zk, struct hf__ticket *ticket,
                     const struct hf__zk_view *view, uint32_t place)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool touched =
-        other_path(zk, mine->condition, &view->line.all[place]) == 0 &&
-        mine->condition->touched ==
-            hf__zk_nodes_hash(zk, zk->scratch.text, zk->scratch.len);
+    bool touched = mine->condition->touched ==
+                   hf__zk_nodes_hash(zk, path_of(zk, mine->condition,
+                                                 &view->line.all[place]));
 
     mine->record = HF__ZK_RECORD_CALLED;
     if (!touched && place + 1 < view->line.n)

@@ -85,11 +85,14 @@ void hf__zk_condition_leave(struct hf__zk *zk, struct hf__ticket *ticket);
 /* Read who is there and who is called, and act on it. */
 void hf__zk_condition_look(struct hf__zk *zk,
                            struct hf__zk_condition *condition);
-/* The path of @ticket's record up to the number, in zk->scratch; and with it. */
-int hf__zk_condition_base(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err);
-int hf__zk_condition_path(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err);
+/* Its node. */
+struct hf__zk_wire_text hf__zk_condition_dir(
+    const struct hf__zk_condition *condition);
+/* The path of @ticket's record up to the number, and with it. */
+struct hf__zk_wire_text hf__zk_condition_base(struct hf__zk *zk,
+                                              struct hf__ticket *ticket);
+struct hf__zk_wire_text hf__zk_condition_path(struct hf__zk *zk,
+                                              struct hf__ticket *ticket);
 /* Where @ticket's record is in @line; line->n: nowhere. */
 uint32_t hf__zk_condition_place(struct hf__zk *zk, struct hf__ticket *ticket,
                                 const struct hf__zk_queue *line);

@@ -73,11 +73,10 @@ int hf__zk_medallion_seek(struct hf__zk *zk, struct hf__ticket *ticket,
                                    .ticket = ticket->id,
                                    .number = line->all[i].sequence};
 
-        rc = hf__zk_nodes_neighbour(zk, mine, &line->all[i], err);
-        if (rc == 0)
-            rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                                  zk->scratch.len, /* watch= */ false, &call,
-                                  err);
+        rc = hf__zk_calls_ask(
+            zk, HF__ZK_GET_DATA,
+            hf__zk_nodes_below(zk, hf__zk_nodes_dir(mine), line->all[i].name),
+            /* watch= */ false, &call, err);
         if (rc == 0)
             mine->seeking++;
     }

@@ -93,18 +93,12 @@ static int lost(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__ticket *old = given_up(zk, ticket);
     struct hf__zk_call call = hf__zk_tickets_step(ticket, on_old_record);
-    int rc;
 
     if (!old || !hf__zk_park_bears(zk, old)) {
         hf__zk_tickets_gone(zk, ticket, HF__LOST_TAKEN);
         return 0;
     }
-    rc = hf__zk_condition_path(zk, old, err);
-    if (rc == 0)
-        rc = hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
-                                 err);
-    hf__zk_ticket(zk, ticket)->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_delete(zk, hf__zk_condition_path(zk, old), &call, err);
 }
 
 /* ---- using up a wake-up -------------------------------------------------- */
@@ -118,12 +112,10 @@ static int read_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
     const struct hf__zk_condition *condition =
         hf__zk_ticket(zk, bearer)->condition;
-    int rc =
-        hf__zk_calls_ask(zk, HF__ZK_GET_DATA, condition->dir,
-                         condition->dir_len, /* watch= */ false, &call, err);
 
-    hf__zk_ticket(zk, ticket)->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA,
+                            hf__zk_condition_dir(condition), /* watch= */ false,
+                            &call, err);
 }
 
 /* The stamps in @reply without the one that @bearer uses up, as a part of the
@@ -146,11 +138,10 @@ static int add_stamps(struct hf__zk *zk, struct hf__ticket *bearer,
                                                          mine->record_number));
     if (rc == 0 && wakes.n != n) {
         hf__zk_condition_write(&wakes, mine->record_number, &text);
-        hf__zk_multi_set(zk, condition->dir, condition->dir_len, &text,
-                         stat.version);
+        hf__zk_multi_set(zk, hf__zk_condition_dir(condition),
+                         hf__zk_wire_text_in(&text), stat.version);
     } else if (rc == 0) {
-        hf__zk_multi_check(zk, condition->dir, condition->dir_len,
-                           stat.version);
+        hf__zk_multi_check(zk, hf__zk_condition_dir(condition), stat.version);
     }
     hf__buf_release(&text);
     hf__condition_release(&wakes);
@@ -164,26 +155,15 @@ static int add_end(struct hf__zk *zk, struct hf__ticket *bearer,
     const struct hf__zk_ticket *mine = hf__zk_ticket(zk, bearer);
     int rc;
 
-    hf__zk_multi_delete(zk, mine->path, mine->path_len);
+    hf__zk_multi_delete(zk, hf__zk_nodes_own(mine));
     if (!reply)
         return 0; /* it bears none */
-    rc = hf__zk_condition_path(zk, bearer, err);
-    if (rc != 0)
-        return rc;
-    hf__zk_multi_delete(zk, zk->scratch.text, zk->scratch.len);
+    hf__zk_multi_delete(zk, hf__zk_condition_path(zk, bearer));
     rc = add_stamps(zk, bearer, reply);
     return rc == 0
                ? 0
                : hf__fail(err, rc, "%s: the wake-ups of '%s' cannot be read",
                           zk->peer, bearer->name);
-}
-
-/* Take back a request that could not be written. */
-static int take_back(struct hf__zk *zk, size_t mark, int rc)
-{
-    zk->stream.out.failed = false;
-    zk->stream.out.len = mark;
-    return rc;
 }
 
 static int on_left_in_order(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -229,11 +209,11 @@ static int on_own_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
         return hf__zk_errors_read(zk, reply->error, err);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
     rc = add_end(zk, ticket, reply, err);
-    if (rc != 0)
-        return take_back(zk, mark, rc);
-    rc = hf__zk_multi_end(zk, mark, &multi, err);
-    mine->under_way = rc == 0;
-    return rc;
+    if (rc != 0) {
+        hf__zk_calls_take_back(zk, mark);
+        return rc;
+    }
+    return hf__zk_multi_end(zk, mark, &multi, err);
 }
 
 int hf__zk_park_use_up(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -254,20 +234,20 @@ static int send_park(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_call call = hf__zk_tickets_step(ticket, on_parked);
     struct hf__buf data = {0};
     size_t mark;
-    int rc = hf__zk_condition_base(zk, ticket, err);
+    int rc;
 
-    if (rc != 0)
-        return rc;
     hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    hf__zk_multi_create(zk, zk->scratch.text, zk->scratch.len, &data,
+    hf__zk_multi_create(zk, hf__zk_condition_base(zk, ticket),
+                        hf__zk_wire_text_in(&data),
                         HF__ZK_EPHEMERAL_SEQUENTIAL);
     hf__buf_release(&data);
     rc = add_end(zk, old, reply, err);
-    if (rc != 0)
-        return take_back(zk, mark, rc);
+    if (rc != 0) {
+        hf__zk_calls_take_back(zk, mark);
+        return rc;
+    }
     rc = hf__zk_multi_end(zk, mark, &call, err);
-    mine->under_way = rc == 0;
     if (rc == 0)
         mine->record = HF__ZK_RECORD_UNSURE;
     return rc;
@@ -400,10 +380,9 @@ int hf__zk_park_seek(struct hf__zk *zk, struct hf__ticket *ticket,
     int rc = hf__zk_calls_sync(zk, err);
 
     if (rc == 0)
-        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->condition->dir,
-                              mine->condition->dir_len, /* watch= */ false,
-                              &call, err);
-    mine->under_way |= rc == 0;
+        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN,
+                              hf__zk_condition_dir(mine->condition),
+                              /* watch= */ false, &call, err);
     return rc;
 }
 
@@ -521,17 +500,12 @@ static int send_unpark(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = hf__zk_tickets_step(ticket, on_unparked);
-    int rc = hf__zk_condition_path(zk, ticket, err);
-    size_t mark;
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
+    int rc;
 
-    if (rc != 0)
-        return rc;
-    mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    hf__zk_multi_check(zk, mine->condition->dir, mine->condition->dir_len,
-                       version);
-    hf__zk_multi_delete(zk, zk->scratch.text, zk->scratch.len);
+    hf__zk_multi_check(zk, hf__zk_condition_dir(mine->condition), version);
+    hf__zk_multi_delete(zk, hf__zk_condition_path(zk, ticket));
     rc = hf__zk_multi_end(zk, mark, &call, err);
-    mine->under_way = rc == 0;
     if (rc == 0)
         mine->record = HF__ZK_RECORD_UNSURE;
     return rc;

@@ -36,7 +36,7 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__zk_acquire_not_there(zk, ticket);
     } else if (reply->error == HF__ZK_OK) {
         if (mine->state == HF__ZK_HELD)
-            mine->watched = hf__zk_nodes_hash(zk, mine->path, mine->path_len);
+            mine->watched = hf__zk_nodes_hash(zk, hf__zk_nodes_own(mine));
         grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
         hf__up_renewed(&zk->base, ticket, &grant);
     }
@@ -75,7 +75,7 @@ int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
         return mine->under_way
                    ? 0
                    : hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
-    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, hf__zk_nodes_own(mine),
                             /* watch= */ mine->state == HF__ZK_HELD, &call,
                             err);
 }
@@ -86,8 +86,6 @@ int hf__zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     struct hf__zk *zk = (struct hf__zk *)engine;
     int rc;
 
-    if (!hf__zk_connection_is_up(zk))
-        return hf__zk_errors_not_up(zk, err);
     rc = hf__zk_calls_barrier(zk, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = hf__zk_renew_ask(zk, tickets[i], err);
@@ -98,22 +96,19 @@ int hf__zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 /* ---- downgrading --------------------------------------------------------- */
 
 /* The reader's node carries the writer's number, as Curator's does. */
-static int reader_name(struct hf__zk *zk, const struct hf__zk_ticket *mine)
+static struct hf__zk_wire_text reader_path(struct hf__zk *zk,
+                                           const struct hf__zk_ticket *mine)
 {
     struct hf__zk_contender own;
     struct hf__zk_wire_text name = {mine->path + mine->dir_len + 1,
                                     mine->path_len - mine->dir_len - 1};
 
     if (!hf__zk_queue_read_contender(&own, name))
-        return HF_EINTERNAL;
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, mine->path, mine->id_len);
+        return (struct hf__zk_wire_text){NULL, 0};
+    (void)hf__zk_nodes_below(zk, hf__zk_nodes_dir(mine), hf__zk_nodes_id(mine));
     hf__buf_printf(&zk->scratch, "%s%010d", zk->dialect->marker[HF__ZK_READ],
                    (int)own.sequence);
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return HF_ENOMEM;
+    return hf__zk_nodes_spelled(zk);
 }
 
 static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
@@ -121,6 +116,7 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
 {
     struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
+    struct hf__zk_wire_text path;
     struct hf__grant grant;
     hf_error err;
 
@@ -140,11 +136,10 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
             zk, ticket); /* only a node that is gone cannot be replaced */
         return;
     }
-    if (reader_name(zk, mine) != 0 ||
-        !hf__zk_nodes_adopt(mine, zk->scratch.text + mine->dir_len + 1,
-                            zk->scratch.len - mine->dir_len - 1)) {
+    path = reader_path(zk, mine);
+    if (!path.text || !hf__zk_nodes_adopt(mine, path.text + mine->dir_len + 1,
+                                          path.len - mine->dir_len - 1))
         hf__zk_nodes_lose(mine, HF__ZK_NODE_UNSURE);
-    }
     ticket->mode = HF_SHARED;
     grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
     hf__up_renewed(&zk->base, ticket, &grant);
@@ -167,13 +162,11 @@ int hf__zk_renew_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!hf__zk_connection_is_up(zk) || mine->state != HF__ZK_HELD ||
         mine->node != HF__ZK_NODE_KNOWN)
         return hf__zk_errors_not_up(zk, err);
-    if (reader_name(zk, mine) != 0)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__zk_nodes_write(zk, ticket, mine->czxid, /* held= */ false, &data);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    hf__zk_multi_create(zk, zk->scratch.text, zk->scratch.len, &data,
+    hf__zk_multi_create(zk, reader_path(zk, mine), hf__zk_wire_text_in(&data),
                         HF__ZK_EPHEMERAL);
-    hf__zk_multi_delete(zk, mine->path, mine->path_len);
+    hf__zk_multi_delete(zk, hf__zk_nodes_own(mine));
     hf__buf_release(&data);
     rc = hf__zk_multi_end(zk, mark, &call, err);
     if (rc == 0) {

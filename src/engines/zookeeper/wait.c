@@ -57,14 +57,12 @@ static int watch(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {.done = on_watching, .ticket = ticket->id};
-    int rc = hf__zk_nodes_neighbour(zk, mine, before, err);
+    struct hf__zk_wire_text path =
+        hf__zk_nodes_below(zk, hf__zk_nodes_dir(mine), before->name);
 
-    if (rc != 0)
-        return rc;
-    mine->watched = hf__zk_nodes_hash(zk, zk->scratch.text, zk->scratch.len);
-    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                            zk->scratch.len,
-                            /* watch= */ true, &call, err);
+    mine->watched = hf__zk_nodes_hash(zk, path);
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, path, /* watch= */ true, &call,
+                            err);
 }
 
 /* Not our turn. @watched: the list is watched already. */
@@ -114,7 +112,7 @@ static void look_at_event(struct hf__ticket *ticket, void *ctx)
 
 void hf__zk_wait_event(struct hf__zk *zk, struct hf__zk_wire_text path)
 {
-    struct event event = {zk, hf__zk_nodes_hash(zk, path.text, path.len)};
+    struct event event = {zk, hf__zk_nodes_hash(zk, path)};
 
     hf__ticket_table_each(&zk->tickets, look_at_event, &event);
     hf__zk_condition_event(zk, event.hash);

@@ -53,7 +53,7 @@ static int64_t break_silence(struct hf__zk *zk, int64_t now_ns)
     if (now_ns < due_ns)
         return due_ns;
     if (zk->calls.n == 0)
-        (void)hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->top, strlen(zk->top),
+        (void)hf__zk_calls_ask(zk, HF__ZK_EXISTS, hf__zk_wire_text_of(zk->top),
                                /* watch= */ false, &call, /* err= */ NULL);
     return now_ns + hf__zk_session_silence_ns(zk);
 }
