@@ -219,7 +219,7 @@ static void ticket_key(struct hf__local *local, struct hf__ticket *ticket,
     hf__local_key(local, ticket->name, ticket->name_len, key);
 }
 
-int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms)
+static int64_t lease_of(const struct hf__local *local, int64_t ttl_ms)
 {
     return local->base.host->settings->lease == HF__LEASE_PROCESS ? 0 : ttl_ms;
 }
@@ -292,7 +292,7 @@ static void make_asker(const struct hf__local *local,
     asker->id = ticket->id;
     asker->owner = ticket->owner;
     asker->note = ticket->note;
-    asker->lease_ms = hf__local_lease_ms(local, ticket->ttl_ms);
+    asker->lease_ms = lease_of(local, ticket->ttl_ms);
     asker->now_ns = hf__table_time(&local->store.table, sent_ns);
     asker->reserve = ticket->reserve > 0 ? ticket->reserve : 1;
     asker->delay_ms = delay_ms(local);
@@ -310,7 +310,7 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .token = mine->token,
         .tokens = mine->tokens,
-        .lease_ms = hf__local_lease_ms(local, ticket->ttl_ms),
+        .lease_ms = lease_of(local, ticket->ttl_ms),
         .sent_ns = sent_ns,
     };
 
@@ -501,7 +501,7 @@ static void renew_run(struct hf__local *local, struct hf__ticket **tickets,
 
     for (size_t i = 0; i < n; i++) {
         renewals[i].id = tickets[i]->id;
-        renewals[i].lease_ms = hf__local_lease_ms(local, tickets[i]->ttl_ms);
+        renewals[i].lease_ms = lease_of(local, tickets[i]->ttl_ms);
     }
     rc = hf__change_renew(&local->store, first->bucket, renewals, n,
                           hf__table_time(&local->store.table, sent_ns), &result,

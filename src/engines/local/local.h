@@ -138,7 +138,6 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
                             int64_t sent_ns);
 /* The engine forgets @mine. */
 void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine);
-int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms);
 /* Once a second: does the file still exist? If not, leave the store, report
  * that, and return false. */
 bool hf__local_check_store(struct hf__local *local, int64_t now_ns);

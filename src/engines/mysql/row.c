@@ -122,7 +122,8 @@ static void go_on_releasing(struct hf__mysql *mysql, struct hf__ticket *ticket)
 static void granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
                     const struct hf__mysql_call *call)
 {
-    hf__mysql_tickets_granted(mysql, ticket, /* token= */ 0, call->sent_ns);
+    hf__mysql_tickets_granted(mysql, ticket, /* token= */ 0, /* woken= */ false,
+                              call->sent_ns);
 }
 
 static void on_who(struct hf__mysql *mysql, struct hf__ticket *ticket,

@@ -71,14 +71,14 @@ void hf__mysql_tickets_forget(struct hf__mysql *mysql,
 
 void hf__mysql_tickets_granted(struct hf__mysql *mysql,
                                struct hf__ticket *ticket, uint64_t token,
-                               int64_t sent_ns)
+                               bool woken, int64_t sent_ns)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     struct hf__grant grant = {.token = token,
                               .tokens = 1,
                               .lease_ms = hf__mysql_lease_ms(mysql, ticket),
                               .sent_ns = sent_ns,
-                              .woken = mine->woken};
+                              .woken = woken};
 
     hf__mysql_tickets_move(mine, HF__MYSQL_HELD);
     mine->stored =

@@ -182,9 +182,7 @@ size_t hf__redis_connection_ticket_begin(struct hf__redis *redis,
 void hf__redis_connection_close(struct hf__redis *redis, bool forked)
 {
     hf__stream_stop(&redis->stream, forked);
-    redis->up = false;
-    redis->greeting = false;
-    redis->subscribed = false;
+    redis->state = HF__PEER_DOWN;
     redis->release_loaded = false;
     redis->load_refused = false;
     memset(&redis->scan, 0, sizeof(redis->scan));
@@ -432,12 +430,13 @@ int hf__redis_connection_subscribe(struct hf__redis *redis, hf_error *err)
     char channel[48];
     int rc;
 
-    if (redis->subscribed)
+    if (redis->state == HF__PEER_LISTENING)
         return 0;
     (void)snprintf(channel, sizeof(channel), "hf:i:%s", redis->identity);
     rc = hf__redis_connection_send_subscribe(redis, /* on= */ true, channel,
                                              strlen(channel), err);
-    redis->subscribed = rc == 0;
+    if (rc == 0)
+        redis->state = HF__PEER_LISTENING;
     return rc;
 }
 
@@ -445,8 +444,7 @@ int hf__redis_connection_subscribe(struct hf__redis *redis, hf_error *err)
 
 static void connected(struct hf__redis *redis)
 {
-    redis->greeting = false;
-    redis->up = true;
+    redis->state = HF__PEER_UP;
     redis->old_id = 0;
     hf__up_connected(&redis->base);
 }
@@ -670,7 +668,6 @@ static void stream_opened(struct hf__stream *stream)
     hf_error err;
 
     (void)snprintf(db, sizeof(db), "%lld", (long long)redis->db);
-    redis->greeting = true;
     if (send_hello(redis) != 0 ||
         (redis->db != 0 && send_words(redis, on_select, "SELECT", db) != 0) ||
         send_words(redis, on_info, "INFO", "server") != 0) {

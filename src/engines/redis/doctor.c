@@ -394,7 +394,7 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
     char token[64];
     bool trial = !redis->no_trial;
 
-    if (!redis->up)
+    if (!hf__redis_is_up(redis))
         return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
     (void)snprintf(inbox, sizeof(inbox), "hf:i:%s", redis->identity);
     (void)snprintf(token, sizeof(token), "hf:{%s}:t", hf__redis_doctor_name);

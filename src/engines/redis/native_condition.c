@@ -174,11 +174,16 @@ int hf__native_condition_park(struct hf__redis *redis,
 int hf__native_condition_unpark(struct hf__redis *redis,
                                 struct hf__ticket *ticket, hf_error *err)
 {
-    int rc = send_script(redis, ticket, HF__SCRIPT_NATIVE_UNPARK, err);
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    int rc;
 
+    if (mine->state == HF__REDIS_STALE) {
+        hf__native_renew_give_up(redis, ticket);
+        return 0;
+    }
+    rc = send_script(redis, ticket, HF__SCRIPT_NATIVE_UNPARK, err);
     if (rc == 0)
-        hf__redis_ticket_to(hf__redis_ticket(redis, ticket),
-                            HF__REDIS_UNPARKING);
+        hf__redis_ticket_to(mine, HF__REDIS_UNPARKING);
     return rc;
 }
 

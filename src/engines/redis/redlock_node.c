@@ -116,9 +116,7 @@ static void note_failure(struct hf__redlock_node *node, const hf_error *err)
 {
     const struct hf__engine_host *host = node->redlock->base.host;
 
-    node->up = false;
-    node->connecting = false;
-    node->late = false;
+    node->state = HF__PEER_DOWN;
     node->clock.since_ns = 0;
     node->err = *err;
     host->timer(host, &node->again,
@@ -131,17 +129,17 @@ void hf__redlock_node_connect(struct hf__redlock_node *node)
     struct hf__engine *engine = engine_of(node);
     hf_error err;
 
-    if (node->up || node->connecting)
+    if (node->state != HF__PEER_DOWN)
         return;
     hf__timer_stop(engine->host->loop, &node->again);
-    node->connecting = true;
+    node->state = HF__PEER_CONNECTING;
     if (engine->ops->connect(engine, &err) != 0)
         note_failure(node, &err);
 }
 
 void hf__redlock_node_down(struct hf__redlock_node *node, const hf_error *err)
 {
-    if (node->up)
+    if (node->state >= HF__PEER_UP)
         node->seen_ns = hf__now();
     note_failure(node, err);
     hf__redlock_ballot_sweep(node);
@@ -175,7 +173,8 @@ static const struct hf__redlock_node *find_twin(
     for (uint32_t i = 0; i < node->redlock->n; i++) {
         const struct hf__redlock_node *other = &node->redlock->nodes[i];
 
-        if (other != node && other->up && other->run_id[0] != '\0' &&
+        if (other != node && other->state >= HF__PEER_UP &&
+            other->run_id[0] != '\0' &&
             strcmp(other->run_id, node->run_id) == 0)
             return other;
     }
@@ -234,8 +233,7 @@ static void on_durable(struct hf__redis *redis,
                            node->seen_ns ? now_ns - node->seen_ns : HF_NEVER,
                            node->redlock->longest_ms),
                    "restarted");
-    node->connecting = false;
-    node->up = true;
+    node->state = HF__PEER_UP;
     node->attempts = 0;
     node->err.code = 0;
     hf__redlock_ballot_settle(node);
@@ -275,7 +273,7 @@ bool hf__redlock_node_quarantined(const struct hf__redlock_node *node)
 
 bool hf__redlock_node_votes(const struct hf__redlock_node *node)
 {
-    return node->up && !node->late && !hf__redlock_node_quarantined(node);
+    return node->state == HF__PEER_UP && !hf__redlock_node_quarantined(node);
 }
 
 static void on_clock(struct hf__redis *redis, const struct hf__redis_call *call,
@@ -331,7 +329,7 @@ void hf__redlock_node_excuse(const struct hf__redlock_node *node, char *to,
 
     if (node->err.code != 0 && node->err.code != HF_EUNAVAILABLE)
         (void)snprintf(to, size, "%.70s", nameless(node));
-    else if (!node->up)
+    else if (node->state < HF__PEER_UP)
         (void)snprintf(to, size, "away");
     else if (left_ns > 0)
         (void)snprintf(to, size, "%s, out for %" PRId64 " s", node->quarantine,

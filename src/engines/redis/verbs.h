@@ -3,7 +3,7 @@
 #ifndef HF_REDIS_VERBS_H
 #define HF_REDIS_VERBS_H
 
-#include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
 
 /* ---- renew.c ----------------------------------------------------------- */
 
@@ -24,9 +24,9 @@ struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,
 /* Report that it is neither held nor in line. */
 void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
                             int reason);
-/* Release, or withdraw. */
+/* Release, withdraw or give back, as @state says. */
 int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
-                      bool releasing, hf_error *err);
+                      enum hf__redis_state state, hf_error *err);
 /* The server answered an acquire with an error, @value. It is reported when it
  * is certain that neither this attempt nor an earlier one has left anything. */
 void hf__redis_release_refused(struct hf__redis *redis,
