@@ -360,9 +360,9 @@ class Nemesis:
         self.do_server_pause(fault, longest=0.6)
 
     def restart(self, fault, indices, between=lambda node: None,
-                until=None):
+                until=None, first=lambda: None):
         """Kill, and start again after a while, or when @until is true. What was
-        killed is left alone until it serves again."""
+        killed is left alone until it serves again. @first comes before that."""
         nodes = [self.run.setup.nodes[i] for i in indices]
         if any(("node", i) in self.busy for i in indices):
             return
@@ -370,6 +370,7 @@ class Nemesis:
         self.busy.update(("node", i) for i in indices)
 
         def work():
+            first()
             for node in nodes:
                 self.run.log(f"killed what={os.path.basename(node.dir)}")
                 node.kill()
@@ -410,7 +411,9 @@ class Nemesis:
         old = self.run.setup.leader()
         if self.run.setup.settled():
             self.restart(fault, [old],
-                         until=lambda: self.run.setup.taken_over(old))
+                         until=lambda: self.run.setup.taken_over(old),
+                         first=lambda: self.run.setup.fall_behind(
+                             old, self.lease(0.3 * fault.long)))
 
     def do_handover(self, fault):
         """A leader gives its place away, in order."""

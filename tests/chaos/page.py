@@ -6,6 +6,7 @@ ledgers of runs (./dev chaos --record), of planted mistakes and of scenarios."""
 import collections
 import json
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -81,6 +82,28 @@ def rows_of(name):
         return []
     with open(path) as file:
         return [json.loads(line) for line in file]
+
+
+def labels(ledger):
+    """The name of a row's engine, with the version of its server if there were
+    several: what one version lost is not the others'."""
+    versions = collections.defaultdict(set)
+    for row in ledger:
+        versions[row["engine"]].add(version_of(row))
+    return lambda row: row["engine"] if len(versions[row["engine"]]) == 1 \
+        else f"{row['engine']} {version_of(row)}"
+
+
+def version_of(row):
+    return re.search(r"\d+\.\d+(\.\d+)*", row["version"]).group()
+
+
+def in_order(cells):
+    """By the engines' order, then by version."""
+    order = list(servers.ENGINES)
+    return sorted(cells, key=lambda label: (
+        order.index(label.split()[0]),
+        [int(n) for n in re.findall(r"\d+", label.partition(" ")[2])]))
 
 
 class Cell:
@@ -176,13 +199,12 @@ def promised_table(cells):
     yield ("| Engine | runs | grants | faults | violations | on the way | "
            "longest gap | left |")
     yield "|---|---:|---:|---:|---|---|---:|---:|"
-    for engine in servers.ENGINES:
-        if engine in cells:
-            cell = cells[engine]
-            yield (f"| {engine} | {cell.runs} | {number(cell.grants)} | "
-                   f"{number(sum(cell.faults.values()))} | "
-                   f"{violations(cell)} | {explained(cell, CAUSES)} "
-                   f"| {cell.gap / 1000:.1f} s | {cell.left} |")
+    for label in in_order(cells):
+        cell = cells[label]
+        yield (f"| {label} | {cell.runs} | {number(cell.grants)} | "
+               f"{number(sum(cell.faults.values()))} | "
+               f"{violations(cell)} | {explained(cell, CAUSES)} "
+               f"| {cell.gap / 1000:.1f} s | {cell.left} |")
 
 
 def void_table(cells):
@@ -206,7 +228,7 @@ def void_table(cells):
 
 
 def fault_table(cells):
-    engines = [engine for engine in servers.ENGINES if engine in cells]
+    engines = in_order(cells)
     yield "| Fault | " + " | ".join(engines) + " |"
     yield "|---|" + "---:|" * len(engines)
     for kind in KINDS:
@@ -276,12 +298,13 @@ Repeat it:
 
 def page():
     ledger = rows_of("ledger.jsonl")
-    good = add_up([r for r in ledger if r["promised"]], lambda r: r["engine"])
+    label = labels(ledger)
+    good = add_up([r for r in ledger if r["promised"]], label)
     void = add_up([r for r in ledger if not r["promised"]],
-                  lambda r: (r["engine"], r["kinds"].split(",")[0]))
+                  lambda r: (label(r), r["kinds"].split(",")[0]))
     lines = [HEAD, "![Engines and faults](matrix.svg)", "",
              "## Added up", "", "| | |", "|---|---:|"]
-    everything = add_up(ledger, lambda r: r["engine"])
+    everything = add_up(ledger, label)
     lines += [f"| {name} | {number(n)} |" for name, n in totals(everything)]
     lines += ["", "## Faults under which everything is promised", "",
               "A violation is one of these: "
@@ -297,7 +320,7 @@ def page():
     lines += promised_table(good)
     for row in ledger:
         if row.get("note"):
-            lines += ["", f"{row['engine']}, seed {row['seed']}: {row['note']}"]
+            lines += ["", f"{label(row)}, seed {row['seed']}: {row['note']}"]
     if void:
         lines += ["", "## Faults under which exclusion is not promised", "",
                   "holdfast(7) says that two clients may hold the lock then. "
@@ -329,9 +352,9 @@ def page():
 
 def svg():
     ledger = rows_of("ledger.jsonl")
-    cells = add_up(ledger, lambda r: (r["engine"], r["promised"]))
-    engines = [e for e in servers.ENGINES
-               if (e, True) in cells or (e, False) in cells]
+    label = labels(ledger)
+    cells = add_up(ledger, lambda r: (label(r), r["promised"]))
+    engines = in_order({name for name, _ in cells})
     left, top, width, height = 130, 120, 34, 24
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="'
            f'{left + width * len(KINDS) + 20}" height="'
@@ -364,10 +387,11 @@ def svg_cell(cells, engine, kind, x, y, width, height):
     void = cells.get((engine, False), Cell())
     n = good.faults[kind] + void.faults[kind]
     colour = "#f3f3f3"
-    if kind in servers.ENGINES[engine].bad and n:
+    lost = good.violations or any(why == "servers" for why, _ in good.explained)
+    if kind in servers.ENGINES[engine.split()[0]].bad and n:
         colour = "#f4c7a1"
     elif n:
-        colour = "#e88" if good.violations else "#b7e1c0"
+        colour = "#e88" if lost else "#b7e1c0"
     yield (f'<rect x="{x}" y="{y}" width="{width - 2}" height="{height - 2}" '
            f'fill="{colour}"/>')
     if n:

@@ -74,7 +74,7 @@ PLANTS = {
          "none", 10),
     "release_without_compare":
         ("memcached: a withdrawal deletes what another owner has by now",
-         "memcached", "pause_holder", 20),
+         "memcached", "pause_holder", 30, "--ttl 3000"),
     "renewal_ignores_the_owner":
         ("redis: \"not yours\" is taken for a renewal", "redis",
          "pause_waiter,pause_holder", 20),

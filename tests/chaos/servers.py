@@ -200,6 +200,10 @@ class Setup:
         """Have the servers found together again?"""
         return True
 
+    def fall_behind(self, leader, seconds):
+        """Those who would replace the leader hear nothing from it any more, and
+        so much time passes."""
+
     def leftovers(self):
         return []
 
@@ -905,6 +909,15 @@ class PostgresAsync(PostgresStandby):
     good = Setup.CLIENT + Setup.NET
     bad = ("failover",)
     options = ()
+
+    def fall_behind(self, leader, seconds):
+        """On one machine a standby is never behind by itself: it is cut off."""
+        port = self.nodes[1 - leader].port
+        self.do_at(port, "ALTER SYSTEM SET primary_conninfo = ''")
+        self.do_at(port, "SELECT pg_reload_conf()")
+        await_true(lambda: self.do_at(
+            port, "SELECT count(*) FROM pg_stat_wal_receiver") == "0", 5)
+        time.sleep(seconds)
 
 
 class Mysql(Setup):

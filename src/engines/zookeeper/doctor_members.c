@@ -44,6 +44,38 @@ static void warn(struct hf__zk *zk, const char *what, const char *fix)
                                 fix, "%s:%d: %s", peer->host, peer->port, what);
 }
 
+/* ZOOKEEPER-4712 is mended in 3.9.3, and what 3.9.3 loses (ZOOKEEPER-4925) in
+ * 3.9.4; no 3.8 has either. */
+bool hf__zk_doctor_members_may_differ(const char *version)
+{
+    static const unsigned mended[] = {3, 9, 4};
+
+    for (size_t i = 0; i < HF_COUNT_OF(mended); i++) {
+        unsigned part = 0;
+
+        while (*version >= '0' && *version <= '9' && part < 10000)
+            part = 10 * part + (unsigned)(*version++ - '0');
+        if (part != mended[i])
+            return part < mended[i];
+        version += *version == '.';
+    }
+    return false;
+}
+
+static void look_at_copies(struct hf__zk *zk, const char *version)
+{
+    const struct hf__stream_peer *peer = &zk->members.stream.peer;
+
+    if (hf__zk_doctor_members_may_differ(version))
+        (void)hf__query_add_finding(
+            zk->members.query, HF_FINDING_WARN, "copies",
+            "upgrade to 3.9.4 or later",
+            "%s:%d, version %s, may lose writes when its leader dies, and keep "
+            "nodes that the others have deleted: its clients may wait in vain, "
+            "or hold a lock that others hold",
+            peer->host, peer->port, version);
+}
+
 static void read_answer(struct hf__zk *zk, const char *text)
 {
     const struct hf__stream_peer *peer = &zk->members.stream.peer;
@@ -69,6 +101,8 @@ static void read_answer(struct hf__zk *zk, const char *text)
         zk->members.query, HF_FINDING_OK, "member", "",
         "%s:%d, %s, version %s; %s ms at least, on average, at most",
         peer->host, peer->port, mode, version, latency);
+    if (strcmp(mode, "standalone") != 0)
+        look_at_copies(zk, version);
 }
 
 /* ---- one server after the other ---------------------------------------- */

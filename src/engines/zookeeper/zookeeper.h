@@ -195,5 +195,7 @@ hf__engine_query_fn hf__zk_board_read;
 /* doctor_members.c: add what each server says, and answer @query. */
 void hf__zk_doctor_members_ask(struct hf__zk *zk, struct hf__query *query);
 void hf__zk_doctor_members_stop(struct hf__zk *zk, bool forked);
+/* Do servers of @version lose data, so that their copies differ? */
+bool hf__zk_doctor_members_may_differ(const char *version);
 
 #endif

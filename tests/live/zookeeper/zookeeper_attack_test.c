@@ -445,11 +445,25 @@ TEST(renewal, that_no_majority_has_answered_is_none)
     hf_hold *hold;
 
     fake->answer = answer_alone;
-    client = open_fake(fake, "io_timeout=60s");
+    client = open_fake(fake, "io_timeout=3s");
     hold = client_acquire_with(client, "jobs", OPTS(60000, .ttl_ms = 1000));
     EVENTUALLY(hf_check(hold) == HF_LOST);
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
-    ASSERT_EQ(atomic_load(&fake->visits), 1);
+}
+
+/* ---- versions ---------------------------------------------------------------- */
+
+TEST(doctor, knows_servers_that_lose_data)
+{
+    static const char *const lose[] = {"",      "odd",   "3.5.10", "3.8.0",
+                                       "3.8.6", "3.9.2", "3.9.3"};
+    static const char *const keep[] = {"3.9.4",  "3.9.5", "3.9.10",
+                                       "3.10.0", "4.0.0", "3.9.99999999999"};
+
+    for (size_t i = 0; i < HF_COUNT_OF(lose); i++)
+        ASSERT_TRUE(hf__zk_doctor_members_may_differ(lose[i]));
+    for (size_t i = 0; i < HF_COUNT_OF(keep); i++)
+        ASSERT_FALSE(hf__zk_doctor_members_may_differ(keep[i]));
 }
 
 /* ---- flights ----------------------------------------------------------------- */

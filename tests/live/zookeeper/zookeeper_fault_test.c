@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engines/zookeeper/zookeeper.h"
 #include "proc.h"
 #include "zookeeper.h"
 
@@ -651,6 +652,8 @@ struct seen {
     int leaders; /* servers, by what they say */
     int followers;
     int unfit;
+    int affected; /* servers whose version may lose data */
+    int warned;   /* of them */
     bool session; /* what was asked for is granted */
     bool rights;
     bool clock;
@@ -670,6 +673,11 @@ static int see(const hf_finding *finding, void *ctx)
     seen->followers += is_found(finding, "member", ", follower, version 3.");
     seen->unfit +=
         is_found(finding, "member", "") && finding->status != HF_FINDING_OK;
+    if (is_found(finding, "member", "version "))
+        seen->affected += hf__zk_doctor_members_may_differ(
+            strstr(finding->detail, "version ") + strlen("version "));
+    seen->warned += is_found(finding, "copies", "may lose writes") &&
+                    finding->status == HF_FINDING_WARN;
     seen->session |= is_found(finding, "session timeout",
                               "51429 ms granted, 51429 ms asked");
     seen->rights |= is_found(finding, "rights", "nodes can be made");
@@ -696,6 +704,7 @@ TEST(doctor, asks_every_server_and_tries_what_locks_need)
     ASSERT_EQ(seen.leaders, 1);
     ASSERT_EQ(seen.followers, 2);
     ASSERT_EQ(seen.unfit, 0);
+    ASSERT_EQ(seen.warned, seen.affected);
     ASSERT_TRUE(seen.session);
     ASSERT_TRUE(seen.rights);
     ASSERT_TRUE(seen.clock);
