@@ -90,28 +90,29 @@ void condition_finish_without(struct condition_wait *wait, int rc, int state)
     hf_hold_unref(wait->hold);
 }
 
-int condition_signal(hf_client *client, const char *name, const char *cond)
+typedef int wake_fn(hf_hold *hold, const char *cond, hf_error *err);
+
+static int wake(hf_client *client, const char *name, const char *cond,
+                wake_fn *fn)
 {
     hf_hold *hold = condition_acquire(client, name);
     hf_error err;
-    int n = hf_cond_signal(hold, cond, &err);
+    int n = fn(hold, cond, &err);
 
     if (n < 0)
-        FAIL("signal: %s", err.text);
+        FAIL("a signal: %s", err.text);
     client_release(hold);
     return n;
 }
 
+int condition_signal(hf_client *client, const char *name, const char *cond)
+{
+    return wake(client, name, cond, hf_cond_signal);
+}
+
 int condition_broadcast(hf_client *client, const char *name, const char *cond)
 {
-    hf_hold *hold = condition_acquire(client, name);
-    hf_error err;
-    int n = hf_cond_broadcast(hold, cond, &err);
-
-    if (n < 0)
-        FAIL("broadcast: %s", err.text);
-    client_release(hold);
-    return n;
+    return wake(client, name, cond, hf_cond_broadcast);
 }
 
 void condition_nothing_left(hf_client *client, const char *name)

@@ -84,41 +84,45 @@ TEST(condition, a_cancelled_wait_holds_nothing)
     condition_nothing_left(client, name);
 }
 
+/* One wait of each of two clients. */
+static struct rivals park_both(struct condition_wait waits[2])
+{
+    struct rivals f = contract_rivals("jobs");
+
+    waits[0] = condition_park(f.client, f.name, READY, 1);
+    waits[1] = condition_park(f.rival, f.name, READY, 2);
+    return f;
+}
+
 TEST(condition, a_cancelled_wait_passes_its_wake_up_on)
 {
     struct rivals f;
-    struct condition_wait first;
-    struct condition_wait second;
+    struct condition_wait waits[2];
     hf_hold *hold;
 
     NEEDS(HF_CAP_CONDITIONS);
-    f = contract_rivals("jobs");
-    first = condition_park(f.client, f.name, READY, 1);
-    second = condition_park(f.rival, f.name, READY, 2);
+    f = park_both(waits);
     hold = condition_acquire(f.rival, f.name);
     ASSERT_EQ(hf_cond_signal(hold, READY, NULL), 1);
-    hf_cancel(first.request);
-    condition_finish_without(&first, HF_ECANCELED, HF_RELEASED);
+    hf_cancel(waits[0].request);
+    condition_finish_without(&waits[0], HF_ECANCELED, HF_RELEASED);
     client_release(hold);
-    condition_finish(&second, 0);
+    condition_finish(&waits[1], 0);
     condition_nothing_left(f.client, f.name);
 }
 
 TEST(condition, a_closed_client_waits_no_more)
 {
     struct rivals f;
-    struct condition_wait first;
-    struct condition_wait second;
+    struct condition_wait waits[2];
 
     NEEDS(HF_CAP_CONDITIONS);
-    f = contract_rivals("jobs");
-    first = condition_park(f.client, f.name, READY, 1);
-    second = condition_park(f.rival, f.name, READY, 2);
+    f = park_both(waits);
     contract_close(f.client);
-    condition_finish_without(&first, HF_ECLOSED, HF_RELEASED);
+    condition_finish_without(&waits[0], HF_ECLOSED, HF_RELEASED);
     EVENTUALLY(client_count(f.rival, f.name, HF_PARKED) == 1);
     ASSERT_EQ(condition_signal(f.rival, f.name, READY), 1);
-    condition_finish(&second, 0);
+    condition_finish(&waits[1], 0);
     condition_nothing_left(f.rival, f.name);
 }
 

@@ -262,9 +262,9 @@ static bool slots_differ(const struct lock *lock, const struct sim_message *m)
            lock->holders[0].slots != m->slots;
 }
 
-static void serve_new(struct lock *lock, const struct sim_message *m)
+static struct entry entry_of(const struct sim_message *m)
 {
-    struct entry entry = {.client = m->client,
+    return (struct entry){.client = m->client,
                           .epoch = m->epoch,
                           .seq = m->seq,
                           .ticket = m->ticket,
@@ -272,7 +272,13 @@ static void serve_new(struct lock *lock, const struct sim_message *m)
                           .slots = m->slots,
                           .ttl_ms = m->ttl_ms,
                           .reserve = m->reserve,
+                          .cond = m->cond,
                           .heard_ns = sim_now()};
+}
+
+static void serve_new(struct lock *lock, const struct sim_message *m)
+{
+    struct entry entry = entry_of(m);
     struct entry *holder;
 
     if (slots_differ(lock, m)) {
@@ -437,14 +443,7 @@ static void park_now(const struct sim_message *m)
     struct lock *lock = &locks[m->name];
     struct entry *entry = &lock->parked[lock->n_parked++];
 
-    *entry = (struct entry){.client = m->client,
-                            .epoch = m->epoch,
-                            .seq = m->seq,
-                            .ticket = m->ticket,
-                            .mode = m->mode,
-                            .ttl_ms = m->ttl_ms,
-                            .reserve = m->reserve,
-                            .cond = m->cond};
+    *entry = entry_of(m);
     if (lock->n_parked == ENTRIES_MAX)
         abort();
     hear_parked(lock, entry);

@@ -101,6 +101,9 @@ void hf__mysql_tickets_busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
                             const char *holder);
 void hf__mysql_tickets_failed(struct hf__mysql *mysql,
                               struct hf__ticket *ticket, const hf_error *err);
+/* Failed, or unknown if an attempt before has no answer. */
+void hf__mysql_tickets_refused(struct hf__mysql *mysql,
+                               struct hf__ticket *ticket, const hf_error *err);
 void hf__mysql_tickets_not_granted(struct hf__mysql *mysql,
                                    struct hf__ticket *ticket,
                                    const struct hf__mysql_reply *reply);

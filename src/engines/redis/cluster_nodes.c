@@ -404,13 +404,10 @@ static void ask_slots(struct hf__node *node)
 {
     struct hf__redis *redis = node->redis;
     struct hf__redis_call call = {.done = on_slots};
-    size_t mark = hf__redis_connection_begin(redis, 2);
     hf_error err;
 
-    hf__resp_arg_text(&redis->stream.out, "CLUSTER");
-    hf__resp_arg_text(&redis->stream.out, "SLOTS");
     node->cluster->map = HF__MAP_ASKED;
-    if (hf__redis_connection_end(redis, mark, &call, &err) != 0) {
+    if (hf__redis_connection_say(redis, "CLUSTER SLOTS", &call, &err) != 0) {
         node->cluster->map = HF__MAP_WANTED;
         hf__redis_connection_fail(redis, &err);
     }

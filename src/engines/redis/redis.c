@@ -58,23 +58,14 @@ static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
     }
     if (redis->stream.state == HF__STREAM_IDLE)
         return HF_NEVER;
-    if (!hf__redis_is_up(redis)) {
-        due_ns = redis->connect_ns + hf__ms_to_ns(settings->connect_timeout_ms);
-        if (now_ns < due_ns)
-            return due_ns;
-        hf__link_overdue(&redis->stream, redis->peer, "no connection",
-                         settings->connect_timeout_ms);
-        return HF_NEVER;
-    }
+    if (!hf__redis_is_up(redis))
+        return hf__link_due(&redis->stream, redis->peer, "no connection",
+                            redis->connect_ns, settings->connect_timeout_ms);
     if (redis->calls.n == 0)
         return HF_NEVER;
     oldest = hf__calls_at(&redis->calls, 0);
-    due_ns = oldest->sent_ns + hf__ms_to_ns(settings->io_timeout_ms);
-    if (now_ns < due_ns)
-        return due_ns;
-    hf__link_overdue(&redis->stream, redis->peer, "no answer",
-                     settings->io_timeout_ms);
-    return HF_NEVER;
+    return hf__link_due(&redis->stream, redis->peer, "no answer",
+                        oldest->sent_ns, settings->io_timeout_ms);
 }
 
 struct watches {

@@ -240,25 +240,20 @@ static void on_durable(struct hf__redis *redis,
     hf__redlock_weigh(node->redlock);
 }
 
-static int ask(struct hf__redlock_node *node, hf__redis_reply_fn *done,
-               uint32_t n, const char *const *words)
+static int ask(struct hf__redlock_node *node, const char *words,
+               hf__redis_reply_fn *done)
 {
     struct hf__redis_call call = {.done = done};
-    size_t mark = hf__redis_connection_begin(node->redis, n);
 
-    for (uint32_t i = 0; i < n; i++)
-        hf__resp_arg_text(&node->redis->stream.out, words[i]);
-    return hf__redis_connection_end(node->redis, mark, &call, /* err= */ NULL);
+    return hf__redis_connection_say(node->redis, words, &call, /* err= */ NULL);
 }
 
 void hf__redlock_node_connected(struct hf__redlock_node *node)
 {
-    static const char *const who[] = {"INFO", "server", "replication"};
-    static const char *const durable[] = {"CONFIG", "GET", "append*"};
     hf_error err;
 
-    if (ask(node, on_who, 3, who) == 0 &&
-        ask(node, on_durable, 3, durable) == 0)
+    if (ask(node, "INFO server replication", on_who) == 0 &&
+        ask(node, "CONFIG GET append*", on_durable) == 0)
         return;
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
     hf__redis_connection_fail(node->redis, &err);
@@ -306,9 +301,7 @@ static void on_clock(struct hf__redis *redis, const struct hf__redis_call *call,
 
 int hf__redlock_node_look(struct hf__redlock_node *node)
 {
-    static const char *const words[] = {"TIME"};
-
-    return ask(node, on_clock, 1, words);
+    return ask(node, "TIME", on_clock);
 }
 
 /* What its last error says behind its name, which the caller has said. */

@@ -41,12 +41,14 @@ void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
 
 struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,
                                             const struct hf__redis_call *call,
-                                            const struct hf__resp *reply)
+                                            struct hf__resp *reply,
+                                            struct hf__resp_value *ret_value)
 {
     struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
 
     if (!ticket || !hf__redis_ticket_asks(hf__redis_ticket(redis, ticket)))
         return NULL; /* withdrawn meanwhile */
+    *ret_value = hf__resp_first(reply);
     if (reply)
         return ticket;
     hf__redis_release_unknown(redis, ticket);

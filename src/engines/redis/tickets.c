@@ -213,14 +213,10 @@ void hf__redis_tickets_record_read(const char *record, size_t len,
                                    char copy[HF__REDIS_TEXTS],
                                    hf_lock_info *info)
 {
-    size_t texts = len > HF__RECORD_TEXTS ? len - HF__RECORD_TEXTS : 0;
-    char *at = copy;
+    size_t head = len < HF__RECORD_TEXTS ? len : HF__RECORD_TEXTS;
+    char *at =
+        hf__holder_copy(record + head, len - head, copy, HF__REDIS_TEXTS);
 
-    if (texts >= HF__REDIS_TEXTS)
-        texts = HF__REDIS_TEXTS - 1;
-    if (texts > 0)
-        memcpy(copy, record + HF__RECORD_TEXTS, texts);
-    copy[texts] = '\0';
     hf__holder_read(&at, info);
     info->cond = info->role == HF_PARKED ? hf__holder_line(&at) : "";
     info->alive = 2;

@@ -142,6 +142,14 @@ static inline struct hf__ticket *hf__redis_tickets_find(
 {
     return hf__ticket_table_find(&redis->tickets, id);
 }
+/* Our bytes of it; or NULL. */
+static inline struct hf__redis_ticket *hf__redis_tickets_mine(
+    const struct hf__redis *redis, uint64_t id)
+{
+    struct hf__ticket *ticket = hf__redis_tickets_find(redis, id);
+
+    return ticket ? hf__redis_ticket(redis, ticket) : NULL;
+}
 /* It is at another server now, with the same record. */
 void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
                             struct hf__ticket *ticket);

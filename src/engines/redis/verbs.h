@@ -16,11 +16,12 @@ int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
 /* Report that it is not known what became of the ticket. */
 void hf__redis_release_unknown(struct hf__redis *redis,
                                struct hf__ticket *ticket);
-/* The ticket for which @reply answers an acquire. NULL: it does not ask any more,
- * or there is no answer, which is reported. */
+/* The ticket for which @reply answers an acquire, and the first of that. NULL: it
+ * does not ask any more, or there is no answer, which is reported. */
 struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,
                                             const struct hf__redis_call *call,
-                                            const struct hf__resp *reply);
+                                            struct hf__resp *reply,
+                                            struct hf__resp_value *ret_value);
 /* Report that it is neither held nor in line. */
 void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
                             int reason);
