@@ -86,8 +86,8 @@ PLANTS = {
          "cut,one_way,delay", 15),
     "lease_from_its_answer":
         ("etcd: the lease counts from the answer of its keepalive", "etcd",
-         "late_renewal", 70,
-         "--pace 3 --ttl 6000 --long 2 --workers 9 --patience 150"),
+         "late_renewal", 120,
+         "--pace 2 --ttl 6000 --long 2 --workers 9 --patience 150"),
     "unsure_node_not_sought":
         ("zookeeper: a node whose create was not answered counts as missing",
          "zk", "lost_reply,reset", 20),
