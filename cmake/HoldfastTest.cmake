@@ -41,7 +41,8 @@ function(holdfast_count_forked target)
     if(HOLDFAST_COVERAGE)
         target_sources(${target}
                        PRIVATE "${PROJECT_SOURCE_DIR}/cmake/coverage_exit.c")
-        target_link_options(${target} PRIVATE "LINKER:--wrap=_exit")
+        target_link_options(${target} PRIVATE "LINKER:--wrap=_exit"
+                            "LINKER:--wrap=__gcov_fork")
     endif()
 endfunction()
 
