@@ -326,8 +326,9 @@ static int next_step(struct hf__mysql_connection *connection)
 
 static void start_call(struct hf__mysql_connection *connection);
 
-static void on_undone(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                      struct hf__mysql_reply *reply)
+void hf__mysql_calls_needed(struct hf__mysql *mysql,
+                            struct hf__mysql_call *call,
+                            struct hf__mysql_reply *reply)
 {
     (void)mysql;
     if (reply && reply->code != 0)
@@ -350,7 +351,8 @@ static bool needs_undo(const struct hf__mysql_connection *connection,
  * the transaction is undone. */
 static void undo_first(struct hf__mysql_connection *connection)
 {
-    struct hf__mysql_call *undo = hf__mysql_call_new(on_undone, NULL);
+    struct hf__mysql_call *undo =
+        hf__mysql_call_new(hf__mysql_calls_needed, NULL);
 
     if (undo)
         hf__buf_add(&undo->sql, "ROLLBACK");

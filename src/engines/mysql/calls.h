@@ -128,6 +128,8 @@ void hf__mysql_call_tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
 /* The one under way, or NULL. */
 struct hf__mysql_call *hf__mysql_call_first(
     const struct hf__mysql_connection *connection);
+/* Of a call without which the connection is of no use: an error breaks it. */
+hf__mysql_done_fn hf__mysql_calls_needed;
 /* The descriptor is ready; _early(): the answer came while we were sending. */
 void hf__mysql_calls_ready(struct hf__mysql_connection *connection, int ready);
 void hf__mysql_calls_early(struct hf__mysql_connection *connection);

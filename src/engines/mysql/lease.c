@@ -12,15 +12,6 @@
 
 #include "engines/mysql/mysql.h"
 
-/* A session without its lease, or with a transaction of before, is of no use. */
-static void on_nothing(struct hf__mysql *mysql, struct hf__mysql_call *call,
-                       struct hf__mysql_reply *reply)
-{
-    (void)mysql;
-    if (reply && reply->code != 0)
-        hf__mysql_connection_break(call->connection);
-}
-
 static int set_lease(struct hf__mysql_connection *connection, int64_t lease_s)
 {
     char text[64];
@@ -28,7 +19,7 @@ static int set_lease(struct hf__mysql_connection *connection, int64_t lease_s)
 
     (void)snprintf(text, sizeof(text), "SET wait_timeout=%lld",
                    (long long)(lease_s > 0 ? lease_s : HF__MYSQL_IDLE_S));
-    rc = hf__mysql_call_say(connection, text, on_nothing);
+    rc = hf__mysql_call_say(connection, text, hf__mysql_calls_needed);
     if (rc == 0)
         connection->lease_s = lease_s;
     return rc;

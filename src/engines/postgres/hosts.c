@@ -182,8 +182,7 @@ static void resolved(struct hf__io *io, uint32_t events)
     hf_error err;
 
     (void)events;
-    if (hf__resolve_take(conn->resolving, &list) == EAI_AGAIN && !list)
-        list = NULL; /* this one is left out */
+    (void)hf__resolve_take(conn->resolving, &list); /* or it is left out */
     hf__pg_hosts_stop(conn, /* forked= */ false);
     add_addresses(conn, host_at(conn->engine, conn->host)->host, list);
     if (list)
@@ -245,11 +244,9 @@ int hf__pg_hosts_resolve(struct hf__pg_conn *conn, hf_error *err)
     conn->host = 0;
     hf__pg_hosts_forget(conn);
     rc = go_on(conn, err);
-    if (rc != 0) {
+    if (rc != 0)
         hf__pg_connection_stop(conn, /* forked= */ false);
-        return rc;
-    }
-    return 0;
+    return rc;
 }
 
 void hf__pg_hosts_stop(struct hf__pg_conn *conn, bool forked)

@@ -114,13 +114,20 @@ int64_t hf__pg_tickets_due(struct hf__pg *postgres, hf__pg_each_fn *each,
 
 /* ---- outcomes ------------------------------------------------------------ */
 
-void hf__pg_tickets_failed(struct hf__pg_ticket *mine, const hf_error *err)
+/* We forget it before the core may. */
+static struct hf__ticket *forgotten(struct hf__pg_ticket *mine)
 {
-    struct hf__pg *postgres = mine->engine;
     struct hf__ticket *ticket = mine->entry.ticket;
 
     hf__pg_tickets_forget(mine);
-    hf__up_failed(&postgres->base, ticket, err);
+    return ticket;
+}
+
+void hf__pg_tickets_failed(struct hf__pg_ticket *mine, const hf_error *err)
+{
+    struct hf__engine *engine = &mine->engine->base;
+
+    hf__up_failed(engine, forgotten(mine), err);
 }
 
 void hf__pg_tickets_unknown(struct hf__pg_ticket *mine, const hf_error *err)
@@ -141,27 +148,21 @@ void hf__pg_tickets_lost_answer(struct hf__pg_ticket *mine,
 
 void hf__pg_tickets_busy(struct hf__pg_ticket *mine, const char *holder)
 {
-    struct hf__pg *postgres = mine->engine;
-    struct hf__ticket *ticket = mine->entry.ticket;
+    struct hf__engine *engine = &mine->engine->base;
 
-    hf__pg_tickets_forget(mine);
-    hf__up_busy(&postgres->base, ticket, /* again_ns= */ 0, holder);
+    hf__up_busy(engine, forgotten(mine), /* again_ns= */ 0, holder);
 }
 
 void hf__pg_tickets_left(struct hf__pg_ticket *mine, int rc)
 {
-    struct hf__pg *postgres = mine->engine;
-    struct hf__ticket *ticket = mine->entry.ticket;
+    struct hf__engine *engine = &mine->engine->base;
 
-    hf__pg_tickets_forget(mine);
-    hf__up_left(&postgres->base, ticket, rc);
+    hf__up_left(engine, forgotten(mine), rc);
 }
 
 void hf__pg_tickets_lost(struct hf__pg_ticket *mine, int reason)
 {
-    struct hf__pg *postgres = mine->engine;
-    struct hf__ticket *ticket = mine->entry.ticket;
+    struct hf__engine *engine = &mine->engine->base;
 
-    hf__pg_tickets_forget(mine);
-    hf__up_lost(&postgres->base, ticket, reason);
+    hf__up_lost(engine, forgotten(mine), reason);
 }

@@ -109,10 +109,8 @@ static void ask_on(struct hf__redis *redis, struct hf__ticket *ticket)
 {
     hf_error err;
 
-    if (send_acquire(redis, ticket, &err) != 0) {
-        hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
-        hf__up_unknown(&redis->base, ticket, &err);
-    }
+    if (send_acquire(redis, ticket, &err) != 0)
+        hf__redis_release_doubtful(redis, ticket, &err);
 }
 
 static void acquired(struct hf__redis *redis, struct hf__ticket *ticket,

@@ -75,13 +75,6 @@ static int send_script(struct hf__redis *redis, struct hf__ticket *ticket,
     return hf__redis_connection_end(redis, mark, &call, err);
 }
 
-static void doubtful(struct hf__redis *redis, struct hf__ticket *ticket,
-                     const hf_error *err)
-{
-    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
-    hf__up_unknown(&redis->base, ticket, err);
-}
-
 /* An error. A park has changed nothing, or is cleared away; who cannot unpark
  * asks again. */
 static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -94,7 +87,7 @@ static void refused(struct hf__redis *redis, struct hf__ticket *ticket,
         return;
     }
     (void)hf__redis_errors_explain(redis, value, &err);
-    doubtful(redis, ticket, &err);
+    hf__redis_release_doubtful(redis, ticket, &err);
 }
 
 static void answered(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -143,7 +136,7 @@ static void on_answer(struct hf__redis *redis,
                  : HF__SCRIPT_NATIVE_PARK;
     if (hf__redis_connection_script_lost(redis, &value, script)) {
         if (send_script(redis, ticket, script, &err) != 0)
-            doubtful(redis, ticket, &err);
+            hf__redis_release_doubtful(redis, ticket, &err);
     } else if (value.type != HF__RESP_LIST || value.count < 1) {
         refused(redis, ticket, &value);
     } else {

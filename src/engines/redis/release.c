@@ -18,6 +18,16 @@
 #include "engines/redis/tickets.h"
 #include "engines/redis/verbs.h"
 
+void hf__redis_release_doubtful(struct hf__redis *redis,
+                                struct hf__ticket *ticket, const hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    if (hf__redis_ticket_asks(mine))
+        hf__redis_ticket_to(mine, HF__REDIS_UNKNOWN);
+    hf__up_unknown(&redis->base, ticket, err);
+}
+
 void hf__redis_release_unknown(struct hf__redis *redis,
                                struct hf__ticket *ticket)
 {
@@ -27,9 +37,8 @@ void hf__redis_release_unknown(struct hf__redis *redis,
     hf__redis_sync_forget(redis, ticket);
     if (hf__redis_ticket_waits(mine) || mine->state == HF__REDIS_STALE)
         return; /* in line as before: the next renewal finds out */
-    hf__redis_ticket_doubt(mine);
     hf__redis_errors_explain_lost(redis, &err);
-    hf__up_unknown(&redis->base, ticket, &err);
+    hf__redis_release_doubtful(redis, ticket, &err);
 }
 
 void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
@@ -65,13 +74,6 @@ static void failed(struct hf__redis *redis, struct hf__ticket *ticket,
     hf__up_failed(&redis->base, ticket, err);
 }
 
-static void doubtful(struct hf__redis *redis, struct hf__ticket *ticket,
-                     const hf_error *err)
-{
-    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
-    hf__up_unknown(&redis->base, ticket, err);
-}
-
 static void cleared(struct hf__redis *redis, struct hf__ticket *ticket,
                     const struct hf__resp_value *value, const hf_error *why)
 {
@@ -82,7 +84,7 @@ static void cleared(struct hf__redis *redis, struct hf__ticket *ticket,
         (certain || (value->type != 0 && !mine->again))) {
         failed(redis, ticket, why);
     } else if (hf__redis_ticket_asks(mine)) {
-        doubtful(redis, ticket, why);
+        hf__redis_release_doubtful(redis, ticket, why);
     } else if (hf__redis_ticket_waits(mine) && certain) {
         /* The core asks anew, and is told the error. */
         hf__redis_release_lost(redis, ticket, HF__LOST_TAKEN);
@@ -118,7 +120,7 @@ void hf__redis_release_refused(struct hf__redis *redis,
     bool certain = hf__redis_errors_explain(redis, value, &err);
 
     if (hf__redis_ticket_asks(mine) && redis->redirected) {
-        doubtful(redis, ticket, &err);
+        hf__redis_release_doubtful(redis, ticket, &err);
         return;
     }
     if (hf__redis_ticket_asks(mine) && certain && !mine->again) {
@@ -133,7 +135,7 @@ void hf__redis_release_refused(struct hf__redis *redis,
         return;
     hf__free(why);
     if (hf__redis_ticket_asks(mine))
-        doubtful(redis, ticket, &err);
+        hf__redis_release_doubtful(redis, ticket, &err);
 }
 
 /* ---- leaving ----------------------------------------------------------- */

@@ -66,10 +66,8 @@ static void unknown(struct hf__redis *redis, struct hf__ticket *ticket,
 
     if (mine->state == HF__REDIS_CALLED)
         hf__redis_ticket_to(mine, HF__REDIS_WAITING);
-    if (hf__redis_ticket_hears(mine))
-        return;
-    hf__redis_ticket_doubt(mine);
-    hf__up_unknown(&redis->base, ticket, err);
+    if (!hf__redis_ticket_hears(mine))
+        hf__redis_release_doubtful(redis, ticket, err);
 }
 
 void hf__redis_sync_give_back(struct hf__redis *redis,

@@ -358,13 +358,12 @@ int hf__redis_tickets_not_asked(struct hf__redis *redis,
 {
     hf_error why;
 
-    hf__redis_ticket_doubt(hf__redis_ticket(redis, ticket));
     if (!known) {
         hf__redis_tickets_forget(redis, ticket);
         return err ? err->code : HF_ENOMEM;
     }
     (void)hf__fail(&why, HF_ENOMEM, "out of memory");
-    hf__up_unknown(&redis->base, ticket, &why);
+    hf__redis_release_doubtful(redis, ticket, &why);
     return 0;
 }
 

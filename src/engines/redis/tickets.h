@@ -119,12 +119,6 @@ static inline bool hf__redis_ticket_leaves(const struct hf__redis_ticket *mine)
 {
     return mine->state >= HF__REDIS_RETURNING;
 }
-/* An acquire is about to be reported unknown; other states stay. */
-static inline void hf__redis_ticket_doubt(struct hf__redis_ticket *mine)
-{
-    if (hf__redis_ticket_asks(mine))
-        hf__redis_ticket_to(mine, HF__REDIS_UNKNOWN);
-}
 /* Once. 0, or HF_EINTERNAL without random numbers. */
 int hf__redis_tickets_init(struct hf__redis *redis);
 /* Know @ticket from now on, with record and key. The record never changes, since

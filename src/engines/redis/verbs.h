@@ -13,9 +13,12 @@ int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
 
 /* ---- release.c ----------------------------------------------------------- */
 
-/* Report that it is not known what became of the ticket. */
+/* Report that it is not known what became of the ticket: no answer came, or
+ * because of @err. */
 void hf__redis_release_unknown(struct hf__redis *redis,
                                struct hf__ticket *ticket);
+void hf__redis_release_doubtful(struct hf__redis *redis,
+                                struct hf__ticket *ticket, const hf_error *err);
 /* The ticket for which @reply answers an acquire, and the first of that. NULL: it
  * does not ask any more, or there is no answer, which is reported. */
 struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,

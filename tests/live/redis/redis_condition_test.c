@@ -453,6 +453,33 @@ TEST(conditions, whoever_waited_at_another_run_of_the_server_returns_holding)
     ASSERT_EQ(redis_leftovers(server), 0);
 }
 
+/* Nobody can say that no signal came in time. */
+TEST(conditions, whose_time_ends_without_the_server_returns_as_if_woken)
+{
+    struct server *server = redis_start_durable();
+    hf_client *client =
+        redis_open(server_port(server), "ttl=60s&io_timeout=30s");
+    struct client_wait wait = {.hold = client_acquire(client, "jobs")};
+    int64_t until_ms = clock_ms() + 3000;
+    bool in_time;
+    hf_error err;
+    int rc;
+
+    ASSERT_OK(hf_cond_wait_start(wait.hold, "c", 3000, NULL, NULL,
+                                 &wait.request, &err),
+              &err);
+    EVENTUALLY(client_count(client, "jobs", HF_PARKED) == 1);
+    server_kill(server);
+    in_time = clock_ms() < until_ms; /* or this machine is too slow */
+    EVENTUALLY(clock_ms() > until_ms);
+    server_restart(server);
+    rc = hf_request_wait(wait.request, EVENT_PATIENCE_MS, NULL, &err);
+    ASSERT_TRUE(rc == 0 || (rc == HF_ETIMEOUT && !in_time));
+    hf_request_free(wait.request);
+    client_release(wait.hold);
+    ASSERT_EQ(redis_leftovers(server), 0);
+}
+
 /* ---- memory --------------------------------------------------------------- */
 
 TEST(conditions, a_full_server_refuses_to_park_and_the_hold_stays)
