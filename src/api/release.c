@@ -317,6 +317,8 @@ static int verify_one(hf_hold *hold, hf_error *err)
     struct hf__waiter waiter;
     int rc;
 
+    if (hold->wait)
+        return hf__hold_none(hold, err);
     hf__waiter_init(&waiter);
     rc = await(hold->client, &waiter, hf__release_verify(hold, &waiter, err));
     return rc == 0 ? 0

@@ -127,13 +127,15 @@ void hf__board_look_add(struct hf__board_look *look,
     look->members[look->deadlock.n++].wait = *wait;
 }
 
-static void add_notices(struct hf__board_look *look,
-                        const struct hf__rows *rows)
+static int add_notices(struct hf__board_look *look, const struct hf__rows *rows,
+                       hf_error *err)
 {
     struct hf__notice_wait *waits =
         hf__malloc(HF__NOTICE_WAITS * sizeof(struct hf__notice_wait));
 
-    look->too_much |= !waits || rows->n > HF__DEADLOCK_MEMBERS;
+    if (!waits)
+        return hf__fail(err, HF_ENOMEM, "out of memory");
+    look->too_much |= rows->n > HF__DEADLOCK_MEMBERS;
     for (size_t i = 0; i < rows->n && !look->too_much; i++) {
         int n = hf__notice_read(rows->at[i]->texts, rows->at[i]->is.notice_len,
                                 waits, HF__NOTICE_WAITS);
@@ -142,6 +144,7 @@ static void add_notices(struct hf__board_look *look,
             hf__board_look_add(look, &waits[j]);
     }
     hf__free(waits);
+    return 0;
 }
 
 static int read_board(struct hf__board_look *look,
@@ -154,7 +157,7 @@ static int read_board(struct hf__board_look *look,
         rc = ask(&place->of, offsetof(struct hf__engine_ops, board_read),
                  &query, err);
     if (rc == 0)
-        add_notices(look, query->rows);
+        rc = add_notices(look, query->rows, err);
     hf__query_free(query);
     return rc;
 }

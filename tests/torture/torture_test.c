@@ -590,6 +590,95 @@ TORTURE(standing_for_election)
     hf_close(client);
 }
 
+/* ---- waiting on each other ----------------------------------------------- */
+
+/* A wait that began ends, and its hold is held, lost or released. */
+static void end_wait(hf_request *request)
+{
+    hf_error err = {0, 0, ""};
+    int rc = hf_request_wait(request, 1000, NULL, &err);
+
+    ASSERT_TRUE(rc == 0 || rc == HF_ENOMEM || rc == HF_ELOST ||
+                rc == HF_ETIMEOUT || rc == HF_EUNAVAILABLE);
+    hf_request_free(request);
+}
+
+/* One waits on a condition, the other wakes it, both by started requests; then
+ * one waits in vain. */
+TORTURE(waiting_on_a_condition_and_waking)
+{
+    static const char long_cond[] =
+        "a condition of more than forty bytes of text";
+    struct pair at = open_pair(stage);
+    hf_request *wait = NULL;
+    hf_request *signal = NULL;
+    hf_error err = {0, 0, ""};
+    hf_hold *own = NULL;
+
+    if (at.hold && at.rival &&
+        step("wait",
+             hf_cond_wait_start(at.hold, long_cond, 500, NULL, NULL, &wait,
+                                &err),
+             &err)) {
+        own = acquire(at.rival, "jobs", NULL);
+        if (own && step("signal",
+                        hf_cond_signal_start(own, long_cond, 1, NULL, NULL,
+                                             &signal, &err),
+                        &err)) {
+            int rc = hf_request_wait(signal, EVENT_PATIENCE_MS, NULL, &err);
+
+            ASSERT_TRUE(rc >= 0 || rc == HF_ENOMEM);
+            hf_request_free(signal);
+        }
+        release(own);
+        end_wait(wait);
+    }
+    if (at.hold && hf_check(at.hold) == HF_HELD)
+        (void)hf_cond_wait(at.hold, long_cond, 1, NULL);
+    if (at.hold)
+        (void)hf_release(at.hold, NULL);
+    at.hold = NULL;
+    close_pair(&at);
+}
+
+static int ignore_cycle(const char *text, void *ctx)
+{
+    (void)text;
+    (void)ctx;
+    return 0;
+}
+
+/* Each waits for what the other one has: the detectors find it, and one of the
+ * two gives way, or their time is over. */
+TORTURE(waiting_for_each_other)
+{
+    static const char query[] = "?deadlock=break";
+    hf_client *clients[2] = {open_client(stage, "", query),
+                             open_client(stage, "", query)};
+    hf_hold *a = acquire(clients[0], "a", NULL);
+    hf_hold *b = acquire(clients[1], "b", NULL);
+    hf_request *requests[2] = {NULL, NULL};
+    hf_error err;
+
+    for (int i = 0; i < 2 && a && b; i++) {
+        hf_opts opts = HF_OPTS_INIT;
+
+        opts.wait_ms = 1;
+        if (hf_acquire_start(clients[i], i == 0 ? "b" : "a", &opts, NULL, NULL,
+                             &requests[i], NULL) != 0)
+            requests[i] = NULL;
+    }
+    if (a && b)
+        (void)step("deadlocks",
+                   hf_deadlocks(clients[0], ignore_cycle, NULL, &err), &err);
+    for (int i = 0; i < 2; i++)
+        hf_request_free(requests[i]);
+    release(a);
+    release(b);
+    hf_close(clients[1]);
+    hf_close(clients[0]);
+}
+
 /* ---- looking ------------------------------------------------------------ */
 
 static int ignore_finding(const hf_finding *finding, void *ctx)

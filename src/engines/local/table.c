@@ -198,15 +198,27 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* A file of /proc cannot be read: @why, unless there is no descriptor for it. */
+static int cannot_read(int code, const char *why, hf_error *err)
+{
+    if (errno == EMFILE || errno == ENFILE)
+        return hf__fail_engine(err, HF_ENOMEM, errno,
+                               "no descriptors left: raise the limit "
+                               "(ulimit -n)");
+    return hf__fail(err, code, "%s", why);
+}
+
 static int read_boot_id(uint8_t to[16], hf_error *err)
 {
     char text[64];
     size_t n = 0;
 
+    errno = 0;
     if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) < 36)
-        return hf__fail(err, HF_EUNAVAILABLE,
-                        "cannot read /proc/sys/kernel/random/boot_id: mount "
-                        "/proc");
+        return cannot_read(HF_EUNAVAILABLE,
+                           "cannot read /proc/sys/kernel/random/boot_id: mount "
+                           "/proc",
+                           err);
     memset(to, 0, 16);
     for (const char *c = text; *c != '\0' && n < 32; c++) {
         int digit = hex_digit(*c);
@@ -234,13 +246,15 @@ static int read_offset(int64_t *ret_ns, hf_error *err)
     *ret_ns = 0;
     if (readlink("/proc/self/ns/time", own, sizeof(own) - 1) < 0)
         return 0; /* a kernel without time namespaces */
+    errno = 0;
     if (readlink("/proc/self/ns/time_for_children", children,
                  sizeof(children) - 1) < 0 ||
         strcmp(own, children) != 0 ||
         read_text("/proc/self/timens_offsets", text, sizeof(text)) < 0)
-        return hf__fail(err, HF_ECONFIG,
-                        "cannot tell the clock of this time namespace, so "
-                        "leases would be wrong: start a new process in it");
+        return cannot_read(HF_ECONFIG,
+                           "cannot tell the clock of this time namespace, so "
+                           "leases would be wrong: start a new process in it",
+                           err);
     line = strstr(text, "boottime");
     if (line && sscanf(line, "boottime %lld %lld", &seconds, &ns) == 2)
         *ret_ns = seconds * HF_SECOND + ns;
