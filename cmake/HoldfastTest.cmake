@@ -36,6 +36,16 @@ function(holdfast_fixture source ret_object)
     set(${ret_object} $<TARGET_OBJECTS:${name}> PARENT_SCOPE)
 endfunction()
 
+# Count what the children of a test run, too.
+function(holdfast_count_forked target)
+    if(HOLDFAST_COVERAGE)
+        target_sources(${target}
+                       PRIVATE "${PROJECT_SOURCE_DIR}/cmake/coverage_exit.c")
+        target_link_options(${target} PRIVATE "LINKER:--wrap=_exit"
+                            "LINKER:--wrap=__gcov_fork")
+    endif()
+endfunction()
+
 function(holdfast_add_test)
     cmake_parse_arguments(
         test "BUSY" "NAME;TIMEOUT" "SOURCES;LABELS;ARGS;LIBRARIES;ENVIRONMENT;WITH"
@@ -61,11 +71,7 @@ function(holdfast_add_test)
         add_dependencies(sanitized_tests ${test_NAME})
     endif()
 
-    if(HOLDFAST_COVERAGE)
-        target_sources(${test_NAME}
-                       PRIVATE "${PROJECT_SOURCE_DIR}/cmake/coverage_exit.c")
-        target_link_options(${test_NAME} PRIVATE "LINKER:--wrap=_exit")
-    endif()
+    holdfast_count_forked(${test_NAME})
 
     if(test_LABELS MATCHES "live")
         list(PREPEND test_WITH

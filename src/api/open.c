@@ -115,7 +115,7 @@ static int first_outcome(const hf_client *client, hf_error *err)
 {
     if (client->unfit.code != 0)
         return hf__fail_pass(err, &client->unfit);
-    if (client->up)
+    if (hf__client_is_up(client))
         return 0;
     if (client->down_err.code != 0)
         return hf__fail_pass(err, &client->down_err);
@@ -132,14 +132,16 @@ static int first_connection(hf_client *client, hf_error *err)
     hf__waiter_init(&opener);
     hf__list_append(&client->openers, &opener.watch);
     hf__client_connect(client);
-    if (!client->up) /* somebody has to try again when the pause is over */
+    /* Somebody has to try again when the pause is over. */
+    if (!hf__client_is_up(client))
         rc = hf__monitor_need_background(client, err);
     if (rc == 0 && client->settings.connect == HF__CONNECT_WAIT)
         (void)hf__monitor_wait(client, &opener, connect_until(client));
     hf__list_remove(&opener.watch);
     if (rc != 0)
         return rc;
-    if (!client->up && client->settings.connect == HF__CONNECT_LAZY)
+    if (!hf__client_is_up(client) &&
+        client->settings.connect == HF__CONNECT_LAZY)
         return hf__client_fits(client, err);
     return first_outcome(client, err);
 }

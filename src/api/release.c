@@ -272,7 +272,7 @@ static int send(hf_client *client, struct hf__ticket *ticket, bool downgrade,
 {
     struct hf__engine *engine = client->engine;
 
-    if (!client->up)
+    if (!hf__client_is_up(client))
         return hf__fail_pass(err, &client->down_err);
     ticket->sent_ns = client->now_ns;
     ticket->downgrading |= downgrade;

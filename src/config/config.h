@@ -116,10 +116,11 @@ int hf__config_set_layer(hf_config *config, enum hf__config_layer layer,
 /* Read the HOLDFAST_* variables of the environment (secure_getenv). An
  * unknown one that no tool of ours uses is an error with a hint. */
 int hf__config_load_environment(hf_config *config, hf_error *err);
-/* What is in @text, an INI file called @source in errors; hf_config_load()
- * without the file. Nothing is changed on failure. */
+/* What is in @text, an INI file called @source in errors. Nothing is changed on
+ * failure. @ret_has_secret may be NULL. */
 int hf__config_parse(hf_config *config, const char *text, size_t len,
-                     const char *source, const char *profile, hf_error *err);
+                     const char *source, const char *profile,
+                     bool *ret_has_secret, hf_error *err);
 /* Is @value one that @key takes? Nothing is changed. */
 int hf__config_check(const char *key, const char *value, hf_error *err);
 /* Append to the [lock PATTERN] sections; takes @override. */

@@ -227,36 +227,31 @@ static int read_lines(struct file *file, char *text)
     return 0;
 }
 
-static int parse(struct file *file, hf_config *config, const char *text,
-                 size_t len)
+int hf__config_parse(hf_config *config, const char *text, size_t len,
+                     const char *source, const char *profile,
+                     bool *ret_has_secret, hf_error *err)
 {
+    struct file file = {.source = source, .profile = profile, .err = err};
     char *copy;
     int rc;
 
     if (memchr(text, '\0', len))
-        return hf__fail(file->err, HF_ECONFIG, "%s: is not a text file",
-                        file->source);
+        return hf__fail(err, HF_ECONFIG, "%s: is not a text file", source);
     copy = hf__strndup(text, len);
-    file->config = hf__config_copy(config);
-    if (!copy || !file->config)
-        rc = hf__fail(file->err, HF_ENOMEM, "%s: out of memory", file->source);
+    file.config = hf__config_copy(config);
+    if (!copy || !file.config)
+        rc = hf__fail(err, HF_ENOMEM, "%s: out of memory", source);
     else
-        rc = read_lines(file, copy);
+        rc = read_lines(&file, copy);
     if (rc == 0)
-        hf__config_swap(config, file->config);
+        hf__config_swap(config, file.config);
+    if (rc == 0 && ret_has_secret)
+        *ret_has_secret = file.has_secret;
     if (copy)
         explicit_bzero(copy, len);
     hf__free(copy);
-    hf_config_free(file->config);
+    hf_config_free(file.config);
     return rc;
-}
-
-int hf__config_parse(hf_config *config, const char *text, size_t len,
-                     const char *source, const char *profile, hf_error *err)
-{
-    struct file file = {.source = source, .profile = profile, .err = err};
-
-    return parse(&file, config, text, len);
 }
 
 /* All of the open file; @ret_text is the caller's. */
@@ -305,7 +300,7 @@ static int load(hf_config *config, int fd, const char *path,
                 const char *profile, hf_error *err)
 {
     hf_config *copy = hf__config_copy(config);
-    struct file file = {.source = path, .profile = profile, .err = err};
+    bool has_secret = false;
     char *text = NULL;
     size_t len = 0;
     int rc;
@@ -314,8 +309,8 @@ static int load(hf_config *config, int fd, const char *path,
         return hf__fail(err, HF_ENOMEM, "%s: out of memory", path);
     rc = read_file(fd, path, &text, &len, err);
     if (rc == 0)
-        rc = parse(&file, copy, text, len);
-    if (rc == 0 && file.has_secret)
+        rc = hf__config_parse(copy, text, len, path, profile, &has_secret, err);
+    if (rc == 0 && has_secret)
         rc = check_mode(fd, path, err);
     if (rc == 0)
         hf__config_swap(config, copy);

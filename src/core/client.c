@@ -35,16 +35,14 @@ void hf__client_connect(hf_client *client)
 {
     hf_error err;
 
-    if (client->up || client->connecting || client->closed ||
+    if (client->connection >= HF__CONNECTION_CONNECTING || client->closed ||
         hf__timer_running(&client->connect_timer))
         return;
-    if (client->given_up) {
-        client->given_up = false;
+    if (client->connection == HF__CONNECTION_GIVEN_UP)
         client->connect_attempts = 0;
-    }
     if (client->connect_attempts == 0)
         client->connect_since_ns = client->now_ns;
-    client->connecting = true;
+    client->connection = HF__CONNECTION_CONNECTING;
     if (client->engine->ops->connect(client->engine, &err) != 0)
         hf__client_down(client, &err);
 }
@@ -130,8 +128,7 @@ static void tell_openers(hf_client *client, int rc)
 
 void hf__client_connected(hf_client *client)
 {
-    client->up = true;
-    client->connecting = false;
+    client->connection = HF__CONNECTION_UP;
     client->connect_attempts = 0;
     client->metrics.engine_up = true;
     if (client->down_err.code != 0) {
@@ -172,22 +169,20 @@ static bool is_final(int code)
 
 void hf__client_down(hf_client *client, const hf_error *err)
 {
-    if (client->up)
+    if (hf__client_is_up(client))
         hf__monitor_log(client, HF_LOG_WARNING, "%s: connection lost: %s",
                         client->url->redacted, err->text);
-    client->up = false;
-    client->connecting = false;
+    client->connection = HF__CONNECTION_DOWN;
     client->down_err = *err;
     client->metrics.engine_up = false;
     if (client->engine->ops->flags & HF__SESSION)
         hf__gate_each(client, alarm_seats);
 
     client->connect_attempts++;
-    client->given_up =
-        is_final(err->code) ||
+    if (is_final(err->code) ||
         hf__retry_over(&client->settings, client->connect_attempts,
-                       client->connect_since_ns, client->now_ns);
-    if (client->given_up) {
+                       client->connect_since_ns, client->now_ns)) {
+        client->connection = HF__CONNECTION_GIVEN_UP;
         hf__gate_each(client, fail_gate);
         tell_openers(client, err->code);
         return;

@@ -28,6 +28,14 @@ struct hf__trial {
     int64_t pause_ns; /* after the next failure, suspended for this long */
 };
 
+/* The connection, as the engine has told of it. */
+enum hf__connection_state {
+    HF__CONNECTION_DOWN,
+    HF__CONNECTION_GIVEN_UP, /* by the retry policy; the next ask tries */
+    HF__CONNECTION_CONNECTING,
+    HF__CONNECTION_UP
+};
+
 struct hf_client {
     pthread_mutex_t monitor;
     uint32_t fork_generation; /* of the process that opened it */
@@ -45,10 +53,8 @@ struct hf_client {
 
     struct hf__engine *engine; /* the outermost */
     size_t ticket_size;        /* struct hf__ticket and the engines' bytes */
-    bool up;                   /* connected */
+    uint8_t connection;        /* enum hf__connection_state */
     bool was_up;
-    bool connecting;
-    bool given_up;           /* by the retry policy; the next ask tries */
     hf_error down_err;       /* why it is not up; code 0: it was never */
     struct hf__list openers; /* waiters for the first connection */
     hf_error unfit;          /* what require= asks for and it has not */
@@ -170,6 +176,10 @@ hf_client *hf__client_new(void);
 /* Reports of the engine that are not about a ticket. */
 void hf__client_connected(hf_client *client);
 void hf__client_down(hf_client *client, const hf_error *err);
+static inline bool hf__client_is_up(const hf_client *client)
+{
+    return client->connection == HF__CONNECTION_UP;
+}
 /* Connect if that is not under way; for asks that find the engine down. */
 void hf__client_connect(hf_client *client);
 /* A handle keeps the memory of the client. */

@@ -388,7 +388,8 @@ __attribute__((unused)) static bool owed(const struct hf__gate *gate)
         return hf__timer_running(&gate->timer);
     return place->state == HF__TICKET_ASKING ||
            place->state == HF__TICKET_QUEUED ||
-           hf__timer_running(&place->timer) || client->connecting ||
+           hf__timer_running(&place->timer) ||
+           client->connection == HF__CONNECTION_CONNECTING ||
            hf__timer_running(&client->connect_timer);
 }
 
@@ -494,9 +495,11 @@ static void explain(const struct hf_request *request, hf_error *err, int rc)
 
     if (rc == HF_ETIMEOUT)
         explain_timeout(request->gate, err);
-    else if (rc == HF_EUNAVAILABLE && client->up && place && place->reason)
+    else if (rc == HF_EUNAVAILABLE && hf__client_is_up(client) && place &&
+             place->reason)
         (void)hf__fail(err, rc, "acquire '%s': %s", name, place->reason);
-    else if (rc == HF_EUNAVAILABLE && !client->up && client->down_err.code != 0)
+    else if (rc == HF_EUNAVAILABLE && !hf__client_is_up(client) &&
+             client->down_err.code != 0)
         (void)hf__fail(err, rc, "acquire '%s': %s", name,
                        client->down_err.text);
     else if (rc == HF_EBUSY)
@@ -533,9 +536,10 @@ bool hf__gate_is_anonymous(const struct hf_request *request)
     const struct hf__gate *gate = request->gate;
     const hf_client *client = request->client;
 
-    return (client->engine->caps & HF_CAP_LIST) != 0 && client->up &&
-           gate->place && !gate->place->reason_names &&
-           hf__list_empty(&gate->seats) && timeout_code(request) == HF_ETIMEOUT;
+    return (client->engine->caps & HF_CAP_LIST) != 0 &&
+           hf__client_is_up(client) && gate->place &&
+           !gate->place->reason_names && hf__list_empty(&gate->seats) &&
+           timeout_code(request) == HF_ETIMEOUT;
 }
 
 void hf__gate_name_holder(struct hf__gate *gate, const hf_lock_info *holder)
@@ -627,8 +631,8 @@ static bool may_pass(const struct hf__gate *gate, const struct hf__ticket *seat,
 {
     const hf_client *client = gate->client;
 
-    return client->up && seat->mode == HF_EXCLUSIVE && !seat->downgrading &&
-           !seat->cond &&
+    return hf__client_is_up(client) && seat->mode == HF_EXCLUSIVE &&
+           !seat->downgrading && !seat->cond &&
            (HF__PLANTED("passed_without_end") ||
             (gate->passes < hf__gate_most_passes(client) &&
              client->now_ns - gate->passing_since_ns < IN_A_ROW_NS)) &&

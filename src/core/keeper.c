@@ -311,8 +311,9 @@ void hf__keeper_send(hf_client *client)
         return;
     memcpy(batch, client->batch, n * sizeof(struct hf__ticket *));
     client->batch_n = 0;
-    if (client->up && client->engine->ops->renew(client->engine, batch, n,
-                                                 /* err= */ NULL) == 0)
+    if (hf__client_is_up(client) &&
+        client->engine->ops->renew(client->engine, batch, n,
+                                   /* err= */ NULL) == 0)
         return;
     for (uint32_t i = 0; i < n; i++)
         answered(batch[i]); /* nothing was sent: the timers go on */

@@ -44,7 +44,7 @@ static void send_it(struct hf__ticket *ticket)
 
     if (kept_closed(ticket))
         return;
-    if (!client->up) {
+    if (!hf__client_is_up(client)) {
         hf__client_connect(client);
         return; /* hf__leaving_hurry() comes with the connection */
     }

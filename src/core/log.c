@@ -12,11 +12,9 @@
  */
 #include "core/log.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
-enum { SILENT = -1, LINE = 512, SCRATCH = 2 * LINE };
+enum { SILENT = -1, LINE = 512 };
 
 static _Atomic int log_level = SILENT;
 static hf_log_cb *_Atomic log_hook;
@@ -64,18 +62,4 @@ void hf__log_line(const struct hf__log_hook *own, int level, const char *text)
     hf__text_copy(line, sizeof(line), text);
     make_one_line(line);
     hook(level, line, ctx);
-}
-
-void hf__log(int level, const char *format, ...)
-{
-    static const struct hf__log_hook none = {NULL, SILENT, NULL};
-    char text[SCRATCH];
-    va_list args;
-
-    if (!hf__log_on(level))
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    hf__log_line(&none, level, text);
 }

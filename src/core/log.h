@@ -10,9 +10,8 @@
 bool hf__log_on(int level);
 /* The same for a client with its @own hook, or without. */
 bool hf__log_wanted(const struct hf__log_hook *own, int level);
-/* A line of that client. Never with a monitor held. */
+/* A line of that client. Never with a monitor held: use hf__monitor_log()
+ * there. */
 void hf__log_line(const struct hf__log_hook *own, int level, const char *text);
-/* Never with a monitor held: use hf__monitor_log() there. */
-void hf__log(int level, const char *format, ...) HF_PRINTF(2, 3);
 
 #endif

@@ -169,7 +169,8 @@ static uint32_t under_way(const hf_client *client)
 static bool expects(const hf_client *client)
 {
     return client->asked + client->owed + client->awaited > 0 ||
-           client->connecting || under_way(client) > 0;
+           client->connection == HF__CONNECTION_CONNECTING ||
+           under_way(client) > 0;
 }
 
 /* Something was sent, or is in line, and no caller will come back for it. */
@@ -183,7 +184,8 @@ static void settle(hf_client *client)
     }
     if (app || client->background_drives || !client->background)
         return;
-    if (client->asked + client->awaited > 0 || client->connecting) {
+    if (client->asked + client->awaited > 0 ||
+        client->connection == HF__CONNECTION_CONNECTING) {
         client->background_drives = true;
         hf__world->ring(&client->alarm);
     } else if (client->background_until_ns > client->now_ns + OWED_NS) {
@@ -690,8 +692,8 @@ static int64_t background_listens_from(const hf_client *client)
 
     if (!expects(client) || (client->driver && quiet_ns <= client->now_ns))
         return HF_NEVER;
-    if (!client->driver &&
-        (client->asked + client->awaited > 0 || client->connecting))
+    if (!client->driver && (client->asked + client->awaited > 0 ||
+                            client->connection == HF__CONNECTION_CONNECTING))
         return client->now_ns;
     return quiet_ns;
 }

@@ -215,7 +215,7 @@ static void unpark(struct hf__ticket *ticket)
 
     hf__keeper_stop(ticket);
     ticket->unparking = true;
-    if (!client->up) {
+    if (!hf__client_is_up(client)) {
         hf__client_connect(client); /* which asks again */
         return;
     }

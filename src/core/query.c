@@ -256,7 +256,7 @@ int hf__query_begin(hf_client *client, hf__engine_query_fn *slot,
 {
     int rc = 0;
 
-    if (!client->up && client->down_err.code != 0)
+    if (!hf__client_is_up(client) && client->down_err.code != 0)
         rc = hf__fail_pass(&query->err, &client->down_err);
     if (rc == 0) {
         query->waiter = waiter;
@@ -352,7 +352,7 @@ void hf__query_finish(hf_client *client)
     hf__engine_query_fn *finish = client->engine->ops->finish;
     struct hf__query *query;
 
-    if (!finish || !client->up)
+    if (!finish || !hf__client_is_up(client))
         return;
     query = hf__query_new(/* err= */ NULL);
     if (query)

@@ -243,7 +243,7 @@ static void rest(struct hf__ticket *ticket, int64_t again_ns)
     hf_client *client = ticket->gate->client;
 
     hf__ticket_move(ticket, HF__TICKET_RESTING);
-    if (!client->up) {
+    if (!hf__client_is_up(client)) {
         hf__client_connect(client); /* which asks for all that rest */
         return;
     }
@@ -264,7 +264,7 @@ void hf__ticket_ask(struct hf__ticket *ticket)
 
     hf__timer_stop(&client->loop, &ticket->timer);
     hf__ticket_move(ticket, HF__TICKET_ASKING);
-    if (HF_UNLIKELY(!client->up)) {
+    if (HF_UNLIKELY(!hf__client_is_up(client))) {
         rest(ticket, 0);
         return;
     }

@@ -426,7 +426,7 @@ static void look_fire(struct hf__timer *timer)
 {
     struct hf_watch *watch = HF_CONTAINER_OF(timer, struct hf_watch, timer);
 
-    if (!watch->client->up) {
+    if (!hf__client_is_up(watch->client)) {
         hf__client_connect(watch->client);
         watch->looked_ns = watch->client->now_ns;
         watch->failed = true;
@@ -599,7 +599,7 @@ void hf__watch_start(struct hf_watch *watch)
     client->handles++;
     hf__list_append(&client->watches, &watch->link);
     watch->looked_ns = client->now_ns - GAP_NS; /* look at once */
-    if (client->up)
+    if (hf__client_is_up(client))
         connected(watch);
     else
         plan(watch);

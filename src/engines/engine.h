@@ -487,10 +487,6 @@ int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,
                     hf_error *err);
 /* Is @key of a URL's query one that the engine for @scheme hands on? */
 bool hf__engine_takes(const char *scheme, const char *key);
-/* The wrapper called @word. */
-int hf__engine_find_wrapper(const char *word,
-                            const struct hf__engine_ops **ret_ops,
-                            hf_error *err);
 /* The chain of engines for host->url, opened; the outermost reports to @up.
  * Adds the engines' bytes to *ticket_size. */
 int hf__engine_new(const struct hf__engine_host *host,

@@ -154,9 +154,8 @@ int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,
     return 0;
 }
 
-int hf__engine_find_wrapper(const char *word,
-                            const struct hf__engine_ops **ret_ops,
-                            hf_error *err)
+static int find_wrapper(const char *word, const struct hf__engine_ops **ret_ops,
+                        hf_error *err)
 {
     const struct hf__engine_ops *ops = find(wrappers, word);
 
@@ -214,7 +213,7 @@ static int find_for(const struct hf__url *url, size_t i,
                     const struct hf__engine_ops **ret_ops, hf_error *err)
 {
     if (i < url->n_wrappers)
-        return hf__engine_find_wrapper(url->wrappers[i], ret_ops, err);
+        return find_wrapper(url->wrappers[i], ret_ops, err);
     return hf__engine_find(url->scheme, ret_ops, err);
 }
 

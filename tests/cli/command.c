@@ -391,6 +391,14 @@ const char *command_token(struct command *holder)
     return token;
 }
 
+void command_break(struct command *holder, const char *name)
+{
+    char confirm[80];
+
+    snprintf(confirm, sizeof(confirm), "--confirm=%s", name);
+    FINISH(0, "break", name, "--token", command_token(holder), confirm);
+}
+
 void command_type(struct command *command, const char *text)
 {
     ASSERT_EQ(write(command->input, text, strlen(text)), strlen(text));

@@ -60,6 +60,8 @@ long command_number(struct command *command, const char *label);
 struct command *command_holder(const char *name, const char *note);
 /* The token of such a run; valid until the next call. */
 const char *command_token(struct command *holder);
+/* Take the lock @name from @holder, which prints its token likewise. */
+void command_break(struct command *holder, const char *name);
 void command_type(struct command *command, const char *text);
 void command_close_input(struct command *command);
 void command_signal(struct command *command, int signo);

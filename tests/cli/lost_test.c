@@ -18,6 +18,7 @@
 static const char stubborn[] = "trap '' TERM HUP INT; "
                                "(trap '' TERM; while :; do sleep 1; done) & "
                                "echo bg=$!; echo pid=$$; "
+                               "echo token=$HOLDFAST_TOKEN.; "
                                "while :; do sleep 1; done";
 
 TEST(lost, ends_the_command_and_says_79)
@@ -31,11 +32,11 @@ TEST(lost, ends_the_command_and_says_79)
 
 TEST(lost, takes_grandchildren_along)
 {
-    struct command *run = COMMAND("-u", command_faulty_url("hold:expire=300ms"),
-                                  "run", "x", "--", "sh", "-c", stubborn);
+    struct command *run = COMMAND("run", "x", "--", "sh", "-c", stubborn);
     pid_t other = (pid_t)command_number(run, "bg=");
     pid_t child = (pid_t)command_number(run, "pid=");
 
+    command_break(run, "x");
     ASSERT_EQ(command_wait(run), 79);
     ASSERT_FALSE(process_lives(child));
     ASSERT_FALSE(process_lives(other));
@@ -43,11 +44,12 @@ TEST(lost, takes_grandchildren_along)
 
 TEST(lost, takes_along_what_left_the_process_group)
 {
-    struct command *run =
-        COMMAND("-u", command_faulty_url("hold:expire=300ms"), "run", "x", "--",
-                "sh", "-c", "setsid sleep 100 & echo bg=$!; sleep 100");
+    struct command *run = COMMAND("run", "x", "--", "sh", "-c",
+                                  "setsid sleep 100 & echo bg=$!; "
+                                  "echo token=$HOLDFAST_TOKEN.; sleep 100");
     pid_t other = (pid_t)command_number(run, "bg=");
 
+    command_break(run, "x");
     ASSERT_EQ(command_wait(run), 79);
     ASSERT_FALSE(process_lives(other));
 }

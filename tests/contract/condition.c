@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* condition.c - waits on conditions: what they mean, and how they end. */
+/* condition.c - waits on conditions: what they mean, and what is refused. */
 #include "condition.h"
-
-#include <pthread.h>
 
 hf_hold *condition_acquire(hf_client *client, const char *name)
 {
@@ -81,7 +79,7 @@ static void finish_all(struct condition_wait *waits, int n)
 }
 
 /* It ends with @rc, without the lock. */
-static void finish_without(struct condition_wait *wait, int rc, int state)
+void condition_finish_without(struct condition_wait *wait, int rc, int state)
 {
     hf_error err;
 
@@ -92,28 +90,29 @@ static void finish_without(struct condition_wait *wait, int rc, int state)
     hf_hold_unref(wait->hold);
 }
 
-int condition_signal(hf_client *client, const char *name, const char *cond)
+typedef int wake_fn(hf_hold *hold, const char *cond, hf_error *err);
+
+static int wake(hf_client *client, const char *name, const char *cond,
+                wake_fn *fn)
 {
     hf_hold *hold = condition_acquire(client, name);
     hf_error err;
-    int n = hf_cond_signal(hold, cond, &err);
+    int n = fn(hold, cond, &err);
 
     if (n < 0)
-        FAIL("signal: %s", err.text);
+        FAIL("a signal: %s", err.text);
     client_release(hold);
     return n;
 }
 
-static int broadcast(hf_client *client, const char *name, const char *cond)
+int condition_signal(hf_client *client, const char *name, const char *cond)
 {
-    hf_hold *hold = condition_acquire(client, name);
-    hf_error err;
-    int n = hf_cond_broadcast(hold, cond, &err);
+    return wake(client, name, cond, hf_cond_signal);
+}
 
-    if (n < 0)
-        FAIL("broadcast: %s", err.text);
-    client_release(hold);
-    return n;
+int condition_broadcast(hf_client *client, const char *name, const char *cond)
+{
+    return wake(client, name, cond, hf_cond_broadcast);
 }
 
 void condition_nothing_left(hf_client *client, const char *name)
@@ -124,8 +123,8 @@ void condition_nothing_left(hf_client *client, const char *name)
 }
 
 /* Somebody else has had the lock meanwhile, and the wait goes on. */
-static void assert_sleeps_on(hf_client *client, const char *name,
-                             const struct condition_wait *wait)
+void condition_sleeps_on(hf_client *client, const char *name,
+                         const struct condition_wait *wait)
 {
     client_release(condition_acquire(client, name));
     ASSERT_EQ(hf_request_pending(wait->request), 1);
@@ -151,25 +150,22 @@ TEST(condition, engines_without_conditions_say_so)
 
 TEST(condition, nobody_parked_holds_the_lock)
 {
-    hf_client *client;
-    hf_client *other;
-    const char *name = contract_name("jobs");
+    struct rivals f;
     struct condition_wait wait;
     hf_error err;
 
     NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    wait = condition_park(client, name, READY, 1);
+    f = contract_rivals("jobs");
+    wait = condition_park(f.client, f.name, READY, 1);
     ASSERT_EQ(hf_remaining_ms(wait.hold), 0);
     ASSERT_EQ(hf_token(wait.hold), wait.token);
     ASSERT_RC(hf_verify(wait.hold, &err), HF_EINVAL, &err);
     ASSERT_RC(hf_cond_signal(wait.hold, READY, &err), HF_EINVAL, &err);
-    assert_sleeps_on(other, name, &wait);
-    assert_sleeps_on(client, name, &wait);
-    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    condition_sleeps_on(f.rival, f.name, &wait);
+    condition_sleeps_on(f.client, f.name, &wait);
+    ASSERT_EQ(condition_signal(f.rival, f.name, READY), 1);
     condition_finish(&wait, 0);
-    condition_nothing_left(client, name);
+    condition_nothing_left(f.client, f.name);
 }
 
 TEST(condition, a_signal_of_the_same_client_wakes)
@@ -209,8 +205,8 @@ TEST(condition, signals_wake_the_earliest_and_no_other)
     client_release(hold);
     finish_all(waits, K);
     for (int i = K; i < N; i++)
-        assert_sleeps_on(clients[i % 2], name, &waits[i]);
-    ASSERT_EQ(broadcast(clients[1], name, READY), N - K);
+        condition_sleeps_on(clients[i % 2], name, &waits[i]);
+    ASSERT_EQ(condition_broadcast(clients[1], name, READY), N - K);
     finish_all(waits + K, N - K);
     condition_nothing_left(clients[0], name);
 }
@@ -224,9 +220,9 @@ TEST(condition, a_signal_before_the_wait_is_forgotten)
     NEEDS(HF_CAP_CONDITIONS);
     client = contract_open(NULL);
     ASSERT_EQ(condition_signal(client, name, READY), 0);
-    ASSERT_EQ(broadcast(client, name, READY), 0);
+    ASSERT_EQ(condition_broadcast(client, name, READY), 0);
     wait = condition_park(client, name, READY, 1);
-    assert_sleeps_on(client, name, &wait);
+    condition_sleeps_on(client, name, &wait);
     ASSERT_EQ(condition_signal(client, name, READY), 1);
     condition_finish(&wait, 0);
     condition_nothing_left(client, name);
@@ -248,7 +244,7 @@ TEST(condition, conditions_and_locks_are_apart)
     ASSERT_EQ(condition_signal(client, name, "not"), 0);
     ASSERT_EQ(condition_signal(client, name, "not:full' {"), 1);
     condition_finish(&full, 0);
-    assert_sleeps_on(client, name, &empty);
+    condition_sleeps_on(client, name, &empty);
     ASSERT_EQ(condition_signal(client, name, "not/empty"), 1);
     condition_finish(&empty, 0);
     condition_nothing_left(client, name);
@@ -256,56 +252,50 @@ TEST(condition, conditions_and_locks_are_apart)
 
 TEST(condition, the_woken_stand_behind_those_who_wait)
 {
-    hf_client *client;
-    hf_client *other;
-    const char *name = contract_name("jobs");
+    struct rivals f;
     struct condition_wait wait;
     hf_request *request;
     hf_hold *hold;
 
     NEEDS(HF_CAP_CONDITIONS | HF_CAP_FIFO);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    wait = condition_park(client, name, READY, 1);
-    hold = condition_acquire(client, name);
-    request = client_start(other, name);
-    EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
+    f = contract_rivals("jobs");
+    wait = condition_park(f.client, f.name, READY, 1);
+    hold = condition_acquire(f.client, f.name);
+    request = client_start(f.rival, f.name);
+    EVENTUALLY(client_count(f.client, f.name, HF_WAITER) == 1);
     ASSERT_EQ(hf_cond_signal(hold, READY, NULL), 1);
     client_release(hold);
     hold = client_finish(request);
     ASSERT_EQ(hf_request_pending(wait.request), 1);
     client_release(hold);
     condition_finish(&wait, 0);
-    condition_nothing_left(client, name);
+    condition_nothing_left(f.client, f.name);
 }
 
 /* The second sleeps on, and so does the first, which has been woken once. */
 TEST(condition, a_wait_after_a_wake_up_uses_that_up)
 {
-    const char *name = contract_name("jobs");
+    struct rivals f;
     struct condition_wait waits[2];
-    hf_client *client;
-    hf_client *other;
     hf_error err;
 
     NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    waits[0] = condition_park(client, name, READY, 1);
-    waits[1] = condition_park(other, name, READY, 2);
-    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    f = contract_rivals("jobs");
+    waits[0] = condition_park(f.client, f.name, READY, 1);
+    waits[1] = condition_park(f.rival, f.name, READY, 2);
+    ASSERT_EQ(condition_signal(f.rival, f.name, READY), 1);
     ASSERT_OK(hf_request_wait(waits[0].request, EVENT_PATIENCE_MS, NULL, &err),
               &err);
     hf_request_free(waits[0].request);
     ASSERT_OK(hf_cond_wait_start(waits[0].hold, READY, HF_FOREVER, NULL, NULL,
                                  &waits[0].request, &err),
               &err);
-    EVENTUALLY(client_count(client, name, HF_PARKED) == 2);
-    assert_sleeps_on(client, name, &waits[0]);
-    assert_sleeps_on(other, name, &waits[1]);
-    ASSERT_EQ(broadcast(client, name, READY), 2);
+    EVENTUALLY(client_count(f.client, f.name, HF_PARKED) == 2);
+    condition_sleeps_on(f.client, f.name, &waits[0]);
+    condition_sleeps_on(f.rival, f.name, &waits[1]);
+    ASSERT_EQ(condition_broadcast(f.client, f.name, READY), 2);
     finish_all(waits, 2);
-    condition_nothing_left(client, name);
+    condition_nothing_left(f.client, f.name);
 }
 
 /* "condition place" of each that is parked, with an owner. */
@@ -330,29 +320,26 @@ static int add_line(const hf_lock_info *info, void *ctx)
 
 TEST(condition, the_parked_are_listed_by_condition_and_place)
 {
-    const char *name = contract_name("jobs");
+    struct rivals f;
     struct lines lines = {.len = 0};
     struct condition_wait waits[3];
-    hf_client *client;
-    hf_client *other;
     hf_error err;
 
     NEEDS(HF_CAP_CONDITIONS | HF_CAP_LIST);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    waits[0] = condition_park(client, name, READY, 1);
-    waits[1] = condition_park(client, name, "zero", 2);
-    waits[2] = condition_park(other, name, READY, 3);
-    ASSERT_OK(hf_show(other, name, add_line, &lines, &err), &err);
+    f = contract_rivals("jobs");
+    waits[0] = condition_park(f.client, f.name, READY, 1);
+    waits[1] = condition_park(f.client, f.name, "zero", 2);
+    waits[2] = condition_park(f.rival, f.name, READY, 3);
+    ASSERT_OK(hf_show(f.rival, f.name, add_line, &lines, &err), &err);
     ASSERT_HAS(lines.text, READY " 1\n");
     ASSERT_HAS(lines.text, READY " 2\n");
     ASSERT_HAS(lines.text, "zero 1\n");
-    ASSERT_EQ(broadcast(client, name, READY), 2);
+    ASSERT_EQ(condition_broadcast(f.client, f.name, READY), 2);
     hf_cancel(waits[1].request);
-    finish_without(&waits[1], HF_ECANCELED, HF_RELEASED);
+    condition_finish_without(&waits[1], HF_ECANCELED, HF_RELEASED);
     waits[1] = waits[2];
     finish_all(waits, 2);
-    condition_nothing_left(client, name);
+    condition_nothing_left(f.client, f.name);
 }
 
 TEST(condition, tokens_grow_over_waits)
@@ -464,366 +451,28 @@ TEST(condition, a_bearer_is_not_downgraded)
 
 TEST(condition, a_lost_hold_wakes_nobody)
 {
-    hf_client *client;
-    hf_client *other;
-    const char *name = contract_name("jobs");
+    struct rivals f;
     struct condition_wait wait;
     hf_hold *hold;
     hf_error err;
 
     NEEDS(HF_CAP_CONDITIONS | HF_CAP_BREAK | HF_CAP_FENCED);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    wait = condition_park(client, name, READY, 1);
-    hold = condition_acquire(client, name);
-    ASSERT_OK(hf_break(other, name, hf_token(hold), NULL, &err), &err);
+    f = contract_rivals("jobs");
+    wait = condition_park(f.client, f.name, READY, 1);
+    hold = condition_acquire(f.client, f.name);
+    ASSERT_OK(hf_break(f.rival, f.name, hf_token(hold), NULL, &err), &err);
     ASSERT_RC(hf_cond_signal(hold, READY, &err), HF_ELOST, &err);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     ASSERT_RC(hf_cond_wait(hold, READY, 0, &err), HF_ELOST, &err);
     hf_hold_unref(hold);
-    assert_sleeps_on(other, name, &wait);
-    hold = condition_acquire(client, name);
-    ASSERT_OK(hf_break(other, name, hf_token(hold), NULL, &err), &err);
+    condition_sleeps_on(f.rival, f.name, &wait);
+    hold = condition_acquire(f.client, f.name);
+    ASSERT_OK(hf_break(f.rival, f.name, hf_token(hold), NULL, &err), &err);
     ASSERT_RC(hf_cond_wait(hold, READY, HF_FOREVER, &err), HF_ELOST, &err);
     ASSERT_EQ(hf_check(hold), HF_LOST);
     hf_hold_unref(hold);
-    ASSERT_EQ(client_count(other, name, HF_PARKED), 1);
-    ASSERT_EQ(condition_signal(other, name, READY), 1);
+    ASSERT_EQ(client_count(f.rival, f.name, HF_PARKED), 1);
+    ASSERT_EQ(condition_signal(f.rival, f.name, READY), 1);
     condition_finish(&wait, 0);
-    condition_nothing_left(client, name);
-}
-
-/* ---- time, cancel, close --------------------------------------------------- */
-
-TEST(condition, a_wait_that_runs_out_holds_the_lock)
-{
-    hf_client *client;
-    hf_client *other;
-    const char *name = contract_name("jobs");
-    struct condition_wait wait;
-    hf_hold *hold;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    wait = condition_start(client, name, READY, 50);
-    condition_finish(&wait, HF_ETIMEOUT);
-    ASSERT_EQ(condition_signal(other, name, READY), 0);
-    /* Others hold it when the time is over. */
-    wait = condition_start(client, name, READY, 300);
-    hold = condition_acquire(other, name);
-    EVENTUALLY(client_count(other, name, HF_WAITER) == 1);
-    ASSERT_EQ(hf_cond_signal(hold, READY, NULL), 0);
-    client_release(hold);
-    condition_finish(&wait, HF_ETIMEOUT);
-    condition_nothing_left(client, name);
-}
-
-/* Whoever comes first: a signal that says that it woke has woken. */
-TEST(condition, a_timeout_swallows_no_wake_up)
-{
-    hf_client *client;
-    hf_client *other;
-    const char *name = contract_name("jobs");
-    hf_error err;
-    int woken = 0;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    for (int i = 0; i < 40; i++) {
-        hf_hold *hold = condition_acquire(client, name);
-        hf_request *next = client_start(other, name);
-        hf_request *wait;
-        hf_hold *signaller;
-        int rc;
-        int n;
-
-        /* In line, or the one whose time is over gets the lock first. */
-        EVENTUALLY(client_count(client, name, HF_WAITER) == 1);
-        ASSERT_OK(
-            hf_cond_wait_start(hold, READY, i % 8, NULL, NULL, &wait, &err),
-            &err);
-        signaller = client_finish(next);
-        n = hf_cond_signal(signaller, READY, &err);
-        client_release(signaller);
-        rc = hf_request_wait(wait, EVENT_PATIENCE_MS, NULL, &err);
-        ASSERT_TRUE(rc == 0 || rc == HF_ETIMEOUT);
-        if (n == 1)
-            ASSERT_RC(rc, 0, &err);
-        woken += n;
-        ASSERT_EQ(hf_check(hold), HF_HELD);
-        hf_request_free(wait);
-        client_release(hold);
-    }
-    test_note("%d of 40 were woken in time", woken);
-    condition_nothing_left(client, name);
-}
-
-TEST(condition, a_cancelled_wait_holds_nothing)
-{
-    hf_client *client;
-    const char *name = contract_name("jobs");
-    struct condition_wait first;
-    struct condition_wait second;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    first = condition_park(client, name, READY, 1);
-    second = condition_park(client, name, READY, 2);
-    hf_cancel(first.request);
-    finish_without(&first, HF_ECANCELED, HF_RELEASED);
-    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
-    ASSERT_EQ(condition_signal(client, name, READY), 1);
-    condition_finish(&second, 0);
-    condition_nothing_left(client, name);
-}
-
-TEST(condition, a_cancelled_wait_passes_its_wake_up_on)
-{
-    hf_client *client;
-    hf_client *other;
-    const char *name = contract_name("jobs");
-    struct condition_wait first;
-    struct condition_wait second;
-    hf_hold *hold;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    first = condition_park(client, name, READY, 1);
-    second = condition_park(other, name, READY, 2);
-    hold = condition_acquire(other, name);
-    ASSERT_EQ(hf_cond_signal(hold, READY, NULL), 1);
-    hf_cancel(first.request);
-    finish_without(&first, HF_ECANCELED, HF_RELEASED);
-    client_release(hold);
-    condition_finish(&second, 0);
-    condition_nothing_left(client, name);
-}
-
-TEST(condition, a_closed_client_waits_no_more)
-{
-    hf_client *client;
-    hf_client *other;
-    const char *name = contract_name("jobs");
-    struct condition_wait first;
-    struct condition_wait second;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    other = contract_open(NULL);
-    first = condition_park(client, name, READY, 1);
-    second = condition_park(other, name, READY, 2);
-    contract_close(client);
-    finish_without(&first, HF_ECLOSED, HF_RELEASED);
-    EVENTUALLY(client_count(other, name, HF_PARKED) == 1);
-    ASSERT_EQ(condition_signal(other, name, READY), 1);
-    condition_finish(&second, 0);
-    condition_nothing_left(other, name);
-}
-
-struct blocked {
-    hf_hold *hold;
-    pthread_t thread;
-    int rc;
-};
-
-static void *wait_blocking(void *arg)
-{
-    struct blocked *blocked = arg;
-
-    blocked->rc = hf_cond_wait(blocked->hold, READY, HF_FOREVER, NULL);
-    return NULL;
-}
-
-TEST(condition, a_release_by_another_thread_ends_the_wait)
-{
-    hf_client *client;
-    const char *name = contract_name("jobs");
-    struct blocked blocked;
-    hf_error err;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    blocked.hold = condition_acquire(client, name);
-    ASSERT_EQ(pthread_create(&blocked.thread, NULL, wait_blocking, &blocked),
-              0);
-    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
-    ASSERT_OK(hf_release(blocked.hold, &err), &err);
-    ASSERT_EQ(pthread_join(blocked.thread, NULL), 0);
-    ASSERT_EQ(blocked.rc, HF_ECANCELED);
-    condition_nothing_left(client, name);
-}
-
-/* Which of @n has the lock; -1: none. */
-static int holder_of(const struct blocked *blocked, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (blocked[i].hold && hf_check(blocked[i].hold) == HF_HELD)
-            return i;
-    return -1;
-}
-
-static void end_holder(struct blocked *blocked)
-{
-    ASSERT_EQ(pthread_join(blocked->thread, NULL), 0);
-    ASSERT_EQ(blocked->rc, 0);
-    client_release(blocked->hold);
-    blocked->hold = NULL;
-}
-
-TEST(condition, many_threads_wait_and_all_are_woken)
-{
-    enum { N = 16 };
-    hf_client *client;
-    const char *name = contract_name("jobs");
-    struct blocked blocked[N];
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    for (int i = 0; i < N; i++) {
-        blocked[i].hold = condition_acquire(client, name);
-        ASSERT_EQ(pthread_create(&blocked[i].thread, NULL, wait_blocking,
-                                 &blocked[i]),
-                  0);
-        EVENTUALLY(client_count(client, name, HF_PARKED) == i + 1);
-    }
-    ASSERT_EQ(broadcast(client, name, READY), N);
-    for (int i = 0; i < N; i++) {
-        EVENTUALLY(holder_of(blocked, N) >= 0);
-        end_holder(&blocked[holder_of(blocked, N)]);
-    }
-    condition_nothing_left(client, name);
-}
-
-static void on_done(int rc, hf_hold *hold, const hf_error *err, void *ctx)
-{
-    (void)hold;
-    (void)err;
-    event_tell(ctx, rc);
-}
-
-TEST(condition, callbacks_tell_the_outcome)
-{
-    struct event waited = EVENT_INIT;
-    struct event signalled = EVENT_INIT;
-    hf_client *client;
-    const char *name = contract_name("jobs");
-    hf_request *requests[2];
-    hf_hold *hold;
-    hf_hold *other;
-    hf_error err;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    hold = condition_acquire(client, name);
-    ASSERT_OK(hf_cond_wait_start(hold, READY, HF_FOREVER, on_done, &waited,
-                                 &requests[0], &err),
-              &err);
-    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
-    other = condition_acquire(client, name);
-    ASSERT_OK(hf_cond_signal_start(other, READY, 1, on_done, &signalled,
-                                   &requests[1], &err),
-              &err);
-    event_await(&signalled, 1, EVENT_PATIENCE_MS);
-    ASSERT_EQ(signalled.values[0], 1);
-    client_release(other);
-    event_await(&waited, 1, EVENT_PATIENCE_MS);
-    ASSERT_EQ(waited.values[0], 0);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
-    hf_request_free(requests[0]);
-    hf_request_free(requests[1]);
-    client_release(hold);
-    condition_nothing_left(client, name);
-}
-
-/* ---- lost answers ----------------------------------------------------------- */
-
-/* @script befalls a waiter and a signaller that shares its client. */
-static void wait_under(const char *script)
-{
-    char query[128];
-    hf_client *faulty;
-    hf_client *client = contract_open(NULL);
-    const char *name = contract_name("jobs");
-    struct condition_wait wait;
-    hf_hold *hold;
-    hf_error err;
-
-    (void)snprintf(query, sizeof(query), "fault=%s", script);
-    faulty = contract_open_url(contract_wrapped_url("fault", query));
-    wait = condition_start(faulty, name, READY, HF_FOREVER);
-    EVENTUALLY(client_count(client, name, HF_PARKED) == 1);
-    hold = condition_acquire(faulty, name);
-    ASSERT_TRUE(hf_cond_signal(hold, READY, &err) >= 0);
-    client_release(hold);
-    condition_finish(&wait, 0);
-    condition_nothing_left(client, name);
-    /* And once more, with a time that is over. */
-    wait = condition_start(faulty, name, READY, 20);
-    condition_finish(&wait, HF_ETIMEOUT);
-    condition_nothing_left(client, name);
-    contract_close(faulty);
-    contract_close(client);
-}
-
-TEST(condition, lost_answers_are_asked_for_again)
-{
-    static const char *const scripts[] = {
-        "park:drop@1",   "park:cut@1",      "unpark:drop@1",    "unpark:cut@1",
-        "signal:drop@1", "signal:cut@1",    "park:down@1",      "unpark:down@1",
-        "signal:down@1", "signal:drop@1-2", "park:delay=100ms",
-    };
-
-    NEEDS(HF_CAP_CONDITIONS);
-    for (size_t i = 0; i < sizeof(scripts) / sizeof(*scripts); i++) {
-        test_note("%s", scripts[i]);
-        wait_under(scripts[i]);
-    }
-}
-
-TEST(condition, a_park_that_is_refused_leaves_the_lock_held)
-{
-    hf_client *client;
-    const char *name = contract_name("jobs");
-    hf_hold *hold;
-    hf_error err;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open_url(
-        contract_wrapped_url("fault", "fault=park:fail=ENOSPACE@1"));
-    hold = condition_acquire(client, name);
-    ASSERT_RC(hf_cond_wait(hold, READY, HF_FOREVER, &err), HF_ENOSPACE, &err);
-    ASSERT_EQ(hf_check(hold), HF_HELD);
-    ASSERT_OK(hf_verify(hold, &err), &err);
-    ASSERT_RC(hf_cond_wait(hold, READY, 1, &err), HF_ETIMEOUT, &err);
-    client_release(hold);
-    condition_nothing_left(client, name);
-}
-
-TEST(condition, a_release_of_unknown_outcome_loses_no_wake_up)
-{
-    hf_client *client;
-    hf_client *faulty;
-    const char *name = contract_name("jobs");
-    struct condition_wait first;
-    struct condition_wait second;
-    hf_error err;
-
-    NEEDS(HF_CAP_CONDITIONS);
-    client = contract_open(NULL);
-    faulty =
-        contract_open_url(contract_wrapped_url("fault", "fault=release:cut@2"));
-    client_release(condition_acquire(faulty, name));
-    first = condition_park(faulty, name, READY, 1);
-    second = condition_park(client, name, READY, 2);
-    ASSERT_EQ(condition_signal(client, name, READY), 1);
-    ASSERT_OK(hf_request_wait(first.request, EVENT_PATIENCE_MS, NULL, &err),
-              &err);
-    (void)hf_release(first.hold, NULL); /* cut: a withdrawal follows */
-    hf_request_free(first.request);
-    condition_finish(&second,
-                     0); /* which passes the wake-up on: nobody knows better */
-    condition_nothing_left(client, name);
+    condition_nothing_left(f.client, f.name);
 }

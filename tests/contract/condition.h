@@ -24,8 +24,14 @@ struct condition_wait condition_park(hf_client *client, const char *name,
                                      const char *cond, int n);
 /* It ends with @rc, and holds the lock, which is released. */
 void condition_finish(struct condition_wait *wait, int rc);
+/* It ends with @rc, without the lock, and leaves the hold in @state. */
+void condition_finish_without(struct condition_wait *wait, int rc, int state);
+/* Somebody else has had the lock meanwhile, and the wait goes on. */
+void condition_sleeps_on(hf_client *client, const char *name,
+                         const struct condition_wait *wait);
 /* Acquire, signal, release: how many were woken. */
 int condition_signal(hf_client *client, const char *name, const char *cond);
+int condition_broadcast(hf_client *client, const char *name, const char *cond);
 void condition_nothing_left(hf_client *client, const char *name);
 
 #endif

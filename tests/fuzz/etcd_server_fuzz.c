@@ -164,7 +164,7 @@ static void happen(struct hf__etcd *etcd, int what, const uint8_t *data,
             add_frame(&bytes, RESET, 0, stream, "\0\0\0\x07", 4);
         else if (len % 3 == 1)
             add_frame(&bytes, GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0", 8);
-        else if (!etcd->up && !etcd->connecting)
+        else if (etcd->connection == HF__ETCD_DOWN)
             (void)etcd->base.ops->connect(&etcd->base, NULL);
         break;
     default:

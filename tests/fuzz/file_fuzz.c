@@ -7,7 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hf_config *config = hf_config_new();
     hf_error err = {0};
-    int rc = hf__config_parse(config, (const char *)data, size, "f", "p", &err);
+    int rc = hf__config_parse(config, (const char *)data, size, "f", "p", NULL,
+                              &err);
 
     CHECK(rc == 0 || rc == HF_ECONFIG || rc == HF_ENOTFOUND);
     if (rc != 0) {

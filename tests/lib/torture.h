@@ -20,7 +20,11 @@ struct torture {
     int every; /* ask after so many failures; 0: after each */
 };
 
+typedef void torture_fn(const struct torture *torture);
+
 /* Inside of TEST_FORKED, after heap_install(). */
-void torture(const struct torture *torture);
+torture_fn torture;
+/* The same by two who wait on a condition, wake each other, and wait in vain. */
+torture_fn torture_conditions;
 
 #endif

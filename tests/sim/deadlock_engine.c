@@ -122,8 +122,8 @@ static int ask(struct hf__engine *engine, struct hf__query *query,
                enum kind kind)
 {
     struct question *question = calloc(1, sizeof(*question));
-    int64_t there_ns = sim_server_travel_ns();
-    int64_t back_ns = sim_server_travel_ns();
+    int64_t there_ns = sim_network_travel_ns();
+    int64_t back_ns = sim_network_travel_ns();
 
     if (!question)
         abort();

@@ -334,7 +334,7 @@ int main(int argc, char **argv)
         return 1;
     }
     sim_end();
-    sim_server_release();
+    sim_network_release();
     deadlock_engine_release();
     printf("ok - no false alarm\n");
     return 0;

@@ -190,41 +190,23 @@ static int request(struct hf__engine *engine, struct hf__ticket *ticket,
     return 0;
 }
 
-static int script_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    return request(engine, ticket, SIM_ACQUIRE, err);
-}
-
-static int script_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
-                           hf_error *err)
-{
-    return request(engine, ticket, SIM_WITHDRAW, err);
-}
-
-static int script_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    return request(engine, ticket, SIM_RELEASE, err);
-}
-
-static int script_downgrade(struct hf__engine *engine,
-                            struct hf__ticket *ticket, hf_error *err)
-{
-    return request(engine, ticket, SIM_DOWNGRADE, err);
-}
+#define REQUEST(name, op)                                                      \
+    static int script_##name(struct hf__engine *engine,                        \
+                             struct hf__ticket *ticket, hf_error *err)         \
+    {                                                                          \
+        return request(engine, ticket, op, err);                               \
+    }
+REQUEST(acquire, SIM_ACQUIRE)
+REQUEST(withdraw, SIM_WITHDRAW)
+REQUEST(release, SIM_RELEASE)
+REQUEST(downgrade, SIM_DOWNGRADE)
+REQUEST(unpark, SIM_UNPARK)
 
 static int script_park(struct hf__engine *engine, struct hf__ticket *ticket,
                        struct hf__ticket *old, hf_error *err)
 {
     mine_of(self_of(engine), ticket)->old = old;
     return request(engine, ticket, SIM_PARK, err);
-}
-
-static int script_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
-                         hf_error *err)
-{
-    return request(engine, ticket, SIM_UNPARK, err);
 }
 
 static int script_signal(struct hf__engine *engine, struct hf__query *query,

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.c - the lock service of the simulation, and the network before it.
+ * server.c - the lock service of the simulation.
  *
  * The table is as plain as it can be: per name an array of holders, an array of
  * waiters, in order, and one of those that are parked. Leases end by the
  * service's own clock. A signal puts a mark on the ticket that it calls; the
  * mark ends when its bearer leaves in order, and calls the next one otherwise.
- *
- * The network keeps the order of requests and of replies of one connection,
- * as TCP does; pushes travel apart and may overtake replies. A lost message
- * makes the connection break after a while. When it breaks, replies under way
- * are gone, but requests may still arrive, until the client has opened a new
- * connection, which ends the old one at the service.
  */
 #include "server.h"
 
@@ -51,32 +45,14 @@ struct lock {
     uint64_t last_token;
 };
 
-struct client {
-    sim_arrive_fn *arrive;
-    void *owner;
-    int machine;
-    bool used;
-    bool broken;             /* the connection, on the client's side */
-    bool leaking;            /* requests under way still arrive */
-    uint32_t epoch;          /* the client's newest connection */
-    uint32_t served_epoch;   /* the service's */
-    int64_t last_request_ns; /* arrival, for the order */
-    int64_t last_reply_ns;
-};
-
-struct sim_network sim_network;
 enum sim_kind sim_kind;
 enum sim_bug sim_bug;
-bool sim_verbose;
 bool sim_impatient;
 sim_broken_fn *sim_broken;
 
 static struct lock locks[SIM_NAMES];
-static struct client clients[SIM_CLIENTS];
-static int n_clients;
 static int64_t paused_until_ns;
-static bool muted;               /* the answer is SIM_UNSURE instead */
-static struct sim_message *pool; /* chained through the token */
+static bool muted; /* the answer is SIM_UNSURE instead */
 
 static struct sim_machine *server_machine(void)
 {
@@ -91,129 +67,16 @@ static int64_t true_span(int64_t ms)
     return (int64_t)((double)(ms * HF_MS) / speed);
 }
 
-static void tell(const char *what, const struct sim_message *m)
-{
-    static const char *const ops[] = {
-        "connect", "acquire",   "confirm", "withdraw", "release",
-        "renew",   "downgrade", "break",   "park",     "unpark",
-        "signal",  "push",      "broken"};
-    static const char *const states[] = {
-        "granted", "queued",     "busy",    "renewed", "lost",
-        "left",    "left: lost", "invalid", "unsure",  "parked"};
-
-    if (sim_verbose)
-        printf("# %.6f s machine %d %s %s lock %d ticket %llu.%u: %s token "
-               "%llu\n",
-               (double)sim_now() * 1e-9, clients[m->client].machine, what,
-               ops[m->op], m->name, (unsigned long long)m->ticket, m->seq,
-               states[m->status], (unsigned long long)m->token);
-}
-
-/* ---- memory of messages ------------------------------------------------- */
-
-static struct sim_message *message_new(const struct sim_message *from)
-{
-    struct sim_message *message = pool;
-
-    if (message)
-        pool = (struct sim_message *)(uintptr_t)message->token;
-    else
-        message = malloc(sizeof(*message));
-    if (!message)
-        abort();
-    *message = *from;
-    return message;
-}
-
-static void message_free(struct sim_message *message)
-{
-    message->token = (uintptr_t)pool;
-    pool = message;
-}
-
-/* ---- the network -------------------------------------------------------- */
-
-static int64_t travel_ns(void)
-{
-    int64_t latency = sim_network.latency_ns;
-
-    if (sim_chance(sim_network.slow_per_mille))
-        return (int64_t)sim_below((uint64_t)sim_network.slow_max_ns);
-    return latency / 10 + (int64_t)sim_below((uint64_t)latency * 2);
-}
-
-static int64_t in_order(int64_t at_ns, int64_t *last_ns)
-{
-    if (at_ns <= *last_ns)
-        at_ns = *last_ns + 1;
-    *last_ns = at_ns;
-    return at_ns;
-}
-
-static void deliver(void *arg)
-{
-    struct sim_message *message = arg;
-    struct client *client = &clients[message->client];
-
-    if (client->used && client->epoch == message->epoch &&
-        (!client->broken || message->op == SIM_BROKEN)) {
-        tell("hears", message);
-        client->arrive(client->owner, message);
-    }
-    message_free(message);
-}
-
-/* The client's end of the connection breaks after @delay_ns. */
-static void mark_broken(void *arg)
-{
-    struct sim_message *message = arg;
-    struct client *client = &clients[message->client];
-
-    if (client->used && client->epoch == message->epoch && !client->broken) {
-        client->broken = true;
-        client->leaking = sim_chance(500);
-        deliver(message);
-    } else {
-        message_free(message);
-    }
-}
-
-static void break_later(int client, int64_t delay_ns)
-{
-    struct sim_message message = {
-        .op = SIM_BROKEN, .client = client, .epoch = clients[client].epoch};
-
-    sim_at(sim_now() + delay_ns, mark_broken, message_new(&message));
-}
-
-/* True if a message gets through. */
-static bool survives(int client)
-{
-    if (sim_chance(sim_network.break_per_mille)) {
-        break_later(client, (int64_t)sim_below(HF_MS));
-        return sim_chance(500);
-    }
-    if (sim_chance(sim_network.lost_per_mille)) {
-        break_later(client, sim_network.io_timeout_ns);
-        return false;
-    }
-    return true;
-}
-
 static void reply(const struct sim_message *request, enum sim_status status,
                   const struct entry *entry)
 {
-    struct client *client = &clients[request->client];
     struct sim_message message = *request;
 
     message.status = (uint8_t)(muted ? SIM_UNSURE : status);
     message.token = entry ? entry->token : 0;
     message.tokens = entry ? entry->tokens : 0;
     message.woken = entry && entry->mark;
-    if (!survives(request->client))
-        return;
-    sim_at(in_order(sim_now() + travel_ns(), &client->last_reply_ns), deliver,
-           message_new(&message));
+    sim_network_reply(&message);
 }
 
 static void push(int name, const struct entry *entry)
@@ -221,7 +84,6 @@ static void push(int name, const struct entry *entry)
     struct sim_message message = {
         .op = SIM_PUSH,
         .client = entry->client,
-        .epoch = clients[entry->client].served_epoch,
         .seq = entry->seq,
         .ticket = entry->ticket,
         .name = name,
@@ -230,14 +92,13 @@ static void push(int name, const struct entry *entry)
         .tokens = entry->tokens,
         .woken = entry->mark,
     };
-    int64_t delay_ns = travel_ns();
+    int64_t delay_ns = sim_network_travel_ns();
 
     if (sim_bug == SIM_BUG_PUSH_LOST && sim_chance(200))
         return;
     if (sim_bug == SIM_BUG_STALE_PUSH && sim_chance(300))
         delay_ns += (int64_t)sim_below(2 * HF_SECOND); /* give it a chance */
-    if (survives(entry->client))
-        sim_at(sim_now() + delay_ns, deliver, message_new(&message));
+    sim_network_push(&message, delay_ns);
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -249,6 +110,22 @@ static struct entry *find(struct entry *entries, int n, int client,
         if (entries[i].client == client && entries[i].ticket == ticket)
             return &entries[i];
     return NULL;
+}
+
+/* Where the ticket of a request stands; NULL: not there. */
+struct places {
+    struct entry *holder;
+    struct entry *waiter;
+    struct entry *parked;
+};
+
+static struct places look_up(struct lock *lock, const struct sim_message *m)
+{
+    return (struct places){
+        .holder = find(lock->holders, lock->n_holders, m->client, m->ticket),
+        .waiter = find(lock->queue, lock->n_queue, m->client, m->ticket),
+        .parked = find(lock->parked, lock->n_parked, m->client, m->ticket),
+    };
 }
 
 static void take_out(struct entry *entries, int *n, struct entry *entry)
@@ -385,9 +262,9 @@ static bool slots_differ(const struct lock *lock, const struct sim_message *m)
            lock->holders[0].slots != m->slots;
 }
 
-static void serve_new(struct lock *lock, const struct sim_message *m)
+static struct entry entry_of(const struct sim_message *m)
 {
-    struct entry entry = {.client = m->client,
+    return (struct entry){.client = m->client,
                           .epoch = m->epoch,
                           .seq = m->seq,
                           .ticket = m->ticket,
@@ -395,7 +272,13 @@ static void serve_new(struct lock *lock, const struct sim_message *m)
                           .slots = m->slots,
                           .ttl_ms = m->ttl_ms,
                           .reserve = m->reserve,
+                          .cond = m->cond,
                           .heard_ns = sim_now()};
+}
+
+static void serve_new(struct lock *lock, const struct sim_message *m)
+{
+    struct entry entry = entry_of(m);
     struct entry *holder;
 
     if (slots_differ(lock, m)) {
@@ -419,21 +302,18 @@ static void serve_new(struct lock *lock, const struct sim_message *m)
 /* Does the ticket hold the lock, or stand in line? Then it is told so. */
 static bool answer_placed(struct lock *lock, const struct sim_message *m)
 {
-    struct entry *holder =
-        find(lock->holders, lock->n_holders, m->client, m->ticket);
-    struct entry *waiter =
-        find(lock->queue, lock->n_queue, m->client, m->ticket);
+    struct places at = look_up(lock, m);
 
-    if (holder) {
-        holder->seq = m->seq;
-        lease_anew(lock, holder);
-        reply(m, SIM_GRANTED, holder);
-    } else if (waiter) {
-        waiter->seq = m->seq;
-        waiter->heard_ns = sim_now();
+    if (at.holder) {
+        at.holder->seq = m->seq;
+        lease_anew(lock, at.holder);
+        reply(m, SIM_GRANTED, at.holder);
+    } else if (at.waiter) {
+        at.waiter->seq = m->seq;
+        at.waiter->heard_ns = sim_now();
         reply(m, SIM_QUEUED, NULL);
     }
-    return holder || waiter;
+    return at.holder || at.waiter;
 }
 
 static void serve_acquire(struct lock *lock, const struct sim_message *m)
@@ -451,21 +331,16 @@ static void hear_parked(struct lock *lock, struct entry *entry)
 
 static void serve_renew(struct lock *lock, const struct sim_message *m)
 {
-    struct entry *holder =
-        find(lock->holders, lock->n_holders, m->client, m->ticket);
-    struct entry *waiter =
-        find(lock->queue, lock->n_queue, m->client, m->ticket);
-    struct entry *parked =
-        find(lock->parked, lock->n_parked, m->client, m->ticket);
+    struct places at = look_up(lock, m);
 
-    if (holder) {
-        lease_anew(lock, holder);
-        reply(m, m->op == SIM_RENEW ? SIM_RENEWED : SIM_GRANTED, holder);
-    } else if (waiter) {
-        waiter->heard_ns = sim_now();
+    if (at.holder) {
+        lease_anew(lock, at.holder);
+        reply(m, m->op == SIM_RENEW ? SIM_RENEWED : SIM_GRANTED, at.holder);
+    } else if (at.waiter) {
+        at.waiter->heard_ns = sim_now();
         reply(m, SIM_QUEUED, NULL);
-    } else if (parked) {
-        hear_parked(lock, parked);
+    } else if (at.parked) {
+        hear_parked(lock, at.parked);
         reply(m, SIM_PARKED, NULL);
     } else if (sim_bug == SIM_BUG_RENEW_LIES && m->op == SIM_RENEW) {
         reply(m, SIM_RENEWED, NULL);
@@ -476,40 +351,35 @@ static void serve_renew(struct lock *lock, const struct sim_message *m)
 
 static void serve_leave(struct lock *lock, const struct sim_message *m)
 {
-    struct entry *holder =
-        find(lock->holders, lock->n_holders, m->client, m->ticket);
-    struct entry *waiter =
-        find(lock->queue, lock->n_queue, m->client, m->ticket);
-    struct entry *parked =
-        find(lock->parked, lock->n_parked, m->client, m->ticket);
+    struct places at = look_up(lock, m);
     bool forgets = sim_bug == SIM_BUG_WITHDRAW_FORGETS && m->op == SIM_WITHDRAW;
 
-    if (holder && m->op == SIM_RELEASE)
-        holder->mark = false; /* used up */
-    if (parked && !forgets)
-        take_out(lock->parked, &lock->n_parked, parked);
-    if (waiter && !forgets)
-        drop(lock, lock->queue, &lock->n_queue, waiter);
-    if (holder && !forgets)
-        drop(lock, lock->holders, &lock->n_holders, holder);
+    if (at.holder && m->op == SIM_RELEASE)
+        at.holder->mark = false; /* used up */
+    if (at.parked && !forgets)
+        take_out(lock->parked, &lock->n_parked, at.parked);
+    if (at.waiter && !forgets)
+        drop(lock, lock->queue, &lock->n_queue, at.waiter);
+    if (at.holder && !forgets)
+        drop(lock, lock->holders, &lock->n_holders, at.holder);
     if (sim_bug == SIM_BUG_RELEASE_FREES_ALL && m->op == SIM_RELEASE)
         lock->n_holders = 0;
     settle(lock);
-    reply(m, m->op == SIM_RELEASE && !holder ? SIM_LEFT_LOST : SIM_LEFT, NULL);
+    reply(m, m->op == SIM_RELEASE && !at.holder ? SIM_LEFT_LOST : SIM_LEFT,
+          NULL);
 }
 
 static void serve_downgrade(struct lock *lock, const struct sim_message *m)
 {
-    struct entry *holder =
-        find(lock->holders, lock->n_holders, m->client, m->ticket);
+    struct places at = look_up(lock, m);
 
-    if (!holder) {
+    if (!at.holder) {
         reply(m, SIM_LOST, NULL);
         return;
     }
-    holder->mode = HF_SHARED;
-    lease_anew(lock, holder);
-    reply(m, SIM_RENEWED, holder);
+    at.holder->mode = HF_SHARED;
+    lease_anew(lock, at.holder);
+    reply(m, SIM_RENEWED, at.holder);
     settle(lock);
 }
 
@@ -556,17 +426,16 @@ static bool is_unsure(const struct sim_message *m)
 /* What the ticket is by now; false: it is not here. */
 static bool answer_known(struct lock *lock, const struct sim_message *m)
 {
-    struct entry *parked =
-        find(lock->parked, lock->n_parked, m->client, m->ticket);
+    struct places at = look_up(lock, m);
 
     if (answer_placed(lock, m))
         return true;
-    if (parked) {
-        parked->seq = m->seq;
-        hear_parked(lock, parked);
+    if (at.parked) {
+        at.parked->seq = m->seq;
+        hear_parked(lock, at.parked);
         reply(m, SIM_PARKED, NULL);
     }
-    return parked;
+    return at.parked;
 }
 
 static void park_now(const struct sim_message *m)
@@ -574,14 +443,7 @@ static void park_now(const struct sim_message *m)
     struct lock *lock = &locks[m->name];
     struct entry *entry = &lock->parked[lock->n_parked++];
 
-    *entry = (struct entry){.client = m->client,
-                            .epoch = m->epoch,
-                            .seq = m->seq,
-                            .ticket = m->ticket,
-                            .mode = m->mode,
-                            .ttl_ms = m->ttl_ms,
-                            .reserve = m->reserve,
-                            .cond = m->cond};
+    *entry = entry_of(m);
     if (lock->n_parked == ENTRIES_MAX)
         abort();
     hear_parked(lock, entry);
@@ -592,7 +454,7 @@ static void park_late(void *arg)
     struct sim_message *m = arg;
 
     park_now(m);
-    message_free(m);
+    sim_message_free(m);
 }
 
 static void serve_park(struct lock *lock, const struct sim_message *m)
@@ -609,7 +471,7 @@ static void serve_park(struct lock *lock, const struct sim_message *m)
              old); /* in order, with its mark */
     if (sim_bug == SIM_BUG_PARKS_LATE)
         sim_at(sim_now() + (int64_t)sim_below(100 * HF_MS), park_late,
-               message_new(m));
+               sim_message_new(m));
     else
         park_now(m);
     settle(lock);
@@ -618,12 +480,11 @@ static void serve_park(struct lock *lock, const struct sim_message *m)
 
 static void serve_unpark(struct lock *lock, const struct sim_message *m)
 {
-    struct entry *parked =
-        find(lock->parked, lock->n_parked, m->client, m->ticket);
+    struct places at = look_up(lock, m);
 
-    if (parked) {
-        lock->queue[lock->n_queue++] = *parked;
-        take_out(lock->parked, &lock->n_parked, parked);
+    if (at.parked) {
+        lock->queue[lock->n_queue++] = *at.parked;
+        take_out(lock->parked, &lock->n_parked, at.parked);
         settle(lock);
     }
     if (!answer_known(lock, m))
@@ -634,7 +495,7 @@ static void serve_signal(struct lock *lock, const struct sim_message *m)
 {
     struct entry woken = {.tokens = 0};
 
-    if (!find(lock->holders, lock->n_holders, m->client, m->ticket)) {
+    if (!look_up(lock, m).holder) {
         reply(m, SIM_LOST, NULL);
         return;
     }
@@ -644,114 +505,36 @@ static void serve_signal(struct lock *lock, const struct sim_message *m)
     reply(m, SIM_GRANTED, &woken);
 }
 
-static void serve(const struct sim_message *m)
+typedef void serve_fn(struct lock *lock, const struct sim_message *m);
+
+static serve_fn *const serves[] = {
+    [SIM_ACQUIRE] = serve_acquire, [SIM_CONFIRM] = serve_renew,
+    [SIM_WITHDRAW] = serve_leave,  [SIM_RELEASE] = serve_leave,
+    [SIM_RENEW] = serve_renew,     [SIM_DOWNGRADE] = serve_downgrade,
+    [SIM_BREAK] = serve_break,     [SIM_PARK] = serve_park,
+    [SIM_UNPARK] = serve_unpark,   [SIM_SIGNAL] = serve_signal,
+};
+
+void sim_server_serve(const struct sim_message *m)
 {
     struct lock *lock = &locks[m->name];
 
-    tell("asks", m);
-    settle(lock);
-    switch (m->op) {
-    case SIM_ACQUIRE:
-        serve_acquire(lock, m);
-        break;
-    case SIM_RENEW:
-    case SIM_CONFIRM:
-        serve_renew(lock, m);
-        break;
-    case SIM_DOWNGRADE:
-        serve_downgrade(lock, m);
-        break;
-    case SIM_BREAK:
-        serve_break(lock, m);
-        break;
-    case SIM_PARK:
-        serve_park(lock, m);
-        break;
-    case SIM_UNPARK:
-        serve_unpark(lock, m);
-        break;
-    case SIM_SIGNAL:
-        serve_signal(lock, m);
-        break;
-    default:
-        serve_leave(lock, m);
-        break;
+    muted = is_unsure(m);
+    if (muted && sim_chance(500)) {
+        reply(m, SIM_UNSURE, NULL);
+    } else {
+        settle(lock);
+        serves[m->op](lock, m);
     }
+    muted = false;
 }
 
-static void receive(void *arg)
+int64_t sim_server_pause(void)
 {
-    struct sim_message *m = arg;
-    struct client *client = &clients[m->client];
-
     if (sim_chance(sim_network.pause_per_mille) && paused_until_ns < sim_now())
         paused_until_ns =
             sim_now() + (int64_t)sim_below((uint64_t)sim_network.pause_max_ns);
-    if (paused_until_ns > sim_now()) {
-        sim_at(paused_until_ns, receive, m);
-        return;
-    }
-    if ((m->epoch < client->epoch || client->broken) && !client->leaking) {
-        message_free(m); /* lost with its connection */
-        return;
-    }
-    if (m->op == SIM_CONNECT && m->epoch > client->served_epoch) {
-        client->served_epoch = m->epoch;
-        reply(m, SIM_LEFT, NULL);
-    } else if (m->op != SIM_CONNECT && m->epoch == client->served_epoch) {
-        muted = is_unsure(m);
-        if (muted && sim_chance(500))
-            reply(m, SIM_UNSURE, NULL);
-        else
-            serve(m);
-        muted = false;
-    }
-    message_free(m);
-}
-
-/* ---- the client's side -------------------------------------------------- */
-
-int sim_client_new(sim_arrive_fn *arrive, void *owner)
-{
-    struct client *client = &clients[n_clients];
-
-    if (n_clients == SIM_CLIENTS)
-        abort();
-    memset(client, 0, sizeof(*client));
-    client->arrive = arrive;
-    client->owner = owner;
-    client->machine = (int)(sim_here() - sim_machines);
-    client->used = true;
-    client->broken = true;
-    return n_clients++;
-}
-
-void sim_client_gone(int client)
-{
-    clients[client].used = false;
-}
-
-void sim_connect(int number, uint32_t epoch)
-{
-    struct client *client = &clients[number];
-    struct sim_message message = {
-        .op = SIM_CONNECT, .client = number, .epoch = epoch};
-
-    client->epoch = epoch;
-    client->broken = false;
-    client->last_request_ns = 0;
-    client->last_reply_ns = 0;
-    sim_send(&message);
-}
-
-void sim_send(const struct sim_message *message)
-{
-    struct client *client = &clients[message->client];
-
-    if (client->broken || !survives(message->client))
-        return;
-    sim_at(in_order(sim_now() + travel_ns(), &client->last_request_ns), receive,
-           message_new(message));
+    return paused_until_ns;
 }
 
 /* ---- the truth ---------------------------------------------------------- */
@@ -800,17 +583,12 @@ int sim_server_rows(int name, struct sim_row *rows, int max)
     return n + add_rows(lock->queue, lock->n_queue, false, rows + n, max - n);
 }
 
-int64_t sim_server_travel_ns(void)
-{
-    return travel_ns();
-}
-
 static int count_of(const struct entry *entries, int n, int machine)
 {
     int count = 0;
 
     for (int i = 0; i < n; i++)
-        count += clients[entries[i].client].machine == machine;
+        count += sim_client_machine(entries[i].client) == machine;
     return count;
 }
 
@@ -855,17 +633,6 @@ void sim_server_reset(void)
         locks[i].n_parked = 0;
         locks[i].last_token = 0;
     }
-    n_clients = 0;
     paused_until_ns = 0;
-    memset(&sim_network, 0, sizeof(sim_network));
-}
-
-void sim_server_release(void)
-{
-    while (pool) {
-        struct sim_message *next = (struct sim_message *)(uintptr_t)pool->token;
-
-        free(pool);
-        pool = next;
-    }
+    sim_network_reset();
 }

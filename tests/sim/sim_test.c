@@ -191,7 +191,7 @@ static int run_share(const struct share *share)
         return EXIT_FOUND;
     }
     sim_end();
-    sim_server_release();
+    sim_network_release();
     return 0;
 }
 

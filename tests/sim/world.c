@@ -1,36 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world.c - coroutines for threads, a heap of events for time.
+ * world.c - coroutines (coroutine.c) for threads, a heap of events for time.
  *
  * A coroutine gives up control only inside a call of the world: where the
  * library sleeps, polls or yields, all of it without the monitor. There are
  * also stops: at any call of the world, the monitor held or not, the whole
  * machine may freeze; when it thaws, the thread that was stopped goes first,
  * so nobody finds its monitor locked.
- *
- * Sanitizers are told about every change of stack.
  */
-/* The checked longjmp() takes another stack for a mistake. */
-#undef _FORTIFY_SOURCE
 #include "world.h"
 
 #include <poll.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/timerfd.h>
-#include <ucontext.h>
 
-#ifdef SIM_ASAN
-#include <sanitizer/common_interface_defs.h>
-#endif
-#ifdef SIM_TSAN
-#include <sanitizer/tsan_interface.h>
-#endif
+#include "coroutine.h"
 
 enum {
-    STACK_SIZE = 256 * 1024,
     THREADS_MAX = 64,
     FLAGS_MAX = 64,
     STEP_NS = 300, /* a call of the world takes so long */
@@ -40,11 +27,7 @@ enum {
 enum thread_state { THREAD_FREE, THREAD_READY, THREAD_ASLEEP, THREAD_DONE };
 
 struct sim_thread {
-    ucontext_t context; /* where it begins, */
-    jmp_buf place;      /* and where it goes on */
-    void *stack;
-    void *fake_stack; /* the address sanitizer's */
-    void *fiber;      /* the thread sanitizer's */
+    struct coroutine coroutine;
     enum thread_state state;
     const char *name;
     struct sim_machine *machine;
@@ -60,7 +43,6 @@ struct sim_thread {
     uint64_t app_seen;     /* last at this turn of its machine */
     bool app_readable;
     bool detached; /* nobody joins it */
-    bool begun;    /* place is set */
 };
 
 /* The library's handle is the coroutine itself. */
@@ -99,13 +81,6 @@ static struct sim_thread *current; /* NULL: the scheduler */
 static struct sim_machine *viewpoint;
 static uint32_t turn_calls; /* of the clock, since a thread was chosen */
 static uint32_t longest_turn;
-static jmp_buf scheduler;
-static void *scheduler_fake_stack;
-static void *scheduler_fiber;
-#ifdef SIM_ASAN
-static const void *scheduler_stack;
-static size_t scheduler_stack_size;
-#endif
 
 /* ---- chance ------------------------------------------------------------- */
 
@@ -137,86 +112,28 @@ static int sim_random_bytes(void *bytes, size_t len)
     return 0;
 }
 
-/* ---- switching stacks --------------------------------------------------- */
-
-static void before_switch(void **fake_stack, const void *stack, size_t size,
-                          void *fiber)
-{
-#ifdef SIM_ASAN
-    __sanitizer_start_switch_fiber(fake_stack, stack, size);
-#else
-    (void)fake_stack;
-    (void)stack;
-    (void)size;
-#endif
-#ifdef SIM_TSAN
-    __tsan_switch_to_fiber(fiber, 0);
-#else
-    (void)fiber;
-#endif
-}
-
-static void after_switch(void *fake_stack)
-{
-#ifdef SIM_ASAN
-    if (current)
-        __sanitizer_finish_switch_fiber(fake_stack, &scheduler_stack,
-                                        &scheduler_stack_size);
-    else
-        __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
-#else
-    (void)fake_stack;
-#endif
-}
+/* ---- threads ------------------------------------------------------------ */
 
 /* From a thread to the scheduler; returns when it runs again. */
 static void give_up(void)
 {
-    struct sim_thread *self = current;
-    void **fake = self->state == THREAD_DONE ? NULL : &self->fake_stack;
-
-#ifdef SIM_ASAN
-    before_switch(fake, scheduler_stack, scheduler_stack_size, scheduler_fiber);
-#else
-    before_switch(fake, NULL, 0, scheduler_fiber);
-#endif
-    if (_setjmp(self->place) == 0)
-        _longjmp(scheduler, 1);
-    after_switch(self->fake_stack);
+    coroutine_leave(&current->coroutine);
 }
 
 static void thread_entry(void)
 {
-    after_switch(NULL);
     current->run(current->arg);
     current->state = THREAD_DONE;
     sim_wake(current);
-    give_up();
-}
-
-/* Contexts begin a thread; jumps continue it, which need no system call. */
-static _Noreturn void continue_thread(struct sim_thread *thread)
-{
-    if (thread->begun)
-        _longjmp(thread->place, 1);
-    thread->begun = true;
-    (void)setcontext(&thread->context);
-    abort();
 }
 
 static void run_thread(struct sim_thread *thread)
 {
     current = thread;
     thread->machine->turns++;
-    before_switch(&scheduler_fake_stack, thread->stack, STACK_SIZE,
-                  thread->fiber);
-    if (_setjmp(scheduler) == 0)
-        continue_thread(thread);
+    coroutine_enter(&thread->coroutine);
     current = NULL;
-    after_switch(scheduler_fake_stack);
 }
-
-/* ---- threads ------------------------------------------------------------ */
 
 static struct sim_thread *free_thread(void)
 {
@@ -228,45 +145,23 @@ static struct sim_thread *free_thread(void)
     return &threads[n_threads++].thread;
 }
 
-static void prepare_stack(struct sim_thread *thread)
-{
-    (void)getcontext(&thread->context);
-    thread->context.uc_stack.ss_sp = thread->stack;
-    thread->context.uc_stack.ss_size = STACK_SIZE;
-    makecontext(&thread->context, thread_entry, 0);
-}
-
 static struct sim_thread *new_thread(struct sim_machine *machine,
                                      const char *name, hf__thread_fn *run,
                                      void *arg)
 {
     struct sim_thread *thread = free_thread();
-    void *stack;
-    void *fiber;
 
     if (!thread)
         return NULL;
-    stack = thread->stack;
-    fiber = thread->fiber;
-    if (!stack)
-        stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED)
+    *thread = (struct sim_thread){.coroutine = thread->coroutine};
+    if (!coroutine_init(&thread->coroutine, thread_entry))
         return NULL;
-#ifdef SIM_TSAN
-    if (!fiber)
-        fiber = __tsan_create_fiber(0);
-#endif
-    memset(thread, 0, sizeof(*thread));
-    thread->stack = stack;
-    thread->fiber = fiber;
     thread->name = name;
     thread->machine = machine;
     thread->serial = hf__world_serial();
     thread->run = run;
     thread->arg = arg;
     thread->until_ns = HF_NEVER;
-    prepare_stack(thread);
     thread->state = THREAD_READY;
     return thread;
 }
@@ -827,23 +722,12 @@ void sim_reset(uint64_t seed)
     longest_turn = 0;
     memset(&sim_faults, 0, sizeof(sim_faults));
     memset(sim_machines, 0, sizeof(sim_machines));
-#ifdef SIM_TSAN
-    scheduler_fiber = __tsan_get_current_fiber();
-#endif
 }
 
 void sim_end(void)
 {
-    for (int i = 0; i < THREADS_MAX; i++) {
-        if (threads[i].thread.stack)
-            (void)munmap(threads[i].thread.stack, STACK_SIZE);
-        threads[i].thread.stack = NULL;
-#ifdef SIM_TSAN
-        if (threads[i].thread.fiber)
-            __tsan_destroy_fiber(threads[i].thread.fiber);
-        threads[i].thread.fiber = NULL;
-#endif
-    }
+    for (int i = 0; i < THREADS_MAX; i++)
+        coroutine_release(&threads[i].thread.coroutine);
     free(events);
     events = NULL;
     events_size = 0;

@@ -19,21 +19,6 @@
 #include "base/loop.h"
 #include "base/world.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SIM_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SIM_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define SIM_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SIM_TSAN 1
-#endif
-#endif
-
 enum { SIM_MACHINES = 4 };
 
 struct sim_thread;

@@ -368,7 +368,8 @@ TEST(config, a_copy_is_equal_and_independent)
     hf_config *config = config_new();
     hf_config *copy;
 
-    ASSERT_EQ(hf__config_parse(config, file, strlen(file), "f", NULL, NULL), 0);
+    ASSERT_EQ(
+        hf__config_parse(config, file, strlen(file), "f", NULL, NULL, NULL), 0);
     set(config, "url", "local:///x");
     copy = hf__config_copy(config);
     test_defer(free_config, copy);
@@ -388,7 +389,7 @@ static const char *bad_file(const char *text, const char *profile, int code)
     static hf_error err;
 
     ASSERT_RC(hf__config_parse(config_new(), text, strlen(text), "f.ini",
-                               profile, &err),
+                               profile, NULL, &err),
               code, &err);
     return err.text;
 }
@@ -398,9 +399,9 @@ static hf_config *good_file(const char *text, const char *profile)
     hf_config *config = config_new();
     hf_error err;
 
-    ASSERT_OK(
-        hf__config_parse(config, text, strlen(text), "f.ini", profile, &err),
-        &err);
+    ASSERT_OK(hf__config_parse(config, text, strlen(text), "f.ini", profile,
+                               NULL, &err),
+              &err);
     return config;
 }
 
@@ -477,16 +478,18 @@ TEST(file, a_bad_file_changes_nothing)
     hf_config *config = config_new();
 
     set(config, "note", "mine");
-    ASSERT_EQ(hf__config_parse(config, text, strlen(text), "f", NULL, NULL),
-              HF_ECONFIG);
+    ASSERT_EQ(
+        hf__config_parse(config, text, strlen(text), "f", NULL, NULL, NULL),
+        HF_ECONFIG);
     ASSERT_STREQ(hf_config_get(config, "ttl"), "30s");
     ASSERT_STREQ(hf_config_get(config, "note"), "mine");
 }
 
 TEST(file, a_zero_byte_is_refused)
 {
-    ASSERT_EQ(hf__config_parse(config_new(), "ttl=1s\0", 7, "f", NULL, NULL),
-              HF_ECONFIG);
+    ASSERT_EQ(
+        hf__config_parse(config_new(), "ttl=1s\0", 7, "f", NULL, NULL, NULL),
+        HF_ECONFIG);
 }
 
 static const char *file_new(const char *text, mode_t mode)

@@ -312,11 +312,11 @@ TEST(fault, a_broken_connection_refuses_calls_until_it_is_back)
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_advance_ms(0);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 0);
-    ASSERT_FALSE(client->up);
+    ASSERT_FALSE(hf__client_is_up(client));
     core_advance_ms(1900);
-    ASSERT_FALSE(client->up);
+    ASSERT_FALSE(hf__client_is_up(client));
     core_advance_ms(10000);
-    ASSERT_TRUE(client->up);
+    ASSERT_TRUE(hf__client_is_up(client));
     ASSERT_EQ(ask.rc, 0);
     ASSERT_EQ(core_count(CORE_CONNECT), 1); /* the inner one never broke */
     core_end(&ask);
@@ -417,7 +417,7 @@ TEST(fault, calls_under_way_are_unknown_when_the_connection_breaks)
     core_ask(&first, "one", HF_FOREVER, NULL);
     ASSERT_EQ(core_count(CORE_ACQUIRE), 1);
     core_ask(&second, "two", HF_FOREVER, NULL); /* breaks it for both */
-    ASSERT_FALSE(client->up);
+    ASSERT_FALSE(hf__client_is_up(client));
     core_granted(core_last(CORE_ACQUIRE), 5, 1); /* nobody hears it */
     core_advance_ms(0);
     ASSERT_EQ(first.outcomes, 0);
@@ -447,10 +447,10 @@ TEST(fault, the_engine_inside_may_go_down_by_itself)
 
     core_auto();
     core_down(HF_EUNAVAILABLE);
-    ASSERT_FALSE(client->up);
+    ASSERT_FALSE(hf__client_is_up(client));
     core_ask(&ask, "jobs", HF_FOREVER, NULL);
     core_advance_ms(1000);
-    ASSERT_TRUE(client->up);
+    ASSERT_TRUE(hf__client_is_up(client));
     ASSERT_EQ(core_count(CORE_CONNECT), 2);
     ASSERT_EQ(ask.rc, 0);
     core_end(&ask);

@@ -26,12 +26,6 @@ void hf__calls_release(struct hf__calls *calls);
 void *hf__calls_add(struct hf__calls *calls, const void *call);
 /* The oldest goes, copied to @ret_call; false: there is none. */
 bool hf__calls_take(struct hf__calls *calls, void *ret_call);
-/* All go. */
-static inline void hf__calls_clear(struct hf__calls *calls)
-{
-    calls->n = 0;
-}
-
 /* The @i-th oldest, from 0; @i must be below calls->n. Valid until the next
  * hf__calls_add(). */
 static inline void *hf__calls_at(const struct hf__calls *calls, uint32_t i)

@@ -27,6 +27,16 @@ char *hf__holder_line(char **at)
     return line;
 }
 
+char *hf__holder_copy(const char *text, size_t len, char *to, size_t size)
+{
+    size_t n = len < size ? len : size - 1;
+
+    if (n > 0)
+        memcpy(to, text, n);
+    to[n] = '\0';
+    return to;
+}
+
 void hf__holder_read(char **at, hf_lock_info *info)
 {
     info->host = hf__holder_line(at);

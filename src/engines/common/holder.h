@@ -10,6 +10,8 @@
 
 /* Read up to a newline, and step over it. */
 char *hf__holder_line(char **at);
+/* Copy a text of @len bytes to @to, or as much as fits; returns @to. */
+char *hf__holder_copy(const char *text, size_t len, char *to, size_t size);
 /* Read the four lines into @info, whose pointers go into the text at *at. */
 void hf__holder_read(char **at, hf_lock_info *info);
 /* How long ago @wall_ms was, by this machine's clock: 0 if that is still to

@@ -68,6 +68,17 @@ void hf__link_overdue(struct hf__stream *stream, const char *peer,
     hf__stream_fail(stream, &err);
 }
 
+int64_t hf__link_due(struct hf__stream *stream, const char *peer,
+                     const char *what, int64_t since_ns, int64_t ms)
+{
+    int64_t due_ns = since_ns + hf__ms_to_ns(ms);
+
+    if (hf__now() < due_ns)
+        return due_ns;
+    hf__link_overdue(stream, peer, what, ms);
+    return HF_NEVER;
+}
+
 int hf__link_tls(const struct hf__engine *engine, const char *protocol,
                  struct hf__tls_context **ret_tls, hf_error *err)
 {

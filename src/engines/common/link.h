@@ -53,6 +53,10 @@ int64_t hf__link_listen_due(struct hf__link *link, int64_t now_ns);
 /* End @stream: "@peer: @what within … ms". */
 void hf__link_overdue(struct hf__stream *stream, const char *peer,
                       const char *what, int64_t ms);
+/* The same if so much time has passed since @since_ns; otherwise, when it will
+ * have. HF_NEVER: it has ended. */
+int64_t hf__link_due(struct hf__stream *stream, const char *peer,
+                     const char *what, int64_t since_ns, int64_t ms);
 /* A context by the keys tls.*; @protocol as in net/tls.h, or NULL. */
 int hf__link_tls(const struct hf__engine *engine, const char *protocol,
                  struct hf__tls_context **ret_tls, hf_error *err);

@@ -71,8 +71,9 @@ static void add_acquire(struct hf__etcd *etcd, struct hf__buf *to,
 void hf__etcd_acquire_granted(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__grant grant = {
-        .token = mine->revision, .tokens = 1, .woken = mine->called};
+    struct hf__grant grant = {.token = mine->revision,
+                              .tokens = 1,
+                              .woken = hf__etcd_park_bears(etcd, ticket)};
 
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
@@ -309,11 +310,8 @@ static int send_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     rc = may_join(etcd, ticket)
              ? join(etcd, ticket, err)
              : hf__etcd_tickets_ask(etcd, ticket, add_acquire, on_acquire, err);
-    if (rc == 0) {
-        hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
-        if (mine->key == HF__ETCD_NO_KEY)
-            mine->key = HF__ETCD_SENT;
-    }
+    if (rc == 0 && mine->key == HF__ETCD_NO_KEY)
+        mine->key = HF__ETCD_SENT;
     return rc;
 }
 
@@ -325,6 +323,7 @@ static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     int rc;
 
+    mine->awaits_lease = false;
     mine->lease = hf__etcd_lease_for(etcd, ticket);
     if (mine->lease_id != mine->lease->id || mine->lease_id == 0) {
         mine->revision = 0;
@@ -333,8 +332,7 @@ static int start_acquire(struct hf__etcd *etcd, struct hf__ticket *ticket,
     }
     if (hf__etcd_lease_use(etcd, mine->lease, &rc, err))
         return send_acquire(etcd, ticket, err);
-    if (rc == 0)
-        hf__etcd_tickets_move(mine, HF__ETCD_PREPARING);
+    mine->awaits_lease = rc == 0;
     return rc;
 }
 
@@ -348,7 +346,9 @@ void hf__etcd_acquire_called(struct hf__etcd *etcd, struct hf__ticket *ticket)
         hf__etcd_tickets_gone(etcd, ticket, HF__LOST_SESSION);
         return;
     }
-    hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
+    hf__etcd_tickets_move(mine, mine->state == HF__ETCD_UNPARKING
+                                    ? HF__ETCD_ASKING
+                                    : HF__ETCD_CALLED);
     if (start_acquire(etcd, ticket, &err) != 0)
         hf__etcd_park_unknown(etcd, ticket, &err);
 }
@@ -362,7 +362,7 @@ int hf__etcd_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
     (void)hf__ticket_table_add(&etcd->tickets, &mine->entry, ticket);
@@ -387,7 +387,8 @@ static bool is_preparing(struct hf__ticket_entry *entry, const void *lease)
 {
     const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
-    return mine->state == HF__ETCD_PREPARING && mine->lease == lease;
+    return hf__etcd_tickets_asks(mine) && mine->awaits_lease &&
+           mine->lease == lease;
 }
 
 /* Before the lease, and not on the way out. */
@@ -446,7 +447,7 @@ static void serve_preparing(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
         hf_error err = reply->err;
         int rc = reply->code;
 
-        hf__etcd_tickets_move(hf__etcd_ticket(etcd, ticket), HF__ETCD_ASKING);
+        hf__etcd_ticket(etcd, ticket)->awaits_lease = false;
         if (rc == HF__ETCD_OK)
             rc = send_acquire(etcd, ticket, &err);
         if (rc != 0)

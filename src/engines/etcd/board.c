@@ -122,7 +122,7 @@ int hf__etcd_board_post(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     if (query->text && some_lease(etcd) == 0)
         return hf__fail(err, HF_EUNAVAILABLE, "no lease for a notice");

@@ -261,15 +261,9 @@ static void on_look(struct hf__etcd *etcd, struct hf__etcd_call *call,
                     const struct hf__etcd_reply *reply)
 {
     struct hf__etcd_condition *condition =
-        hf__etcd_condition_find(etcd, call->n);
+        hf__etcd_condition_find(etcd, call->condition);
 
-    if (!condition)
-        return;
-    condition->looking = false;
-    if (condition->again && reply->code == HF__ETCD_OK &&
-        ++condition->steps <= STEPS)
-        hf__etcd_condition_look(etcd, condition);
-    else
+    if (condition)
         conclude(etcd, condition, reply);
 }
 
@@ -279,25 +273,25 @@ void hf__etcd_condition_look(struct hf__etcd *etcd,
     struct hf__etcd_reply failed = {.code = HF__ETCD_UNSENT};
     struct hf__etcd_call *call;
 
-    if (condition->looking) {
-        condition->again = true;
+    if (condition->look >= HF__ETCD_LOOKING) {
+        condition->look = HF__ETCD_STALE;
         return;
     }
-    condition->again = false;
+    condition->look = HF__ETCD_LOOKING;
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_look);
-    if (call) {
-        call->n = condition->id;
-        add_look(etcd, &call->rpc.body, condition);
-    }
-    if (!call || hf__etcd_connection_send(call, &failed.err) != 0)
+    call->condition = condition->id;
+    add_look(etcd, &call->rpc.body, condition);
+    if (hf__etcd_connection_send(call, &failed.err) != 0)
         conclude(etcd, condition, &failed);
-    else
-        condition->looking = true;
 }
 
 void hf__etcd_condition_beat(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
-    hf__etcd_ticket(etcd, ticket)->condition->news = true;
+    struct hf__etcd_condition *condition =
+        hf__etcd_ticket(etcd, ticket)->condition;
+
+    condition->look = condition->look >= HF__ETCD_LOOKING ? HF__ETCD_STALE
+                                                          : HF__ETCD_LOOK_DUE;
 }
 
 /* A look may end a condition: so they are found one after the other. */
@@ -307,10 +301,8 @@ static struct hf__etcd_condition *next_news(struct hf__etcd *etcd)
         struct hf__etcd_condition *condition =
             HF_CONTAINER_OF(link, struct hf__etcd_condition, link);
 
-        if (condition->news) {
-            condition->news = false;
+        if (condition->look == HF__ETCD_LOOK_DUE)
             return condition;
-        }
     }
     return NULL;
 }
@@ -347,7 +339,7 @@ static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
     condition->watch = NULL;
     hf__free(HF_STEAL(condition->watched));
     etcd->streams--;
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         hf__etcd_condition_look(etcd, condition);
 }
 
@@ -404,12 +396,11 @@ static void start_watch(struct hf__etcd *etcd,
                         struct hf__etcd_condition *condition,
                         const struct hf__etcd_view *view, size_t first)
 {
-    struct hf__etcd_call *call = NULL;
+    struct hf__etcd_call *call;
 
-    if (etcd->streams < HF__ETCD_STREAMS)
-        call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_watched);
-    if (!call)
+    if (etcd->streams >= HF__ETCD_STREAMS)
         return; /* renewals look */
+    call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_watched);
     call->stream = true;
     call->condition = condition->id;
     call->n = view->revision;
@@ -496,8 +487,6 @@ static void touch(struct hf__etcd *etcd, struct hf__pb key)
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_TXN, on_touched);
 
-    if (!call)
-        return;
     hf__etcd_condition_add_touch(&call->rpc.body, key);
     (void)hf__etcd_connection_send(call, /* err= */ NULL);
 }
@@ -511,12 +500,14 @@ static void act(struct hf__etcd *etcd, struct hf__ticket *ticket,
 
     if (mine->under_way || (mine->state != HF__ETCD_PARKED && !unparks))
         return;
-    mine->record =
-        place < view->n ? HF__ETCD_RECORD_KNOWN : HF__ETCD_RECORD_NONE;
-    if (place < view->n)
+    if (place < view->n) {
+        mine->record = HF__ETCD_RECORD_KNOWN;
         mine->made = view->made[place];
+    } else if (mine->record != HF__ETCD_RECORD_DOUBTED) {
+        mine->record = HF__ETCD_RECORD_NONE;
+    }
     if (place < view->called) {
-        mine->called = true;
+        mine->record = HF__ETCD_RECORD_CALLED;
         if (view->line[place].modified == mine->made && place + 1 < view->n)
             touch(etcd, view->line[place].key);
         hf__etcd_acquire_called(etcd, ticket);
@@ -580,11 +571,15 @@ static void conclude(struct hf__etcd *etcd,
 {
     struct hf__etcd_view view = {0};
     uint64_t id = condition->id;
+    bool stale = condition->look == HF__ETCD_STALE;
     hf_error err = reply->err;
 
+    condition->look = HF__ETCD_NO_LOOK;
     if (reply->code != HF__ETCD_OK) {
         give_up(etcd, id, &err);
-    } else if (condition->again || read_view(&view, reply->root) != 0) {
+    } else if (stale && ++condition->steps <= STEPS) {
+        hf__etcd_condition_look(etcd, condition);
+    } else if (stale || read_view(&view, reply->root) != 0) {
         (void)hf__fail(&err, HF_EUNAVAILABLE,
                        "etcd %s: who waits cannot be read",
                        hf__etcd_connection_peer(etcd));
@@ -631,8 +626,6 @@ void hf__etcd_condition_lose(struct hf__etcd *etcd, struct hf__ticket *ticket,
     if (mine->under_way)
         return;
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_record_deleted);
-    if (!call)
-        return;
     hf__etcd_tickets_about(call, ticket);
     call->n = (size_t)reason;
     hf__etcd_queue_key_ticket(etcd, ticket);

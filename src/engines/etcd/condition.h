@@ -15,8 +15,18 @@ struct hf__etcd_call;
 /* What we know about a ticket's record among the parked ones. */
 enum hf__etcd_record {
     HF__ETCD_RECORD_NONE,
-    HF__ETCD_RECORD_UNSURE, /* its creation or deletion was not answered */
-    HF__ETCD_RECORD_KNOWN
+    HF__ETCD_RECORD_UNSURE,  /* a park() is under way */
+    HF__ETCD_RECORD_DOUBTED, /* one without an answer may still be on its way */
+    HF__ETCD_RECORD_KNOWN,
+    HF__ETCD_RECORD_CALLED /* … and it bears a wake-up */
+};
+
+/* Whether a ticket's place, or a condition, is looked at. */
+enum hf__etcd_look {
+    HF__ETCD_NO_LOOK,
+    HF__ETCD_LOOK_DUE, /* of a condition: a renewal is due */
+    HF__ETCD_LOOKING,
+    HF__ETCD_STALE /* something happened since it was asked for */
 };
 
 /* One of those that are parked or bear a wake-up. */
@@ -49,9 +59,7 @@ struct hf__etcd_condition {
     char *watched; /* for whom, and behind whom: what the watch is about */
     uint32_t round;
     uint32_t steps; /* looks that had to be repeated; bounded */
-    bool looking;
-    bool again; /* something happened since it was asked for */
-    bool news;  /* a renewal is due: look */
+    enum hf__etcd_look look;
     char *name; /* of the lock */
     char *cond;
 };

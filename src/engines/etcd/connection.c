@@ -19,6 +19,21 @@
 #include "engines/etcd/etcd.h"
 #include "net/tls.h"
 
+#define MAY(state) (1u << HF__ETCD_##state)
+
+static const uint8_t moves[] = {
+    [HF__ETCD_DOWN] = MAY(CONNECTING),
+    [HF__ETCD_CONNECTING] = MAY(UP) | MAY(DOWN),
+    [HF__ETCD_UP] = MAY(AUTHENTICATING) | MAY(DOWN),
+    [HF__ETCD_AUTHENTICATING] = MAY(UP) | MAY(DOWN),
+};
+
+static void move(struct hf__etcd *etcd, enum hf__etcd_connection state)
+{
+    assert(moves[etcd->connection] & (1u << state));
+    etcd->connection = state;
+}
+
 const char *hf__etcd_connection_peer(const struct hf__etcd *etcd)
 {
     return etcd->endpoints[etcd->endpoint].name;
@@ -187,20 +202,26 @@ int64_t hf__etcd_connection_due(struct hf__etcd *etcd, int64_t now_ns)
 
 static void on_done(struct hf__grpc_call *rpc);
 
+static struct hf__etcd_call *without_memory(struct hf__etcd *etcd)
+{
+    etcd->unsent =
+        (struct hf__etcd_call){.etcd = etcd, .rpc.body.failed = true};
+    return &etcd->unsent;
+}
+
 static struct hf__etcd_call *call_at(struct hf__etcd *etcd,
                                      struct hf__grpc *grpc, const char *path,
                                      hf__etcd_reply_fn *done)
 {
     struct hf__grpc_call *rpc = hf__grpc_call_new(grpc);
-    struct hf__etcd_call *call;
+    struct hf__etcd_call *call =
+        rpc ? HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc)
+            : without_memory(etcd);
 
-    if (!rpc)
-        return NULL;
-    call = HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     call->etcd = etcd;
     call->path = path;
     call->done = done;
-    rpc->done = on_done;
+    call->rpc.done = on_done;
     return call;
 }
 
@@ -219,14 +240,12 @@ struct hf__etcd_call *hf__etcd_connection_call_at(
     struct hf__etcd_call *call;
 
     if (!other)
-        return NULL;
+        return without_memory(etcd);
     grpc_init(etcd, &other->grpc);
     aim(&other->grpc, member);
     hf__list_append(&etcd->others, &other->link);
     call = call_at(etcd, &other->grpc, path, done);
-    other->spent = call == NULL;
-    if (call)
-        call->other = other;
+    call->other = other;
     return call;
 }
 
@@ -237,8 +256,9 @@ void hf__etcd_connection_drop(struct hf__etcd_call *call)
 
     if (call->etcd->boarding == call)
         call->etcd->boarding = NULL;
-    hf__free(call->data);
-    hf__grpc_stop(&call->rpc);
+    hf__free(HF_STEAL(call->data));
+    if (call != &call->etcd->unsent)
+        hf__grpc_stop(&call->rpc);
     if (!other)
         return;
     hf__grpc_close(&other->grpc);
@@ -261,8 +281,9 @@ static int send_now(struct hf__etcd_call *call, hf_error *err)
     return hf__grpc_start(&call->rpc, call->path,
                           call->stream  ? 0
                           : call->other ? settings->io_timeout_ms / 2
-                          : etcd->up    ? settings->io_timeout_ms
-                                        : settings->connect_timeout_ms,
+                          : hf__etcd_connection_is_up(etcd)
+                              ? settings->io_timeout_ms
+                              : settings->connect_timeout_ms,
                           err);
 }
 
@@ -271,7 +292,9 @@ int hf__etcd_connection_send(struct hf__etcd_call *call, hf_error *err)
     struct hf__etcd *etcd = call->etcd;
     int rc = 0;
 
-    if (etcd->up && etcd->authenticating) {
+    if (hf__buf_failed(&call->rpc.body)) {
+        rc = hf__fail(err, HF_ENOMEM, "out of memory");
+    } else if (etcd->connection == HF__ETCD_AUTHENTICATING) {
         call->rpc.sent_ns = hf__now(); /* the earliest that is true */
         hf__list_append(&etcd->delayed, &call->rpc.link);
     } else {
@@ -290,11 +313,9 @@ int hf__etcd_connection_ask(struct hf__etcd *etcd, struct hf__query *query,
 {
     struct hf__etcd_call *call;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     call = hf__etcd_connection_call(etcd, path, done);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
     add(etcd, &call->rpc.body, query);
     return hf__etcd_connection_send(call, err);
@@ -344,13 +365,14 @@ static void on_token(struct hf__etcd *etcd, struct hf__etcd_call *call,
 {
     hf_error err;
 
-    etcd->authenticating = false;
+    if (etcd->connection == HF__ETCD_AUTHENTICATING)
+        move(etcd, HF__ETCD_UP);
     /* It need not stay in our memory. */
     explicit_bzero(call->rpc.body.text, call->rpc.body.len);
     hf__pb_text(hf__pb_inside(reply->root, HF__TOKEN), etcd->token,
                 sizeof(etcd->token));
     if (reply->code == HF__ETCD_OK && etcd->token[0] != '\0') {
-        if (etcd->connecting)
+        if (etcd->connection == HF__ETCD_CONNECTING)
             probe(etcd);
         else
             send_delayed(etcd);
@@ -368,7 +390,7 @@ static void on_token(struct hf__etcd *etcd, struct hf__etcd_call *call,
                        hf__etcd_connection_peer(etcd));
     else
         err = reply->err;
-    if (etcd->connecting)
+    if (etcd->connection == HF__ETCD_CONNECTING)
         connect_next(etcd, &err);
     else
         hf__etcd_connection_fail(etcd, &err);
@@ -384,14 +406,13 @@ static int authenticate(struct hf__etcd *etcd, hf_error *err)
         host->url->password ? host->url->password : host->settings->password;
     int rc;
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     etcd->token[0] = '\0';
     hf__pb_add_bytes(&call->rpc.body, HF__USER_NAME, user, strlen(user));
     hf__pb_add_bytes(&call->rpc.body, HF__USER_PASSWORD, password,
                      strlen(password));
     rc = hf__etcd_connection_send(call, err);
-    etcd->authenticating = rc == 0;
+    if (rc == 0 && etcd->connection == HF__ETCD_UP)
+        move(etcd, HF__ETCD_AUTHENTICATING);
     return rc;
 }
 
@@ -401,7 +422,8 @@ static bool needs_token(const struct hf__etcd_call *call,
 {
     const struct hf__etcd *etcd = call->etcd;
 
-    if (!etcd->up || call->again || call->stream || user_of(etcd)[0] == '\0')
+    if (!hf__etcd_connection_is_up(etcd) || call->again || call->stream ||
+        user_of(etcd)[0] == '\0')
         return false;
     return reply->code == HF__ETCD_UNAUTHENTICATED ||
            (reply->code == HF__ETCD_INVALID &&
@@ -415,7 +437,7 @@ static void park(struct hf__etcd_call *call)
 
     call->again = true;
     hf__list_append(&etcd->delayed, &call->rpc.link);
-    if (!etcd->authenticating && authenticate(etcd, &err) != 0)
+    if (etcd->connection == HF__ETCD_UP && authenticate(etcd, &err) != 0)
         hf__etcd_connection_fail(etcd, &err);
 }
 
@@ -425,7 +447,8 @@ static void on_done(struct hf__grpc_call *rpc)
         HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     struct hf__etcd *etcd = call->etcd;
     struct hf__etcd_reply reply = read_reply(call);
-    bool fatal = reply.code < 0 && !call->stream && !call->other && etcd->up;
+    bool fatal = reply.code < 0 && !call->stream && !call->other &&
+                 hf__etcd_connection_is_up(etcd);
 
     if (needs_token(call, &reply)) {
         park(call);
@@ -445,9 +468,7 @@ static void set_down(struct hf__etcd *etcd, const hf_error *err)
                                 &etcd->grpc.active};
     struct hf__list *link;
 
-    etcd->up = false;
-    etcd->connecting = false;
-    etcd->authenticating = false;
+    move(etcd, HF__ETCD_DOWN);
     hf__grpc_close(&etcd->grpc);
     for (size_t i = 0; i < HF_COUNT_OF(lists); i++) {
         while ((link = hf__list_first(lists[i])) != NULL) {
@@ -465,7 +486,7 @@ static void set_down(struct hf__etcd *etcd, const hf_error *err)
 
 void hf__etcd_connection_fail(struct hf__etcd *etcd, const hf_error *err)
 {
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         set_down(etcd, err);
 }
 
@@ -495,8 +516,7 @@ static void on_status(struct hf__etcd *etcd, struct hf__etcd_call *call,
     }
     hf__pb_text(hf__pb_inside(reply->root, HF__STATUS_VERSION), etcd->version,
                 sizeof(etcd->version));
-    etcd->connecting = false;
-    etcd->up = true;
+    move(etcd, HF__ETCD_UP);
     hf__up_connected(&etcd->base);
 }
 
@@ -506,8 +526,7 @@ static void probe(struct hf__etcd *etcd)
         hf__etcd_connection_call(etcd, HF__CALL_STATUS, on_status);
     hf_error err;
 
-    (void)hf__fail(&err, HF_ENOMEM, "out of memory");
-    if (!call || hf__etcd_connection_send(call, &err) != 0)
+    if (hf__etcd_connection_send(call, &err) != 0)
         connect_next(etcd, &err);
 }
 
@@ -527,7 +546,7 @@ static void connect_next(struct hf__etcd *etcd, const hf_error *err)
 {
     hf_error why = *err;
 
-    if (!etcd->connecting)
+    if (etcd->connection != HF__ETCD_CONNECTING)
         return;
     if (is_final(err->code) || ++etcd->tried == etcd->n_endpoints) {
         set_down(etcd, err);
@@ -542,10 +561,10 @@ int hf__etcd_connection_start(struct hf__etcd *etcd, hf_error *err)
 {
     int rc;
 
-    etcd->connecting = true;
+    move(etcd, HF__ETCD_CONNECTING);
     etcd->tried = 0;
     rc = ask_member(etcd, err);
     if (rc != 0)
-        etcd->connecting = false;
+        move(etcd, HF__ETCD_DOWN);
     return rc;
 }

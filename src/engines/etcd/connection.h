@@ -8,6 +8,21 @@
 #include "engines/engine.h"
 #include "engines/etcd/grpc.h"
 
+/*
+ * Whether we are connected. connection.c asserts these moves:
+ *
+ *   DOWN           -> CONNECTING
+ *   CONNECTING     -> UP DOWN
+ *   UP             -> AUTHENTICATING DOWN
+ *   AUTHENTICATING -> UP DOWN
+ */
+enum hf__etcd_connection {
+    HF__ETCD_DOWN,
+    HF__ETCD_CONNECTING, /* asking the members, one after the other */
+    HF__ETCD_UP,
+    HF__ETCD_AUTHENTICATING /* up, and what is asked waits for a new token */
+};
+
 struct hf__etcd;
 struct hf__etcd_call;
 struct hf__etcd_lease;
@@ -51,7 +66,8 @@ struct hf__etcd_call {
     uint64_t condition;      /* its id; 0: none */
     struct hf__query *query; /* lives until it is answered */
     struct hf__etcd_lease *lease;
-    void *data; /* freed with hf__free() */
+    struct hf__feed *feed; /* watch.c's */
+    void *data;            /* freed with hf__free() */
     size_t n;
     bool stream;
     bool again; /* sent once more with a new token */
@@ -63,7 +79,8 @@ void hf__etcd_connection_release(struct hf__etcd *etcd, bool forked);
 int hf__etcd_connection_start(struct hf__etcd *etcd, hf_error *err);
 /* The member cannot be trusted any more: report what was under way. */
 void hf__etcd_connection_fail(struct hf__etcd *etcd, const hf_error *err);
-/* A call of @path; its message is added to call->rpc.body. NULL: no memory. */
+/* A call of @path; its message is added to call->rpc.body. There is always one:
+ * that it found no memory hf__etcd_connection_send() says. */
 struct hf__etcd_call *hf__etcd_connection_call(struct hf__etcd *etcd,
                                                const char *path,
                                                hf__etcd_reply_fn *done);

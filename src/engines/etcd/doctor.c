@@ -112,13 +112,12 @@ static void on_other(struct hf__etcd *etcd, struct hf__etcd_call *call,
 static void ask_others(struct hf__etcd *etcd, struct hf__query *query)
 {
     for (size_t i = 0; i < etcd->n_endpoints; i++) {
-        struct hf__etcd_call *call = NULL;
+        struct hf__etcd_call *call;
 
-        if (i != etcd->endpoint)
-            call = hf__etcd_connection_call_at(etcd, &etcd->endpoints[i],
-                                               HF__CALL_STATUS, on_other);
-        if (!call)
+        if (i == etcd->endpoint)
             continue;
+        call = hf__etcd_connection_call_at(etcd, &etcd->endpoints[i],
+                                           HF__CALL_STATUS, on_other);
         call->query = query;
         if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
             query->engine_data = (void *)((uintptr_t)query->engine_data + 1);
@@ -182,8 +181,6 @@ static bool ask(struct hf__etcd *etcd, struct hf__query *query,
 {
     struct hf__etcd_call *call = hf__etcd_connection_call(etcd, path, done);
 
-    if (!call)
-        return false;
     call->query = query;
     call->n = number;
     if (field != 0)
@@ -254,8 +251,6 @@ static void remove_stamps(struct hf__etcd *etcd, struct hf__query *query,
         hf__etcd_connection_call(etcd, HF__CALL_TXN, on_revoked);
     struct hf__pb key = hf__pb_inside(kv, HF__KV_KEY);
 
-    if (!call)
-        return;
     call->query = query;
     etcd->key.len = 0;
     hf__buf_append(&etcd->key, etcd->prefix, etcd->prefix_len);
@@ -263,8 +258,7 @@ static void remove_stamps(struct hf__etcd *etcd, struct hf__query *query,
     hf__buf_append(&etcd->key, condition.bytes, condition.len);
     hf__buf_add_char(&etcd->key, '/');
     hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ true, 0);
-    etcd->key.len = 0;
-    hf__buf_append(&etcd->key, key.bytes, key.len);
+    hf__etcd_queue_key_of(etcd, key);
     hf__etcd_queue_add_compare_modified(etcd, &call->rpc.body,
                                         hf__pb_number(kv, HF__KV_MODIFIED));
     hf__etcd_queue_add_delete(etcd, &call->rpc.body);
@@ -346,7 +340,7 @@ int hf__etcd_doctor(struct hf__engine *engine, struct hf__query *query,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     bool sent;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     query->engine_data = NULL;
     sent = ask(etcd, query, HF__CALL_STATUS, on_status, 0, 0);

@@ -46,8 +46,7 @@ struct hf__etcd_member {
 struct hf__etcd_other {
     struct hf__list link;
     struct hf__grpc grpc;
-    bool
-        spent; /* to be freed where it is not in use: hf__etcd_connection_flush() */
+    bool spent; /* hf__etcd_connection_flush() frees it, where nobody uses it */
 };
 
 struct hf__etcd {
@@ -62,9 +61,8 @@ struct hf__etcd {
     size_t n_endpoints;
     size_t endpoint; /* the one in use */
     size_t tried;    /* of this connect() */
-    bool up;
-    bool connecting;
-    bool authenticating;
+    enum hf__etcd_connection connection;
+    struct hf__etcd_call unsent;    /* stands for one without memory */
     struct hf__list delayed;        /* calls that wait for a new token */
     struct hf__etcd_call *boarding; /* a release that is not sent yet, which an
                                        acquire may join; NULL: none */
@@ -98,6 +96,10 @@ static inline struct hf__etcd_ticket *hf__etcd_ticket(
     const struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     return hf__engine_ticket(&etcd->base, ticket);
+}
+static inline bool hf__etcd_connection_is_up(const struct hf__etcd *etcd)
+{
+    return etcd->connection >= HF__ETCD_UP;
 }
 /* The first known ticket for which @wanted; NULL: none. */
 static inline struct hf__ticket *hf__etcd_tickets_seek(

@@ -139,7 +139,7 @@ void hf__grpc_close(struct hf__grpc *grpc)
     if (grpc->session)
         lib.nghttp2_session_del(grpc->session);
     grpc->session = NULL;
-    grpc->broken = false;
+    grpc->why.code = 0;
     grpc->leaving = false;
     HF_LIST_EACH(&grpc->active, link) {
         HF_CONTAINER_OF(link, struct hf__grpc_call, link)->stream = 0;
@@ -228,7 +228,6 @@ static void drop(struct hf__grpc *grpc, const hf_error *err)
 /* Where nothing may be told: the loop will. */
 static void set_broken(struct hf__grpc *grpc, const hf_error *err)
 {
-    grpc->broken = true;
     grpc->why = *err;
     grpc->wake(grpc, hf__now());
 }
@@ -377,7 +376,8 @@ void hf__grpc_flush(struct hf__grpc *grpc)
     hf_error err;
     ssize_t n;
 
-    if (!grpc->session || grpc->broken || stream->state != HF__STREAM_OPEN ||
+    if (!grpc->session || grpc->why.code != 0 ||
+        stream->state != HF__STREAM_OPEN ||
         !lib.nghttp2_session_want_write(grpc->session))
         return;
     while ((n = lib.nghttp2_session_mem_send(grpc->session, &bytes)) > 0)
@@ -611,7 +611,7 @@ int64_t hf__grpc_due(struct hf__grpc *grpc, int64_t now_ns)
 {
     int64_t next_ns = HF_NEVER;
 
-    if (grpc->broken) {
+    if (grpc->why.code != 0) {
         drop(grpc, &grpc->why);
         return HF_NEVER;
     }

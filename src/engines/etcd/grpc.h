@@ -69,11 +69,10 @@ struct hf__grpc {
     struct hf__stream stream; /* its loop and peer */
 
     nghttp2_session *session; /* NULL: no connection */
-    bool broken;              /* to be told by the loop */
     bool leaving;             /* the server is */
     bool news;                /* something of a stream came */
     size_t kept;              /* bytes of answers, of all calls */
-    hf_error why;             /* it is broken */
+    hf_error why; /* it is broken, which the loop tells; code 0: it is not */
     struct hf__list active;
     struct hf__list ended; /* done() has to be called */
     struct hf__list spare;

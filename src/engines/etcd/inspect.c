@@ -308,11 +308,8 @@ static int send_break(struct hf__etcd *etcd, struct hf__query *query,
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_TXN, on_broken);
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     call->query = query;
-    etcd->key.len = 0;
-    hf__buf_append(&etcd->key, holder->key.bytes, holder->key.len);
+    hf__etcd_queue_key_of(etcd, holder->key);
     hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
                                holder->revision);
     hf__etcd_queue_add_delete(etcd, &call->rpc.body);

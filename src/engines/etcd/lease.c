@@ -147,8 +147,6 @@ int hf__etcd_lease_renew(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     call = hf__etcd_connection_call(etcd,
                                     there ? HF__CALL_KEEPALIVE : HF__CALL_GRANT,
                                     there ? on_keepalive : on_grant);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     call->lease = lease;
     call->n = (size_t)lease->id;
     if (there)
@@ -207,7 +205,7 @@ static void on_watched(struct hf__etcd *etcd, struct hf__etcd_call *call,
     lease->watch = NULL;
     etcd->streams--;
     etcd->base.under_way--;
-    if (lease->held > 0 && etcd->up) {
+    if (lease->held > 0 && hf__etcd_connection_is_up(etcd)) {
         lease->watch_ns = hf__now() + 3 * WATCH_AFTER_NS;
         hf__link_wake(&etcd->link, lease->watch_ns);
     }
@@ -249,8 +247,6 @@ static void on_put(struct hf__etcd *etcd, struct hf__etcd_call *put,
     if (reply->code != HF__ETCD_OK || etcd->streams >= HF__ETCD_STREAMS)
         return; /* renewals will tell */
     call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_watched);
-    if (!call)
-        return;
     call->stream = true;
     call->lease = lease;
     call->rpc.message = on_message;
@@ -273,8 +269,6 @@ static void start_watch(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_PUT, on_put);
 
-    if (!call)
-        return;
     call->lease = lease;
     call->n = (size_t)lease->id;
     name_lease(etcd, lease);
@@ -310,7 +304,8 @@ int64_t hf__etcd_lease_due(struct hf__etcd *etcd, int64_t now_ns)
             continue;
         if (lease->watch_ns <= now_ns) {
             lease->watch_ns = 0;
-            if (etcd->up && lease->id != 0 && !lease->watch)
+            if (hf__etcd_connection_is_up(etcd) && lease->id != 0 &&
+                !lease->watch)
                 start_watch(etcd, lease);
         } else if (lease->watch_ns < next_ns) {
             next_ns = lease->watch_ns;
@@ -339,8 +334,6 @@ static void revoke(struct hf__etcd *etcd, struct hf__etcd_lease *lease)
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_REVOKE, on_revoked);
 
-    if (!call)
-        return;
     hf__pb_add_number(&call->rpc.body, HF__LEASE_ID, (uint64_t)lease->id);
     if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
         etcd->revoking++;

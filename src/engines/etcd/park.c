@@ -39,9 +39,7 @@ void hf__etcd_park_forget_old(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
 bool hf__etcd_park_bears(const struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
-    const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-
-    return mine->called && mine->record == HF__ETCD_RECORD_KNOWN;
+    return hf__etcd_ticket(etcd, ticket)->record == HF__ETCD_RECORD_CALLED;
 }
 
 /* ---- outcomes ------------------------------------------------------------ */
@@ -54,7 +52,6 @@ static void parked(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
     hf__etcd_park_forget_old(etcd, ticket);
     mine->old = 0;
-    mine->owes = false;
     hf__etcd_tickets_move(mine, HF__ETCD_PARKED);
     hf__up_parked(&etcd->base, ticket);
     condition = hf__etcd_condition_find(etcd, id);
@@ -82,12 +79,11 @@ void hf__etcd_park_unknown(struct hf__etcd *etcd, struct hf__ticket *ticket,
                            const hf_error *err)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    bool owes = mine->owes;
+    bool called = mine->state == HF__ETCD_CALLED;
     hf_error copy = *err;
 
-    mine->owes = false;
     hf__etcd_tickets_move(mine, HF__ETCD_UNKNOWN);
-    if (owes) /* one that was called goes on with the next renewal */
+    if (!called) /* one that was goes on with the next renewal */
         hf__up_unknown(&etcd->base, ticket, &copy);
 }
 
@@ -144,8 +140,6 @@ static int lost(struct hf__etcd *etcd, struct hf__ticket *ticket, hf_error *err)
         return 0;
     }
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_old_record);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_queue_key_record(etcd, old);
     hf__etcd_queue_add_delete(etcd, &call->rpc.body);
     return send_step(etcd, call, ticket, err);
@@ -164,8 +158,6 @@ static int read_stamps(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__etcd_call *call =
         hf__etcd_connection_call(etcd, HF__CALL_RANGE, done);
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_queue_key_condition(etcd, "wake", condition->name,
                                  condition->cond);
     hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ false);
@@ -270,11 +262,10 @@ static void on_own_stamps(struct hf__etcd *etcd, struct hf__etcd_call *call,
     if (rc == HF__ETCD_OK) {
         kv = hf__etcd_queue_first_of(reply->root);
         txn = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_left_in_order);
-        rc = txn ? add_end(etcd, &txn->rpc.body, ticket, &kv, &err)
-                 : hf__fail(&err, HF_ENOMEM, "out of memory");
+        rc = add_end(etcd, &txn->rpc.body, ticket, &kv, &err);
         if (rc == 0)
             rc = send_step(etcd, txn, ticket, &err);
-        else if (txn)
+        else
             hf__etcd_connection_drop(txn);
     }
     if (rc != 0)
@@ -301,12 +292,13 @@ static int not_parked(struct hf__etcd *etcd, struct hf__ticket *ticket,
     struct hf__ticket *old = given_up(etcd, ticket);
 
     mine->made = created_in(root, 0);
-    mine->record =
-        mine->made != 0 ? HF__ETCD_RECORD_KNOWN : HF__ETCD_RECORD_NONE;
     if (mine->made != 0) {
+        mine->record = HF__ETCD_RECORD_KNOWN;
         parked(etcd, ticket);
         return 0;
     }
+    if (mine->record == HF__ETCD_RECORD_UNSURE)
+        mine->record = HF__ETCD_RECORD_NONE;
     if (!old || created_in(root, 1) != hf__etcd_ticket(etcd, old)->revision)
         return lost(etcd, ticket, err);
     if (created_in(root, 2) != hf__etcd_ticket(etcd, old)->made)
@@ -338,8 +330,9 @@ static void on_parked(struct hf__etcd *etcd, struct hf__etcd_call *call,
             failed(etcd, ticket, &err);
     } else if (reply->code == HF__ETCD_NOT_FOUND) {
         hf__etcd_lease_ended(etcd, mine->lease);
-    } else if (reply->code == HF__ETCD_LOST || mine->doubted) {
-        mine->doubted = true;
+    } else if (reply->code == HF__ETCD_LOST ||
+               mine->record == HF__ETCD_RECORD_DOUBTED) {
+        mine->record = HF__ETCD_RECORD_DOUBTED;
         hf__etcd_park_unknown(etcd, ticket, &err);
     } else {
         mine->record = HF__ETCD_RECORD_NONE;
@@ -377,8 +370,6 @@ static int send_park(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_connection_call(etcd, HF__CALL_TXN, on_parked);
     int rc;
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     add_record(etcd, &call->rpc.body, ticket);
     rc = add_end(etcd, &call->rpc.body, old, kv, err);
     if (rc != 0) {
@@ -386,7 +377,7 @@ static int send_park(struct hf__etcd *etcd, struct hf__ticket *ticket,
         return rc;
     }
     rc = send_step(etcd, call, ticket, err);
-    if (rc == 0)
+    if (rc == 0 && mine->record != HF__ETCD_RECORD_DOUBTED)
         mine->record = HF__ETCD_RECORD_UNSURE;
     return rc;
 }
@@ -427,19 +418,19 @@ static bool tell_state(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-    mine->owes = true;
-    if (hf__etcd_tickets_asks(mine))
+    if (hf__etcd_tickets_asks(mine)) {
+        hf__etcd_tickets_move(mine, HF__ETCD_ASKING);
         return true;
+    }
     if (mine->state == HF__ETCD_WAITING) {
-        mine->owes = false;
         hf__up_queued(&etcd->base, ticket);
         return true;
     }
     if (mine->state == HF__ETCD_HELD) {
-        struct hf__grant grant = {
-            .token = mine->revision, .tokens = 1, .woken = mine->called};
+        struct hf__grant grant = {.token = mine->revision,
+                                  .tokens = 1,
+                                  .woken = hf__etcd_park_bears(etcd, ticket)};
 
-        mine->owes = false;
         hf__etcd_lease_claim(mine->lease, ticket, mine->asked_ns, &grant);
         hf__up_granted(&etcd->base, ticket, &grant);
         return true;
@@ -480,7 +471,7 @@ int hf__etcd_park(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc = 0;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     if (hf__etcd_ticket(etcd, old)->state == HF__ETCD_IDLE &&
         mine->state == HF__ETCD_IDLE) {
@@ -541,26 +532,20 @@ void hf__etcd_park_end(struct hf__etcd *etcd, struct hf__ticket *ticket,
     static const struct hf__condition unchanged = {0};
     struct hf__etcd_call *call;
     hf_error err;
-    int rc;
 
-    if (mine->record == HF__ETCD_RECORD_NONE) {
+    if (mine->record != HF__ETCD_RECORD_KNOWN) {
         to_the_line(etcd, ticket);
         return;
     }
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_unparked);
-    rc = call ? 0 : hf__fail(&err, HF_ENOMEM, "out of memory");
-    if (call) {
-        hf__etcd_condition_add_stamps(etcd, &call->rpc.body, mine->condition,
-                                      &unchanged, stamped,
-                                      /* changed= */ false);
-        hf__etcd_queue_key_record(etcd, ticket);
-        hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
-                                   mine->made);
-        hf__etcd_queue_add_delete(etcd, &call->rpc.body);
-        hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_FAILURE);
-        rc = send_step(etcd, call, ticket, &err);
-    }
-    if (rc != 0)
+    hf__etcd_condition_add_stamps(etcd, &call->rpc.body, mine->condition,
+                                  &unchanged, stamped, /* changed= */ false);
+    hf__etcd_queue_key_record(etcd, ticket);
+    hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,
+                               mine->made);
+    hf__etcd_queue_add_delete(etcd, &call->rpc.body);
+    hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_FAILURE);
+    if (send_step(etcd, call, ticket, &err) != 0)
         hf__etcd_park_unknown(etcd, ticket, &err);
 }
 
@@ -570,7 +555,7 @@ int hf__etcd_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     if (mine->state == HF__ETCD_IDLE) {
         hf__up_lost(engine, ticket, HF__LOST_TAKEN);
@@ -578,12 +563,10 @@ int hf__etcd_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     }
     if (tell_state(etcd, ticket))
         return 0;
-    if (mine->called || !mine->condition) {
-        hf__etcd_acquire_called(etcd, ticket);
-        return 0;
-    }
     hf__etcd_tickets_move(mine, HF__ETCD_UNPARKING);
-    if (!mine->under_way)
+    if (hf__etcd_park_bears(etcd, ticket) || !mine->condition)
+        hf__etcd_acquire_called(etcd, ticket);
+    else if (!mine->under_way)
         hf__etcd_condition_look(etcd, mine->condition);
     return 0;
 }

@@ -58,11 +58,17 @@ static void add_name(struct hf__buf *key, const char *name, size_t len)
                    hf__name_encode(name, len, encoded, sizeof(encoded)));
 }
 
-static void begin_key(struct hf__etcd *etcd)
+void hf__etcd_queue_key_of(struct hf__etcd *etcd, struct hf__pb key)
 {
     etcd->key.len = 0;
     etcd->key.failed = false; /* it may have memory now */
-    hf__buf_append(&etcd->key, etcd->prefix, etcd->prefix_len);
+    hf__buf_append(&etcd->key, key.bytes, key.len);
+}
+
+static void begin_key(struct hf__etcd *etcd)
+{
+    hf__etcd_queue_key_of(etcd,
+                          (struct hf__pb){etcd->prefix, etcd->prefix_len});
 }
 
 void hf__etcd_queue_key(struct hf__etcd *etcd, const char *name, size_t len)

@@ -25,6 +25,8 @@ struct hf__etcd_entry {
 enum { HF__ETCD_RECORD = 1024 };
 
 int hf__etcd_queue_init(struct hf__etcd *etcd);
+/* @key into etcd->key. */
+void hf__etcd_queue_key_of(struct hf__etcd *etcd, struct hf__pb key);
 /* "<prefix><name>/" into etcd->key; @name encoded. */
 void hf__etcd_queue_key(struct hf__etcd *etcd, const char *name, size_t len);
 /* The ticket's key: "<prefix><name>/<lease>-<ticket>". */

@@ -31,10 +31,18 @@ static void add_sign(struct hf__etcd *etcd, struct hf__buf *to, uint32_t field,
     hf__pb_end(to, part);
 }
 
+/* May an acquire or a park() still be on its way? */
+static bool is_doubted(const struct hf__etcd_ticket *mine)
+{
+    return mine->key == HF__ETCD_DOUBTED ||
+           mine->record == HF__ETCD_RECORD_UNSURE ||
+           mine->record == HF__ETCD_RECORD_DOUBTED;
+}
+
 /* Is its key all that is to be deleted, and no sign needed? */
 static bool is_plain(const struct hf__etcd_ticket *mine)
 {
-    return mine->key != HF__ETCD_DOUBTED && !mine->doubted &&
+    return mine->key != HF__ETCD_DOUBTED &&
            mine->record == HF__ETCD_RECORD_NONE;
 }
 
@@ -53,7 +61,7 @@ static void add_release(struct hf__etcd *etcd, struct hf__buf *to,
         hf__etcd_queue_key_record(etcd, ticket);
         hf__etcd_queue_add_delete(etcd, to);
     }
-    if (mine->key != HF__ETCD_DOUBTED && !mine->doubted)
+    if (!is_doubted(mine))
         return;
     add_sign(etcd, to, HF__TXN_SUCCESS, ticket);
     add_sign(etcd, to, HF__TXN_FAILURE, ticket);
@@ -112,10 +120,6 @@ static int send_release(struct hf__etcd *etcd, struct hf__ticket *ticket,
     const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     int rc;
 
-    if (!call) {
-        hf__free(data);
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    }
     hf__etcd_tickets_about(call, ticket);
     call->n = (size_t)how;
     call->data = data;
@@ -163,22 +167,21 @@ static int release(struct hf__engine *engine, struct hf__ticket *ticket,
 
     /* Never sent, or its lease has ended: there is no key. */
     if (mine->state == HF__ETCD_IDLE ||
-        (mine->key == HF__ETCD_NO_KEY && mine->record == HF__ETCD_RECORD_NONE &&
-         !mine->doubted) ||
+        (mine->key == HF__ETCD_NO_KEY &&
+         mine->record == HF__ETCD_RECORD_NONE) ||
         mine->lease->id != mine->lease_id) {
         hf__etcd_tickets_forget(etcd, ticket);
         hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     hf__etcd_wait_stop(etcd, ticket);
     hf__etcd_tickets_free_lease(
         etcd, mine); /* a renewal under way finds no key: no loss */
     if (hf__etcd_tickets_asks(mine))
         mine->key = HF__ETCD_DOUBTED; /* it may overtake, or be overtaken */
-    mine->doubted |= mine->record == HF__ETCD_RECORD_UNSURE;
-    mine->renewing = false;
+    mine->awaits_lease = false;
     hf__etcd_tickets_move(mine, HF__ETCD_RELEASING);
     if (releasing && hf__etcd_park_bears(etcd, ticket))
         return hf__etcd_park_use_up(etcd, ticket, err);

@@ -18,7 +18,8 @@ static bool is_renewing(struct hf__ticket_entry *entry, const void *lease)
 {
     const struct hf__etcd_ticket *mine = hf__etcd_tickets_at(entry);
 
-    return mine->renewing && mine->lease == lease;
+    return !hf__etcd_tickets_asks(mine) && mine->awaits_lease &&
+           mine->lease == lease;
 }
 
 static void tell_renewed(struct hf__etcd *etcd, struct hf__ticket *ticket,
@@ -88,24 +89,22 @@ static bool send_check(struct hf__etcd *etcd, struct hf__etcd_lease *lease,
     while (n < HF__ETCD_RENEWALS &&
            (ticket = hf__ticket_table_next(&etcd->tickets, at, is_renewing,
                                            lease)) != NULL) {
-        hf__etcd_ticket(etcd, ticket)->renewing = false;
+        hf__etcd_ticket(etcd, ticket)->awaits_lease = false;
         if (hf__etcd_ticket(etcd, ticket)->state != HF__ETCD_HELD) {
             renew_waiter(etcd, ticket, sent_ns);
             continue;
         }
-        if (!call || !ids)
+        if (!ids)
             continue;
         hf__etcd_queue_key_ticket(etcd, ticket);
         hf__etcd_queue_add_get(etcd, &call->rpc.body, HF__TXN_SUCCESS);
         ids[n++] = ticket->id;
     }
-    if (!call || n == 0) {
-        hf__free(ids);
-        if (call)
-            hf__etcd_connection_drop(call);
+    call->data = ids;
+    if (n == 0) {
+        hf__etcd_connection_drop(call);
         return false;
     }
-    call->data = ids;
     call->n = n;
     call->ticket = (uint64_t)sent_ns; /* the lease counts from here */
     call->lease_id = lease->id;
@@ -128,15 +127,17 @@ void hf__etcd_renew_confirmed(struct hf__etcd *etcd,
     }
     while ((ticket = hf__ticket_table_next(&etcd->tickets, &at, is_renewing,
                                            lease)) != NULL)
-        hf__etcd_ticket(etcd, ticket)->renewing = false;
+        hf__etcd_ticket(etcd, ticket)->awaits_lease = false;
 }
 
 /* It was called or unparked, and what it asked then had no answer. */
-static bool goes_on(const struct hf__etcd_ticket *mine,
-                    const struct hf__ticket *ticket)
+static bool goes_on(const struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
+    const struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
     return ticket->cond && mine->state == HF__ETCD_UNKNOWN &&
-           !mine->under_way && (mine->called || !mine->condition);
+           !mine->under_way &&
+           (hf__etcd_park_bears(etcd, ticket) || !mine->condition);
 }
 
 int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
@@ -144,17 +145,17 @@ int hf__etcd_renew(struct hf__engine *engine, struct hf__ticket **tickets,
 {
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     for (size_t i = 0; i < n; i++) {
         struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, tickets[i]);
 
-        if (goes_on(mine, tickets[i]))
+        if (goes_on(etcd, tickets[i]))
             hf__etcd_acquire_called(etcd, tickets[i]);
         if (mine->state != HF__ETCD_HELD && mine->state != HF__ETCD_WAITING &&
             mine->state != HF__ETCD_PARKED)
             continue;
-        mine->renewing = true;
+        mine->awaits_lease = true;
         (void)hf__etcd_lease_renew(etcd, mine->lease, /* err= */ NULL);
     }
     return 0;
@@ -193,11 +194,9 @@ int hf__etcd_renew_downgrade(struct hf__engine *engine,
     struct hf__etcd_call *call;
     int mode = ticket->mode;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_downgraded);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_tickets_about(call, ticket);
     hf__etcd_queue_key_ticket(etcd, ticket);
     hf__etcd_queue_add_compare(etcd, &call->rpc.body, /* range= */ false,

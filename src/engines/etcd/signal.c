@@ -114,9 +114,7 @@ static void add_touches(struct hf__etcd *etcd, struct hf__buf *to,
     size_t end = view->called + (woken < TOUCHED ? woken : TOUCHED);
 
     for (size_t i = view->called; i < end; i++) {
-        etcd->key.len = 0;
-        hf__buf_append(&etcd->key, view->line[i].key.bytes,
-                       view->line[i].key.len);
+        hf__etcd_queue_key_of(etcd, view->line[i].key);
         hf__etcd_queue_add_compare(etcd, to, /* range= */ false,
                                    view->line[i].made);
         hf__etcd_condition_add_touch(to, view->line[i].key);
@@ -138,8 +136,6 @@ static int send_stamp(struct hf__etcd *etcd,
     if (rc != 0)
         return rc;
     call = hf__etcd_connection_call(etcd, HF__CALL_TXN, on_signalled);
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     call->condition = condition->id;
     call->n = hf__etcd_ticket(etcd, ticket)->revision;
     hf__etcd_queue_key_ticket(etcd, ticket);
@@ -183,7 +179,7 @@ int hf__etcd_signal(struct hf__engine *engine, struct hf__query *query,
     struct hf__etcd *etcd = (struct hf__etcd *)engine;
     struct hf__etcd_condition *condition;
 
-    if (!etcd->up)
+    if (!hf__etcd_connection_is_up(etcd))
         return hf__etcd_errors_not_up(etcd, err);
     condition = hf__etcd_condition_get(etcd, query->name, query->cond);
     if (!condition)

@@ -8,21 +8,20 @@
 #define MAY(state) (1u << HF__ETCD_##state)
 
 static const uint16_t moves[HF__ETCD_STATES] = {
-    [HF__ETCD_IDLE] = MAY(PREPARING) | MAY(ASKING) | MAY(PARKING),
-    [HF__ETCD_PREPARING] = MAY(PREPARING) | MAY(ASKING) | MAY(WAITING) |
-                           MAY(HELD) | MAY(UNKNOWN) | MAY(RELEASING) |
-                           MAY(IDLE),
-    [HF__ETCD_ASKING] = MAY(PREPARING) | MAY(ASKING) | MAY(WAITING) |
-                        MAY(HELD) | MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
-    [HF__ETCD_WAITING] = MAY(PREPARING) | MAY(ASKING) | MAY(WAITING) |
-                         MAY(HELD) | MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_IDLE] = MAY(ASKING) | MAY(PARKING),
+    [HF__ETCD_ASKING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                        MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_CALLED] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                        MAY(RELEASING) | MAY(IDLE),
+    [HF__ETCD_WAITING] =
+        MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(RELEASING) | MAY(IDLE),
     [HF__ETCD_HELD] = MAY(ASKING) | MAY(YIELDING) | MAY(RELEASING) | MAY(IDLE),
-    [HF__ETCD_UNKNOWN] = MAY(PREPARING) | MAY(ASKING) | MAY(PARKING) |
+    [HF__ETCD_UNKNOWN] = MAY(ASKING) | MAY(CALLED) | MAY(PARKING) |
                          MAY(UNPARKING) | MAY(RELEASING) | MAY(IDLE),
     [HF__ETCD_PARKING] =
         MAY(PARKING) | MAY(PARKED) | MAY(UNKNOWN) | MAY(RELEASING) | MAY(IDLE),
     [HF__ETCD_PARKED] =
-        MAY(PARKED) | MAY(ASKING) | MAY(UNPARKING) | MAY(RELEASING) | MAY(IDLE),
+        MAY(PARKED) | MAY(CALLED) | MAY(UNPARKING) | MAY(RELEASING) | MAY(IDLE),
     [HF__ETCD_UNPARKING] = MAY(UNPARKING) | MAY(ASKING) | MAY(UNKNOWN) |
                            MAY(RELEASING) | MAY(IDLE),
     [HF__ETCD_YIELDING] = MAY(HELD) | MAY(RELEASING) | MAY(IDLE),
@@ -62,8 +61,6 @@ int hf__etcd_tickets_ask(struct hf__etcd *etcd, struct hf__ticket *ticket,
         hf__etcd_connection_call(etcd, HF__CALL_TXN, done);
     int rc;
 
-    if (!call)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__etcd_tickets_about(call, ticket);
     add(etcd, &call->rpc.body, ticket);
     rc = hf__etcd_connection_send(call, err);

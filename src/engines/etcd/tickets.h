@@ -17,27 +17,27 @@ struct hf__etcd_lease;
 /*
  * Where a ticket stands. tickets.c asserts these moves:
  *
- *   IDLE      -> PREPARING ASKING PARKING
- *   PREPARING -> PREPARING ASKING WAITING HELD UNKNOWN RELEASING IDLE
- *   ASKING    -> PREPARING ASKING WAITING HELD UNKNOWN RELEASING IDLE
- *   WAITING   -> PREPARING ASKING WAITING HELD RELEASING IDLE
+ *   IDLE      -> ASKING PARKING
+ *   ASKING    -> ASKING WAITING HELD UNKNOWN RELEASING IDLE
+ *   CALLED    -> ASKING WAITING HELD UNKNOWN RELEASING IDLE
+ *   WAITING   -> ASKING WAITING HELD RELEASING IDLE
  *   HELD      -> ASKING YIELDING RELEASING IDLE
- *   UNKNOWN   -> PREPARING ASKING PARKING UNPARKING RELEASING IDLE
+ *   UNKNOWN   -> ASKING CALLED PARKING UNPARKING RELEASING IDLE
  *   PARKING   -> PARKING PARKED UNKNOWN RELEASING IDLE
- *   PARKED    -> PARKED ASKING UNPARKING RELEASING IDLE
+ *   PARKED    -> PARKED CALLED UNPARKING RELEASING IDLE
  *   UNPARKING -> UNPARKING ASKING UNKNOWN RELEASING IDLE
  *   YIELDING  -> HELD RELEASING IDLE
  *   RELEASING -> RELEASING IDLE
  *
- * A look that was under way may decide about a ticket that is PREPARING. The
- * core asks again for one that is UNKNOWN or WAITING, or HELD where the report
- * was lost; not for one with a condition, which goes on when it is renewed.
+ * The core asks again for one that is UNKNOWN or WAITING, or HELD where the
+ * report was lost; not for one with a condition, which goes on when it is
+ * renewed.
  */
 enum hf__etcd_state {
-    HF__ETCD_IDLE,      /* not in the table: the server has nothing of it */
-    HF__ETCD_PREPARING, /* an acquire waits for its lease */
-    HF__ETCD_ASKING,    /* an acquire has not been reported yet */
-    HF__ETCD_WAITING,   /* in line */
+    HF__ETCD_IDLE,    /* not in the table: the server has nothing of it */
+    HF__ETCD_ASKING,  /* an acquire or unpark() has not been reported yet */
+    HF__ETCD_CALLED,  /* asks because it was called; no report is owed */
+    HF__ETCD_WAITING, /* in line */
     HF__ETCD_HELD,
     HF__ETCD_UNKNOWN,   /* an acquire was reported as unknown */
     HF__ETCD_PARKING,   /* a park() has not been reported yet */
@@ -55,13 +55,6 @@ enum hf__etcd_key {
     HF__ETCD_DOUBTED /* and an acquire may still be on its way to it */
 };
 
-/* Whether a question about its place is under way. */
-enum hf__etcd_look {
-    HF__ETCD_NO_LOOK,
-    HF__ETCD_LOOKING,
-    HF__ETCD_STALE /* something happened since it was sent */
-};
-
 /* Our bytes of every ticket. */
 struct hf__etcd_ticket {
     struct hf__ticket_entry entry; /* in etcd->tickets */
@@ -71,12 +64,11 @@ struct hf__etcd_ticket {
     int64_t asked_ns;  /* when the last request about its place was sent */
     int64_t look_ns;   /* look again then; 0: not planned */
     struct hf__etcd_call *watch;
-    uint8_t state; /* enum hf__etcd_state */
-    uint8_t key;   /* enum hf__etcd_key */
-    uint8_t look;  /* enum hf__etcd_look */
-    uint8_t late;  /* watches in a row that were refused, or may be late */
-    bool watch_made;
-    bool renewing; /* renew() waits for the lease */
+    uint8_t state;     /* enum hf__etcd_state */
+    uint8_t key;       /* enum hf__etcd_key */
+    uint8_t look;      /* enum hf__etcd_look: at its place */
+    uint8_t late;      /* watches in a row that were refused, or may be late */
+    bool awaits_lease; /* an acquire or a renewal goes on when that has come */
 
     /* Of a ticket with a condition. */
     struct hf__etcd_condition *condition; /* where it may have a record */
@@ -87,15 +79,12 @@ struct hf__etcd_ticket {
     uint32_t steps; /* of this park(); bounded */
     uint8_t record; /* enum hf__etcd_record */
     bool under_way; /* a step of parking, unparking or leaving */
-    bool doubted;   /* a park() may still be on its way */
-    bool called;    /* it bears a wake-up */
-    bool owes;      /* a park() or unpark() is to be reported */
 };
 
-/* An acquire is to be reported. */
+/* It asks for the lock. */
 static inline bool hf__etcd_tickets_asks(const struct hf__etcd_ticket *mine)
 {
-    return mine->state == HF__ETCD_ASKING || mine->state == HF__ETCD_PREPARING;
+    return mine->state == HF__ETCD_ASKING || mine->state == HF__ETCD_CALLED;
 }
 /* Checked against the table of moves. */
 void hf__etcd_tickets_move(struct hf__etcd_ticket *mine,

@@ -160,6 +160,13 @@ void hf__etcd_wait_look(struct hf__etcd *etcd, struct hf__ticket *ticket)
 
 /* ---- watching ---------------------------------------------------------- */
 
+/* What a stream is about. */
+struct watched {
+    bool made;  /* the server has said so */
+    size_t len; /* of the key of somebody before us; 0: the whole queue */
+    char key[];
+};
+
 static void look_again(struct hf__etcd *etcd, struct hf__ticket *ticket)
 {
     hf__etcd_wait_stop(etcd, ticket);
@@ -200,7 +207,7 @@ static void refused(struct hf__etcd *etcd, struct hf__ticket *ticket)
 static void made(struct hf__etcd *etcd, struct hf__ticket *ticket,
                  struct hf__etcd_call *call, uint64_t revision)
 {
-    hf__etcd_ticket(etcd, ticket)->watch_made = true;
+    ((struct watched *)call->data)->made = true;
     if (revision > call->n)
         hf__etcd_wait_look(etcd, ticket);
     call->n = revision;
@@ -238,7 +245,7 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
     if (hf__pb_there(hf__pb_inside(message, HF__WATCH_EVENTS))) {
         hf__etcd_ticket(etcd, ticket)->late = 0;
         look_again(etcd, ticket);
-    } else if (created && hf__etcd_ticket(etcd, ticket)->watch_made) {
+    } else if (created && ((struct watched *)call->data)->made) {
         proven(etcd, ticket, call, revision);
     } else if (hf__pb_number(message, HF__WATCH_CANCELED) != 0) {
         refused(etcd, ticket);
@@ -258,50 +265,39 @@ static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
         return;
     hf__etcd_ticket(etcd, ticket)->watch = NULL;
     etcd->streams--;
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         look_later(etcd, ticket);
 }
 
-/* The key of somebody before us; NULL for the whole queue. */
-struct watched {
-    size_t len;
-    char key[];
-};
-
 static struct watched *watched_new(struct hf__pb key)
 {
-    struct watched *watched = hf__malloc(sizeof(*watched) + key.len);
+    struct watched *watched = hf__calloc(1, sizeof(*watched) + key.len);
 
     if (!watched)
         return NULL;
     watched->len = key.len;
-    memcpy(watched->key, key.bytes, key.len);
+    if (key.len > 0)
+        memcpy(watched->key, key.bytes, key.len);
     return watched;
 }
 
 /* Is it what is watched already? */
-static bool watches(const struct hf__etcd_call *call,
-                    const struct hf__etcd_entry *entry)
+static bool watches(const struct hf__etcd_call *call, struct hf__pb key)
 {
     const struct watched *watched = call->data;
 
-    if (!entry || !watched)
-        return !entry && !watched;
-    return watched->len == entry->key.len &&
-           memcmp(watched->key, entry->key.bytes, watched->len) == 0;
+    return watched->len == key.len &&
+           (key.len == 0 || memcmp(watched->key, key.bytes, key.len) == 0);
 }
 
-/* The watch of @entry, or of the whole queue, and that of nothing. */
+/* The watch of @key, or of the whole queue, and that of nothing. */
 static void add_watch(struct hf__etcd *etcd, const struct hf__ticket *ticket,
-                      const struct hf__etcd_entry *entry,
-                      struct hf__etcd_call *call)
+                      struct hf__pb key, struct hf__etcd_call *call)
 {
     struct hf__buf *to = &call->rpc.body;
     size_t create = hf__pb_begin(to, HF__WATCH_CREATE);
-    struct hf__pb key;
 
-    if (entry) {
-        key = entry->key;
+    if (key.len > 0) {
         hf__pb_add_bytes(to, HF__OF_KEY, key.bytes, key.len);
     } else {
         hf__etcd_queue_key(etcd, ticket->name, ticket->name_len);
@@ -318,38 +314,40 @@ static void add_watch(struct hf__etcd *etcd, const struct hf__ticket *ticket,
     hf__pb_end(to, create);
 }
 
-/* @entry NULL: the whole queue. What it is was seen at @revision. */
-static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
-                  const struct hf__etcd_entry *entry, uint64_t revision)
+/* A stream that watches @key, seen at @revision; NULL: there cannot be one. */
+static struct hf__etcd_call *start_watch(struct hf__etcd *etcd,
+                                         struct hf__ticket *ticket,
+                                         struct hf__pb key, uint64_t revision)
 {
-    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
-    struct hf__etcd_call *call = NULL;
+    struct hf__etcd_call *call;
 
-    if (entry && entry->key.len == 0)
-        entry = NULL; /* an odd answer */
-    if (mine->watch && watches(mine->watch, entry))
-        return;
-    hf__etcd_wait_stop(etcd, ticket);
-    if (etcd->streams < HF__ETCD_STREAMS)
-        call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended);
-    if (!call) {
-        look_later(etcd, ticket);
-        return;
-    }
+    if (etcd->streams >= HF__ETCD_STREAMS)
+        return NULL;
+    call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended);
     call->stream = true;
     hf__etcd_tickets_about(call, ticket);
     call->n = revision;
     call->rpc.message = on_message;
-    if (entry)
-        call->data = watched_new(entry->key);
-    add_watch(etcd, ticket, entry, call);
-    mine->watch_made = false;
-    if (hf__etcd_connection_send(call, /* err= */ NULL) != 0) {
-        look_later(etcd, ticket);
+    call->data = watched_new(key);
+    call->rpc.body.failed |= !call->data;
+    add_watch(etcd, ticket, key, call);
+    return hf__etcd_connection_send(call, /* err= */ NULL) == 0 ? call : NULL;
+}
+
+/* An empty @key: the whole queue. What it is was seen at @revision. */
+static void watch(struct hf__etcd *etcd, struct hf__ticket *ticket,
+                  struct hf__pb key, uint64_t revision)
+{
+    struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
+
+    if (mine->watch && watches(mine->watch, key))
         return;
-    }
-    mine->watch = call;
-    etcd->streams++;
+    hf__etcd_wait_stop(etcd, ticket);
+    mine->watch = start_watch(etcd, ticket, key, revision);
+    if (mine->watch)
+        etcd->streams++;
+    else
+        look_later(etcd, ticket);
 }
 
 /* ---- deciding ---------------------------------------------------------- */
@@ -404,10 +402,9 @@ void hf__etcd_wait_decide(struct hf__etcd *etcd, struct hf__ticket *ticket,
 {
     struct hf__etcd_ticket *mine = hf__etcd_ticket(etcd, ticket);
     struct before before = survey(range, mine->revision);
-    const struct hf__etcd_entry *awaited =
-        ticket->mode == HF_SHARED ? &before.unshared
-        : ticket->mode == HF_SLOT ? NULL
-                                  : &before.last;
+    struct hf__pb awaited = ticket->mode == HF_SHARED ? before.unshared.key
+                            : ticket->mode == HF_SLOT ? (struct hf__pb){0}
+                                                      : before.last.key;
     bool asks = hf__etcd_tickets_asks(mine);
 
     if (is_free(ticket, &before)) {
@@ -454,7 +451,7 @@ int64_t hf__etcd_wait_due(struct hf__etcd *etcd, int64_t now_ns)
 
     while ((ticket = hf__etcd_tickets_seek(etcd, is_due, &now_ns)) != NULL) {
         hf__etcd_ticket(etcd, ticket)->look_ns = 0;
-        if (etcd->up)
+        if (hf__etcd_connection_is_up(etcd))
             look_again(etcd, ticket);
     }
     hf__ticket_table_each(&etcd->tickets, find_next, &schedule);

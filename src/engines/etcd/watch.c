@@ -15,16 +15,6 @@
 #include "config/name.h"
 #include "engines/etcd/etcd.h"
 
-/* What call->data points to. */
-struct fed {
-    struct hf__feed *feed;
-};
-
-static struct hf__feed *feed_of(const struct hf__etcd_call *call)
-{
-    return ((const struct fed *)call->data)->feed;
-}
-
 static void set_live(struct hf__etcd *etcd, struct hf__feed *feed, bool live)
 {
     if (feed->live == live)
@@ -72,7 +62,7 @@ static void lose(struct hf__etcd *etcd, struct hf__feed *feed)
 {
     feed->engine_data = NULL;
     set_live(etcd, feed, false);
-    if (etcd->up)
+    if (hf__etcd_connection_is_up(etcd))
         hf__up_changed(&etcd->base, NULL);
 }
 
@@ -81,7 +71,7 @@ static void on_message(struct hf__grpc_call *rpc, struct hf__pb message)
     struct hf__etcd_call *call =
         HF_CONTAINER_OF(rpc, struct hf__etcd_call, rpc);
     struct hf__etcd *etcd = call->etcd;
-    struct hf__feed *feed = feed_of(call);
+    struct hf__feed *feed = call->feed;
 
     if (hf__pb_number(message, HF__WATCH_CANCELED) != 0) {
         hf__etcd_connection_end(call);
@@ -98,7 +88,7 @@ static void on_ended(struct hf__etcd *etcd, struct hf__etcd_call *call,
                      const struct hf__etcd_reply *reply)
 {
     (void)reply;
-    lose(etcd, feed_of(call));
+    lose(etcd, call->feed);
 }
 
 void hf__etcd_watch_stop(struct hf__engine *engine, struct hf__feed *feed)
@@ -107,16 +97,17 @@ void hf__etcd_watch_stop(struct hf__engine *engine, struct hf__feed *feed)
     set_live((struct hf__etcd *)engine, feed, false);
 }
 
-static int begin(struct hf__etcd *etcd, struct hf__etcd_call *call,
-                 struct hf__feed *feed)
+void hf__etcd_watch(struct hf__engine *engine, struct hf__feed *feed)
 {
-    struct fed *fed = hf__malloc(sizeof(*fed));
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
+    struct hf__etcd_call *call;
     size_t create;
 
-    if (!fed)
-        return HF_ENOMEM;
-    fed->feed = feed;
-    call->data = fed;
+    hf__etcd_watch_stop(engine, feed);
+    if (!hf__etcd_connection_is_up(etcd))
+        return;
+    call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended);
+    call->feed = feed;
     call->stream = true;
     call->rpc.message = on_message;
     create = hf__pb_begin(&call->rpc.body, HF__WATCH_CREATE);
@@ -126,22 +117,6 @@ static int begin(struct hf__etcd *etcd, struct hf__etcd_call *call,
         hf__etcd_queue_key_names(etcd, feed->prefix);
     hf__etcd_queue_add_key(etcd, &call->rpc.body, /* range= */ true);
     hf__pb_end(&call->rpc.body, create);
-    return 0;
-}
-
-void hf__etcd_watch(struct hf__engine *engine, struct hf__feed *feed)
-{
-    struct hf__etcd *etcd = (struct hf__etcd *)engine;
-    struct hf__etcd_call *call;
-
-    hf__etcd_watch_stop(engine, feed);
-    if (!etcd->up)
-        return;
-    call = hf__etcd_connection_call(etcd, HF__CALL_WATCH, on_ended);
-    if (!call)
-        return; /* the core looks in turns */
-    if (begin(etcd, call, feed) != 0)
-        hf__etcd_connection_drop(call);
-    else if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
-        feed->engine_data = call;
+    if (hf__etcd_connection_send(call, /* err= */ NULL) == 0)
+        feed->engine_data = call; /* otherwise the core looks in turns */
 }

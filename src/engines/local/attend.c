@@ -116,7 +116,7 @@ static bool concerns(const struct hf__record *record,
 {
     const char *cond = mine->ticket->cond;
 
-    if (mine->parked)
+    if (mine->state == HF__LOCAL_PARKED)
         return (record->flags & HF__RECORD_MARK) != 0 &&
                hf__record_is_cond(record, cond, strlen(cond));
     return hf__record_holds(record) && record->state != HF__RECORD_DELAYED;
@@ -155,7 +155,7 @@ void hf__local_observe(struct hf__local *local, struct hf__local_ticket *mine,
 {
     const struct hf__draft *draft = &local->store.draft;
     uint64_t client = local->store.client;
-    struct ahead ahead = mine->parked
+    struct ahead ahead = mine->state == HF__LOCAL_PARKED
                              ? look_parked(draft, key, mine->ticket, client)
                              : look_ahead(draft, key, client, mine->ticket->id);
 

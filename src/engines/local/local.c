@@ -219,7 +219,7 @@ static void ticket_key(struct hf__local *local, struct hf__ticket *ticket,
     hf__local_key(local, ticket->name, ticket->name_len, key);
 }
 
-int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms)
+static int64_t lease_of(const struct hf__local *local, int64_t ttl_ms)
 {
     return local->base.host->settings->lease == HF__LEASE_PROCESS ? 0 : ttl_ms;
 }
@@ -230,9 +230,9 @@ static void delist(struct hf__local *local, struct hf__local_ticket *mine)
     if (!mine->ticket)
         return;
     hf__list_remove(&mine->link);
-    local->waiting_n -= mine->waits;
+    local->waiting_n -= hf__local_waits(mine);
     mine->ticket = NULL;
-    mine->waits = false;
+    mine->state = HF__LOCAL_OUT;
 }
 
 void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine)
@@ -242,14 +242,15 @@ void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine)
 }
 
 static void enlist(struct hf__local *local, struct hf__local_ticket *mine,
-                   struct hf__ticket *ticket, bool waits)
+                   struct hf__ticket *ticket, enum hf__local_state state)
 {
     delist(local, mine);
     mine->ticket = ticket;
-    mine->waits = waits;
-    local->waiting_n += waits;
-    hf__list_append(waits ? &local->waiting[mine->bucket % HF__LOCAL_LISTS]
-                          : &local->held,
+    mine->state = state;
+    local->waiting_n += state != HF__LOCAL_HELD;
+    hf__list_append(state == HF__LOCAL_HELD
+                        ? &local->held
+                        : &local->waiting[mine->bucket % HF__LOCAL_LISTS],
                     &mine->link);
 }
 
@@ -291,7 +292,7 @@ static void make_asker(const struct hf__local *local,
     asker->id = ticket->id;
     asker->owner = ticket->owner;
     asker->note = ticket->note;
-    asker->lease_ms = hf__local_lease_ms(local, ticket->ttl_ms);
+    asker->lease_ms = lease_of(local, ticket->ttl_ms);
     asker->now_ns = hf__table_time(&local->store.table, sent_ns);
     asker->reserve = ticket->reserve > 0 ? ticket->reserve : 1;
     asker->delay_ms = delay_ms(local);
@@ -309,7 +310,7 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
     struct hf__grant grant = {
         .token = mine->token,
         .tokens = mine->tokens,
-        .lease_ms = hf__local_lease_ms(local, ticket->ttl_ms),
+        .lease_ms = lease_of(local, ticket->ttl_ms),
         .sent_ns = sent_ns,
     };
 
@@ -367,10 +368,10 @@ int hf__local_ask(struct hf__local *local, struct hf__ticket *ticket,
         mine->tokens = result.tokens;
         if (HF_UNLIKELY(ticket->cond != NULL))
             mine->woken = bears_mark(local, ticket, &key);
-        enlist(local, mine, ticket, /* waits= */ false);
+        enlist(local, mine, ticket, HF__LOCAL_HELD);
     } else if (rc == HF__ANSWER_WAITING || rc == HF__ANSWER_PARKED) {
-        enlist(local, mine, ticket, /* waits= */ true);
-        mine->parked = rc == HF__ANSWER_PARKED;
+        enlist(local, mine, ticket,
+               rc == HF__ANSWER_PARKED ? HF__LOCAL_PARKED : HF__LOCAL_IN_LINE);
         hf__watch_begin(&local->watch);
         hf__local_observe(local, mine, &key, asker.now_ns);
         hf__watch_end(&local->watch);
@@ -500,7 +501,7 @@ static void renew_run(struct hf__local *local, struct hf__ticket **tickets,
 
     for (size_t i = 0; i < n; i++) {
         renewals[i].id = tickets[i]->id;
-        renewals[i].lease_ms = hf__local_lease_ms(local, tickets[i]->ttl_ms);
+        renewals[i].lease_ms = lease_of(local, tickets[i]->ttl_ms);
     }
     rc = hf__change_renew(&local->store, first->bucket, renewals, n,
                           hf__table_time(&local->store.table, sent_ns), &result,
@@ -539,7 +540,7 @@ static size_t renew_parked(struct hf__local *local, struct hf__ticket **tickets,
         struct hf__ticket *ticket = tickets[i];
         struct hf__local_ticket *mine = hf__engine_ticket(&local->base, ticket);
 
-        if (!ticket->cond || !mine->waits) {
+        if (!ticket->cond || !hf__local_waits(mine)) {
             tickets[left++] = ticket;
             continue;
         }

@@ -44,10 +44,18 @@ struct hf__local {
     char name[HF__KEY_MAX]; /* of the key in use, if there is a prefix */
 };
 
+/* From OUT to one of the others, and back: enlist(), delist(). */
+enum hf__local_state {
+    HF__LOCAL_OUT, /* in no list */
+    HF__LOCAL_IN_LINE,
+    HF__LOCAL_PARKED, /* on a condition, not in line */
+    HF__LOCAL_HELD
+};
+
 /* The engine's bytes in a ticket: few, for there may be many tickets. */
 struct hf__local_ticket {
     struct hf__list link;
-    struct hf__ticket *ticket; /* NULL: in no list */
+    struct hf__ticket *ticket; /* NULL: OUT */
     uint64_t word;             /* of the bucket, when we last saw it */
     union {
         uint64_t target; /* waiting: the client we watch; 0: several */
@@ -56,11 +64,15 @@ struct hf__local_ticket {
     int64_t check_ns; /* waiting: look again then; the table's time */
     uint32_t tokens;  /* held */
     uint32_t bucket : 28;
-    uint32_t waits : 1;
-    uint32_t parked : 1; /* waits: for a condition, not in line */
-    uint32_t woken : 1;  /* held: it bears a wake-up */
-    uint32_t alone : 1;  /* held: we installed @word, with this one only */
+    uint32_t state : 2; /* enum hf__local_state */
+    uint32_t woken : 1; /* held: it bears a wake-up */
+    uint32_t alone : 1; /* held: we installed @word, with this one only */
 };
+
+static inline bool hf__local_waits(const struct hf__local_ticket *mine)
+{
+    return mine->state == HF__LOCAL_IN_LINE || mine->state == HF__LOCAL_PARKED;
+}
 
 /* Where @name lives. The key is good until the next call. */
 void hf__local_key(struct hf__local *local, const char *name, size_t len,
@@ -126,7 +138,6 @@ void hf__local_report_grant(struct hf__local *local, struct hf__ticket *ticket,
                             int64_t sent_ns);
 /* The engine forgets @mine. */
 void hf__local_forget(struct hf__local *local, struct hf__local_ticket *mine);
-int64_t hf__local_lease_ms(const struct hf__local *local, int64_t ttl_ms);
 /* Once a second: does the file still exist? If not, leave the store, report
  * that, and return false. */
 bool hf__local_check_store(struct hf__local *local, int64_t now_ns);

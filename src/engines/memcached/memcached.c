@@ -28,24 +28,20 @@ static void timer_fire(struct hf__timer *timer)
 {
     struct hf__memcached *memcached = memcached_of(hf__link_of(timer)->engine);
     const struct hf__settings *settings = memcached->base.host->settings;
-    bool up = memcached->up;
-    int64_t most_ms =
-        up ? settings->io_timeout_ms : settings->connect_timeout_ms;
-    int64_t since_ns = memcached->connect_ns;
-    int64_t due_ns;
+    int64_t due_ns = HF_NEVER;
 
-    if (memcached->stream.state == HF__STREAM_IDLE ||
-        (up && memcached->calls.n == 0))
+    if (memcached->stream.state == HF__STREAM_IDLE)
         return;
-    if (up)
-        since_ns = hf__memcached_connection_oldest(memcached)->sent_ns;
-    due_ns = since_ns + hf__ms_to_ns(most_ms);
-    if (hf__now() < due_ns) {
-        hf__link_wake(&memcached->link, due_ns);
-        return;
-    }
-    hf__link_overdue(&memcached->stream, memcached->peer,
-                     up ? "no answer" : "no connection", most_ms);
+    if (!memcached->up)
+        due_ns =
+            hf__link_due(&memcached->stream, memcached->peer, "no connection",
+                         memcached->connect_ns, settings->connect_timeout_ms);
+    else if (memcached->calls.n > 0)
+        due_ns =
+            hf__link_due(&memcached->stream, memcached->peer, "no answer",
+                         hf__memcached_connection_oldest(memcached)->sent_ns,
+                         settings->io_timeout_ms);
+    hf__link_wake(&memcached->link, due_ns);
 }
 
 /* ---- opening ------------------------------------------------------------- */

@@ -70,7 +70,7 @@ static void tell(struct hf__mysql *mysql, struct hf__mysql_call *call,
                  struct hf__mysql_reply *reply)
 {
     hf__mysql_call_tell(mysql, call, reply);
-    if (!call->kept)
+    if (call->tables != HF__TABLES_MAKING)
         hf__mysql_call_free(call);
 }
 
@@ -100,8 +100,7 @@ void hf__mysql_calls_end(struct hf__mysql_connection *connection, bool told)
 
     hf__mysql_answer_release(&connection->reply);
     connection->step = HF__MYSQL_STEP_CLOSED;
-    connection->broken = false;
-    connection->early = false;
+    connection->later = HF__LATER_NOTHING;
     while ((call = take_first(connection))) {
         if (told)
             tell(connection->mysql, call, NULL);
@@ -377,7 +376,7 @@ static void finish(struct hf__mysql_connection *connection)
     else
         (void)take_first(connection);
     connection->step = HF__MYSQL_STEP_IDLE;
-    if (connection->calls.n == 0 || connection->broken)
+    if (connection->calls.n == 0 || connection->later == HF__LATER_BROKEN)
         hf__mysql_connection_watch_idle(connection);
     else
         start_call(connection);
@@ -446,7 +445,7 @@ void hf__mysql_calls_ready(struct hf__mysql_connection *connection, int ready)
 
 void hf__mysql_calls_early(struct hf__mysql_connection *connection)
 {
-    connection->early = false;
+    connection->later = HF__LATER_NOTHING;
     run(connection, 0, connection->early_rc);
 }
 
@@ -487,8 +486,8 @@ static void start_call(struct hf__mysql_connection *connection)
     }
     connection->step = (uint8_t)first;
     waits_for = begin(connection, &connection->early_rc);
-    connection->early = waits_for == 0;
-    if (connection->early) {
+    if (waits_for == 0) {
+        connection->later = HF__LATER_ANSWERED;
         hf__mysql_connection_watch(connection, MYSQL_WAIT_WRITE);
         return;
     }
@@ -509,7 +508,8 @@ int hf__mysql_call_send(struct hf__mysql_connection *connection,
     }
     call->connection = connection;
     connection->mysql->base.under_way++;
-    if (connection->step == HF__MYSQL_STEP_IDLE && !connection->broken)
+    if (connection->step == HF__MYSQL_STEP_IDLE &&
+        connection->later != HF__LATER_BROKEN)
         start_call(connection);
     return 0;
 }

@@ -66,6 +66,14 @@ struct hf__mysql_param {
     unsigned long len;
 };
 
+/* Making the tables that a call misses. */
+enum hf__mysql_tables {
+    HF__TABLES_UNTRIED,
+    HF__TABLES_MAKING, /* schema.c keeps the call until they are */
+    HF__TABLES_MADE,
+    HF__TABLES_UNMADE /* they could not be */
+};
+
 /* One text of statements, or one prepared statement, from being queued to being
  * answered. */
 struct hf__mysql_call {
@@ -78,9 +86,7 @@ struct hf__mysql_call {
     uint64_t *tickets;       /* of a batch */
     int64_t sent_ns;
     int64_t wait_ms; /* the server may take so much longer than io_timeout */
-    bool again;      /* the tables have been made for it already, */
-    bool unmade;     /* … or could not be */
-    bool kept;       /* by schema.c: do not free it when it is answered */
+    uint8_t tables;  /* enum hf__mysql_tables */
     struct hf__mysql_call *then; /* what waits for the tables */
     const char *text;            /* prepared; NULL: @sql is the text */
     unsigned n_params;

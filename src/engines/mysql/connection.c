@@ -31,7 +31,7 @@ static void resolved(struct hf__mysql_connection *connection);
 
 void hf__mysql_connection_break(struct hf__mysql_connection *connection)
 {
-    connection->broken = true;
+    connection->later = HF__LATER_BROKEN;
     hf__link_wake(&connection->mysql->link, hf__now());
 }
 
@@ -181,7 +181,7 @@ int64_t hf__mysql_connection_check(struct hf__mysql_connection *connection,
                       connection->step == HF__MYSQL_STEP_CONNECTING;
     int64_t due_ns = HF_NEVER;
 
-    if (connection->broken) {
+    if (connection->later == HF__LATER_BROKEN) {
         hf__mysql_connection_lost(connection, "the connection is broken");
         return HF_NEVER;
     }
@@ -572,9 +572,9 @@ static void on_ready(struct hf__io *io, uint32_t events)
     struct hf__mysql_connection *connection =
         HF_CONTAINER_OF(io, struct hf__mysql_connection, io);
 
-    if (connection->broken)
+    if (connection->later == HF__LATER_BROKEN)
         return;
-    if (connection->early)
+    if (connection->later == HF__LATER_ANSWERED)
         hf__mysql_calls_early(connection);
     else if (connection->step == HF__MYSQL_STEP_RESOLVING)
         resolve_ready(connection);

@@ -26,14 +26,20 @@ enum hf__mysql_step {
     HF__MYSQL_STEP_EXECUTE
 };
 
+/* What the loop finds when it comes to a connection. */
+enum hf__mysql_later {
+    HF__LATER_NOTHING,
+    HF__LATER_ANSWERED, /* the answer came while we were sending */
+    HF__LATER_BROKEN    /* sending failed: the timer reports it */
+};
+
 struct hf__mysql_connection {
     struct hf__sql_link link;
     struct hf__mysql *mysql;
     MYSQL *handle;
-    uint8_t step; /* enum hf__mysql_step */
-    bool greeted; /* its first packet was looked at */
-    bool broken;  /* sending failed: the timer will report it */
-    bool early;   /* answered while sending */
+    uint8_t step;  /* enum hf__mysql_step */
+    bool greeted;  /* its first packet was looked at */
+    uint8_t later; /* enum hf__mysql_later */
     int early_rc;
     struct hf__io io;
     uint32_t events;

@@ -62,7 +62,8 @@ static void on_taken(struct hf__mysql *mysql, struct hf__ticket *ticket,
     else if (hf__mysql_answer_number(row[IS_NAME]) != 1)
         other_name(mysql, ticket);
     else if (hf__mysql_answer_number(row[HELD]) == 1)
-        hf__mysql_tickets_granted(mysql, ticket, /* token= */ 0, call->sent_ns);
+        hf__mysql_tickets_granted(mysql, ticket, /* token= */ 0,
+                                  /* woken= */ false, call->sent_ns);
     else
         hf__mysql_tickets_busy(mysql, ticket, row[WHO].text);
 }

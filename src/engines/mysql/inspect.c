@@ -225,7 +225,7 @@ static bool leaves_out_conditions(struct hf__mysql *mysql,
 {
     struct hf__query *query = call->query;
 
-    return reply && call->unmade && !mysql->dialect &&
+    return reply && call->tables == HF__TABLES_UNMADE && !mysql->dialect &&
            hf__mysql_inspect_ask(mysql, query,
                                  query->name ? hf__mysql_sql_table_show_lines
                                              : hf__mysql_sql_table_list_lines,

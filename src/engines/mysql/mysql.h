@@ -95,7 +95,10 @@ struct hf__mysql {
     struct hf__mysql_connection main;
     bool up;
     struct hf__mysql_session old; /* the main one before */
-    struct hf__mysql_session orphans[HF__MYSQL_ORPHANS]; /* newest first */
+    struct hf__mysql_orphan {
+        struct hf__mysql_session session;
+        bool ending;              /* the next check is under way */
+    } orphans[HF__MYSQL_ORPHANS]; /* newest first */
     bool own_row;            /* for_update: rows of the application's table */
     bool own_versions;       /* … and versions in its column */
     bool is_mariadb;         /* else MySQL */

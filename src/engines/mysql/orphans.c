@@ -95,20 +95,21 @@ void hf__mysql_orphans_add(struct hf__mysql *mysql,
 {
     memmove(mysql->orphans + 1, mysql->orphans,
             sizeof(mysql->orphans) - sizeof(mysql->orphans[0]));
-    mysql->orphans[0] = *session;
+    mysql->orphans[0] = (struct hf__mysql_orphan){.session = *session};
 }
 
 static void on_one_ended(struct hf__mysql *mysql, struct hf__mysql_call *call,
                          struct hf__mysql_reply *reply)
 {
     for (size_t i = 0; i < HF_COUNT_OF(mysql->orphans); i++) {
-        struct hf__mysql_session *orphan = &mysql->orphans[i];
+        struct hf__mysql_orphan *orphan = &mysql->orphans[i];
 
-        if (orphan->serial != call->ticket)
+        if (orphan->session.serial != call->ticket)
             continue;
         orphan->ending = false;
-        if (reply && !hf__mysql_orphans_is_ending(orphan, reply))
-            orphan->serial = 0; /* or the server ends it by wait_timeout */
+        if (reply && !hf__mysql_orphans_is_ending(&orphan->session, reply))
+            orphan->session.serial =
+                0; /* or the server ends it by wait_timeout */
     }
     hf__mysql_orphans_end_all(mysql);
 }
@@ -116,16 +117,16 @@ static void on_one_ended(struct hf__mysql *mysql, struct hf__mysql_call *call,
 void hf__mysql_orphans_end_all(struct hf__mysql *mysql)
 {
     for (size_t i = 0; i < HF_COUNT_OF(mysql->orphans); i++) {
-        struct hf__mysql_session *orphan = &mysql->orphans[i];
+        struct hf__mysql_orphan *orphan = &mysql->orphans[i];
         struct hf__mysql_call *call = NULL;
 
-        if (orphan->serial != 0 && !orphan->ending &&
+        if (orphan->session.serial != 0 && !orphan->ending &&
             hf__mysql_is_up(mysql, NULL) == 0)
             call = hf__mysql_call_new(on_one_ended, NULL);
         if (!call)
             continue;
-        call->ticket = orphan->serial;
-        hf__mysql_orphans_put_end(mysql, orphan, &call->sql);
+        call->ticket = orphan->session.serial;
+        hf__mysql_orphans_put_end(mysql, &orphan->session, &call->sql);
         orphan->ending = hf__mysql_call_send(&mysql->main, call, NULL) == 0;
     }
 }

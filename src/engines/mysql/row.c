@@ -122,7 +122,8 @@ static void go_on_releasing(struct hf__mysql *mysql, struct hf__ticket *ticket)
 static void granted(struct hf__mysql *mysql, struct hf__ticket *ticket,
                     const struct hf__mysql_call *call)
 {
-    hf__mysql_tickets_granted(mysql, ticket, /* token= */ 0, call->sent_ns);
+    hf__mysql_tickets_granted(mysql, ticket, /* token= */ 0, /* woken= */ false,
+                              call->sent_ns);
 }
 
 static void on_who(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -251,10 +252,7 @@ static void not_unique(struct hf__mysql *mysql, struct hf__ticket *ticket)
                    "%s: table %s has no UNIQUE index on column %s alone, so "
                    "that two could hold one name: add one",
                    mysql->peer, settings->table, settings->key);
-    if (hf__mysql_ticket(mysql, ticket)->unsure)
-        hf__mysql_tickets_unknown(mysql, ticket, &err);
-    else
-        hf__mysql_tickets_failed(mysql, ticket, &err);
+    hf__mysql_tickets_refused(mysql, ticket, &err);
 }
 
 static void on_indexes(struct hf__mysql *mysql, struct hf__ticket *ticket,

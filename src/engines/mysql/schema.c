@@ -42,12 +42,12 @@ static void on_made(struct hf__mysql *mysql, struct hf__mysql_call *call,
     struct hf__mysql_call *first = call->then;
 
     call->then = NULL;
-    first->kept = false;
     if (reply && reply->code == 0) {
+        first->tables = HF__TABLES_MADE;
         (void)hf__mysql_call_send(first->connection, first, NULL);
         return;
     }
-    first->unmade = true;
+    first->tables = HF__TABLES_UNMADE;
     hf__mysql_call_tell(mysql, first, reply);
     hf__mysql_call_free(first);
 }
@@ -61,8 +61,8 @@ bool hf__mysql_schema_make(struct hf__mysql_call *call,
                                       : hf__mysql_sql_schema_make;
     struct hf__mysql_call *make;
 
-    if (!reply || !hf__mysql_errors_is_no_table(reply) || call->again ||
-        mysql->own_row || !text)
+    if (!reply || !hf__mysql_errors_is_no_table(reply) ||
+        call->tables != HF__TABLES_UNTRIED || mysql->own_row || !text)
         return false;
     make = hf__mysql_call_new(on_made, NULL);
     if (!make)
@@ -71,7 +71,6 @@ bool hf__mysql_schema_make(struct hf__mysql_call *call,
     if (hf__mysql_call_send(call->connection, make, NULL) != 0)
         return false;
     make->then = call;
-    call->again = true;
-    call->kept = true;
+    call->tables = HF__TABLES_MAKING;
     return true;
 }

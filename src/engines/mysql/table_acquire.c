@@ -48,7 +48,6 @@ static void heard(struct hf__mysql *mysql, struct hf__ticket *ticket,
     uint64_t token = hf__mysql_answer_number(row[TOKEN]);
     uint64_t held = hf__mysql_answer_number(row[HELD]);
 
-    hf__mysql_ticket(mysql, ticket)->woken = held == IS_HELD_WOKEN;
     if (held == NOT_HELD && ticket->nowait)
         busy(mysql, ticket, row[RECORD]);
     else if (held == NOT_HELD)
@@ -56,7 +55,8 @@ static void heard(struct hf__mysql *mysql, struct hf__ticket *ticket,
     else if (token == 0) /* a grant has a token */
         hf__mysql_tickets_answer_lost(mysql, ticket);
     else
-        hf__mysql_tickets_granted(mysql, ticket, token, call->sent_ns);
+        hf__mysql_tickets_granted(mysql, ticket, token, held == IS_HELD_WOKEN,
+                                  call->sent_ns);
 }
 
 static void on_asked(struct hf__mysql *mysql, struct hf__ticket *ticket,
@@ -124,7 +124,8 @@ static void on_taken(struct hf__mysql *mysql, struct hf__ticket *ticket,
         hf__mysql_schema_make(call, reply))
         return;
     if (reply && reply->code == 0 && reply->number != 0)
-        hf__mysql_tickets_granted(mysql, ticket, reply->number, call->sent_ns);
+        hf__mysql_tickets_granted(mysql, ticket, reply->number,
+                                  /* woken= */ false, call->sent_ns);
     else if (reply && reply->code != 0 && !hf__mysql_errors_is_taken(reply))
         hf__mysql_tickets_not_granted(mysql, ticket, reply);
     else if (!reply || reply->code == 0 || not_free(mysql, ticket) != 0)

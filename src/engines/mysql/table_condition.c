@@ -172,11 +172,10 @@ static void refused(struct hf__mysql *mysql, struct hf__ticket *ticket,
     hf_error err;
 
     (void)hf__mysql_errors_read(mysql, reply, &err);
-    if (hf__mysql_ticket(mysql, ticket)->unsure ||
-        hf__mysql_errors_is_collision(reply))
+    if (hf__mysql_errors_is_collision(reply))
         hf__mysql_tickets_unknown(mysql, ticket, &err);
     else
-        hf__mysql_tickets_failed(mysql, ticket, &err);
+        hf__mysql_tickets_refused(mysql, ticket, &err);
 }
 
 static void on_parked(struct hf__mysql *mysql, struct hf__ticket *ticket,

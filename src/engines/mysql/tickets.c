@@ -71,14 +71,14 @@ void hf__mysql_tickets_forget(struct hf__mysql *mysql,
 
 void hf__mysql_tickets_granted(struct hf__mysql *mysql,
                                struct hf__ticket *ticket, uint64_t token,
-                               int64_t sent_ns)
+                               bool woken, int64_t sent_ns)
 {
     struct hf__mysql_ticket *mine = hf__mysql_ticket(mysql, ticket);
     struct hf__grant grant = {.token = token,
                               .tokens = 1,
                               .lease_ms = hf__mysql_lease_ms(mysql, ticket),
                               .sent_ns = sent_ns,
-                              .woken = mine->woken};
+                              .woken = woken};
 
     hf__mysql_tickets_move(mine, HF__MYSQL_HELD);
     mine->stored =
@@ -103,21 +103,29 @@ void hf__mysql_tickets_failed(struct hf__mysql *mysql,
     hf__up_failed(&mysql->base, ticket, err);
 }
 
+void hf__mysql_tickets_refused(struct hf__mysql *mysql,
+                               struct hf__ticket *ticket, const hf_error *err)
+{
+    if (hf__mysql_ticket(mysql, ticket)->unsure)
+        hf__mysql_tickets_unknown(mysql, ticket, err);
+    else
+        hf__mysql_tickets_failed(mysql, ticket, err);
+}
+
 void hf__mysql_tickets_not_granted(struct hf__mysql *mysql,
                                    struct hf__ticket *ticket,
                                    const struct hf__mysql_reply *reply)
 {
     hf_error err;
 
-    (void)hf__mysql_errors_read(mysql, reply, &err);
-    if (hf__mysql_ticket(mysql, ticket)->unsure) {
-        hf__mysql_tickets_unknown(mysql, ticket, &err);
-    } else if (hf__mysql_errors_is_collision(reply)) {
+    if (!hf__mysql_ticket(mysql, ticket)->unsure &&
+        hf__mysql_errors_is_collision(reply)) {
         hf__mysql_tickets_forget(mysql, ticket);
         hf__up_busy(&mysql->base, ticket, hf__now() + collision_pause_ns, NULL);
-    } else {
-        hf__mysql_tickets_failed(mysql, ticket, &err);
+        return;
     }
+    (void)hf__mysql_errors_read(mysql, reply, &err);
+    hf__mysql_tickets_refused(mysql, ticket, &err);
 }
 
 int hf__mysql_tickets_not_asked(struct hf__mysql *mysql,

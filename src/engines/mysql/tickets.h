@@ -54,7 +54,6 @@ struct hf__mysql_session {
     uint64_t id;     /* the server's number */
     uint16_t port;   /* of our end */
     uint16_t looks;  /* how often we checked that it has ended */
-    bool ending;     /* the next check is under way */
 };
 
 /* Our bytes of every ticket. */
@@ -66,7 +65,6 @@ struct hf__mysql_ticket {
                        place in line, or the end of its orphan */
     bool unsure;     /* an acquire before this one, or a commit of the caller's,
                        has no answer */
-    bool woken;      /* a wake-up comes with its grant */
     uint32_t polls;  /* since it was parked */
     uint64_t token;  /* of a row, as it was granted; 0: it was not */
     uint64_t old;    /* id of the ticket that its park gives up; 0: none */
@@ -94,15 +92,18 @@ static inline bool hf__mysql_tickets_leaves(const struct hf__mysql_ticket *mine)
 void hf__mysql_tickets_forget(struct hf__mysql *mysql,
                               struct hf__ticket *ticket);
 
-/* What became of an acquire of a row. Not granted: an error of the server, so
+/* What became of an acquire of a row. @woken: a signal called it. Not granted: an error of the server, so
  * that it did nothing. */
 void hf__mysql_tickets_granted(struct hf__mysql *mysql,
                                struct hf__ticket *ticket, uint64_t token,
-                               int64_t sent_ns);
+                               bool woken, int64_t sent_ns);
 void hf__mysql_tickets_busy(struct hf__mysql *mysql, struct hf__ticket *ticket,
                             const char *holder);
 void hf__mysql_tickets_failed(struct hf__mysql *mysql,
                               struct hf__ticket *ticket, const hf_error *err);
+/* Failed, or unknown if an attempt before has no answer. */
+void hf__mysql_tickets_refused(struct hf__mysql *mysql,
+                               struct hf__ticket *ticket, const hf_error *err);
 void hf__mysql_tickets_not_granted(struct hf__mysql *mysql,
                                    struct hf__ticket *ticket,
                                    const struct hf__mysql_reply *reply);

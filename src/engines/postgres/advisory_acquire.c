@@ -95,16 +95,18 @@ static void busy(struct hf__pg_ticket *mine)
     }
     if (!mine->entry.ticket->nowait)
         hf__pg_names_find(mine->engine, mine->key)->contended = QUIET;
-    mine->refused = true;
+    mine->known = HF__PG_KNOWN_TAKEN;
     hf__advisory_names_check(mine);
 }
 
 void hf__advisory_acquire_checked(struct hf__pg_ticket *mine)
 {
-    if (mine->refused && mine->entry.ticket->nowait)
+    bool taken = mine->known == HF__PG_KNOWN_TAKEN;
+
+    if (taken && mine->entry.ticket->nowait)
         hf__pg_tickets_busy(mine, /* holder= */ NULL);
     else
-        want_connection(mine, mine->refused);
+        want_connection(mine, taken);
 }
 
 static void on_answer(struct hf__pg_ticket *mine,
@@ -291,7 +293,7 @@ static void ask(struct hf__pg_ticket *mine)
     const struct hf__pg_ticket *ours = find_on_main(mine);
     const struct hf__ticket *ticket = mine->entry.ticket;
 
-    mine->refused = false;
+    mine->known = HF__PG_KNOWN_NOTHING;
     mine->unsure = false;
     if (ours && strcmp(ours->entry.ticket->name, ticket->name) != 0)
         hf__advisory_names_collide(mine, ours->entry.ticket->name);

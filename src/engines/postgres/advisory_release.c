@@ -37,7 +37,7 @@ static void undone(struct hf__pg_ticket *mine, bool was_held)
     hf__pg_tickets_move(mine, HF__PG_NOWHERE);
     if (!hf__pg_tickets_asks(mine)) {
         hf__advisory_acquire_rest(mine);
-    } else if (mine->refused) {
+    } else if (mine->known == HF__PG_KNOWN_TAKEN) {
         hf__advisory_acquire_checked(mine);
     } else if (mine->why) {
         why = *mine->why;
@@ -126,7 +126,9 @@ void hf__advisory_release_undo(struct hf__pg_ticket *mine,
                                const struct hf__pg_error *error)
 {
     mine->unsure = true;
-    mine->refused = hf__pg_errors_is(error, "55P03"); /* the row is taken */
+    /* 55P03: the row is taken. */
+    mine->known = hf__pg_errors_is(error, "55P03") ? HF__PG_KNOWN_TAKEN
+                                                   : HF__PG_KNOWN_NOTHING;
     if (!mine->why && !hf__pg_errors_is(error, "57014")) {
         mine->why = hf__malloc(sizeof(*mine->why));
         if (mine->why)

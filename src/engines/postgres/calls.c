@@ -38,9 +38,9 @@ static void add_step(struct hf__pg_conn *conn, enum hf__pg_statement statement,
 
 static bool prepare(struct hf__pg_conn *conn, enum hf__pg_statement statement)
 {
-    if (conn->prepared >> statement & 1)
+    if (conn->prepared[statement])
         return true;
-    conn->prepared |= UINT64_C(1) << statement;
+    conn->prepared[statement] = true;
     add_step(conn, statement, /* prepare= */ true);
     return hf__pq.PQsendPrepare(conn->pq, hf__pg_statement_name(statement),
                                 hf__pg_statement(conn->engine, statement),
@@ -185,7 +185,7 @@ static void unprepare(struct hf__pg_conn *conn, const struct hf__pg_call *call)
 {
     for (uint32_t i = call->step; i < call->steps_n; i++) {
         if (call->steps[i].prepare)
-            conn->prepared &= ~(UINT64_C(1) << call->steps[i].statement);
+            conn->prepared[call->steps[i].statement] = false;
     }
 }
 

@@ -46,8 +46,8 @@ static bool know_tables(struct hf__pg_conn *conn,
     }
     if (!(postgres->fenced && postgres->tables &&
           !(lacks_some && postgres->mode->tables)) &&
-        conn->making == 0) {
-        conn->making = 1;
+        conn->tables == HF__TABLES_UNTRIED) {
+        conn->tables = HF__TABLES_MAKING;
         hf__pg_calls_send_text(conn, hf__pg_statements_make(postgres));
         return false;
     }
@@ -118,8 +118,8 @@ void hf__pg_connect_answered(struct hf__pg_conn *conn)
 
     if (good) {
         is_known(conn, answer->last);
-    } else if (conn->making == 1) { /* they could not be made */
-        conn->making = 2;
+    } else if (conn->tables == HF__TABLES_MAKING) {
+        conn->tables = HF__TABLES_UNMADE;
         hf__pg_calls_send_text(conn, hf__pg_statements_first(conn->engine));
     } else {
         (void)hf__pg_errors_explain(conn, answer->error, &err);
@@ -208,7 +208,7 @@ int hf__pg_connect_start(struct hf__pg_conn *conn, hf_error *err)
     conn->fatal.code = 0;
     conn->closing = false;
     hf__pg_answer_clear(&conn->answer);
-    conn->making = 0;
+    conn->tables = HF__TABLES_UNTRIED;
     conn->listening = false;
     conn->connect_ns = hf__now();
     conn->state = HF__CONN_RESOLVING;

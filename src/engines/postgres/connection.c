@@ -105,6 +105,13 @@ void hf__pg_connection_orphan(struct hf__pg_conn *conn,
     conn->pid = 0;
 }
 
+static void reset(struct hf__pg_conn *conn)
+{
+    conn->state = HF__CONN_IDLE;
+    memset(conn->prepared, 0, sizeof(conn->prepared));
+    conn->closing = false;
+}
+
 void hf__pg_connection_stop(struct hf__pg_conn *conn, bool forked)
 {
     hf__pg_hosts_stop(conn, forked);
@@ -113,9 +120,7 @@ void hf__pg_connection_stop(struct hf__pg_conn *conn, bool forked)
         return;
     conn->engine->base.under_way -= conn->calls.n;
     hf__calls_release(&conn->calls);
-    conn->state = HF__CONN_IDLE;
-    conn->prepared = 0;
-    conn->closing = false;
+    reset(conn);
 }
 
 void hf__pg_connection_end(struct hf__pg_conn *conn)
@@ -125,9 +130,7 @@ void hf__pg_connection_end(struct hf__pg_conn *conn)
     (void)hf__pg_errors_lost(conn, &err);
     hf__pg_hosts_stop(conn, /* forked= */ false);
     close_conn(conn, /* forked= */ false);
-    conn->state = HF__CONN_IDLE;
-    conn->prepared = 0;
-    conn->closing = false;
+    reset(conn);
     conn->next = (struct hf__pg_call){0};
     while (hf__pg_calls_finish(conn, /* answer= */ NULL))
         ;

@@ -51,6 +51,9 @@ enum hf__pg_conn_state {
     HF__CONN_WITH_CALLER /* of hf_sql_connection() */
 };
 
+/* Making the tables that are missing. */
+enum hf__pg_tables { HF__TABLES_UNTRIED, HF__TABLES_MAKING, HF__TABLES_UNMADE };
+
 /* The backend of a connection that we lost. */
 struct hf__pg_orphan {
     int32_t pid;     /* 0: none */
@@ -67,7 +70,7 @@ struct hf__pg_conn {
     uint32_t watched; /* events */
     uint8_t state;
     bool listening;
-    uint8_t making; /* tables: 1 being made, 2 they cannot be */
+    uint8_t tables; /* enum hf__pg_tables */
     bool reading;   /* its answers are being handled */
     bool closing;   /* … and it is to be closed after that */
     bool unpooled;  /* the pool has given it up */
@@ -83,10 +86,10 @@ struct hf__pg_conn {
     struct hf__calls calls;  /* struct hf__pg_call */
     struct hf__pg_call next; /* being put together */
     struct hf__pg_answer answer;
-    int64_t received;      /* bytes, about */
-    int64_t received_from; /* … when an answer began; 0: none has */
-    uint64_t prepared;
-    int64_t spoke_ns; /* when we last sent something */
+    int64_t received;              /* bytes, about */
+    int64_t received_from;         /* … when an answer began; 0: none has */
+    bool prepared[HF__STMT_COUNT]; /* by enum hf__pg_statement */
+    int64_t spoke_ns;              /* when we last sent something */
     /* advisory_*.c */
     int64_t timeout_ms;  /* how long it may be silent; 0: for ever */
     int64_t second_key;  /* of the name that it used last */

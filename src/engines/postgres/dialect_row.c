@@ -19,6 +19,11 @@ static bool has_owner(const struct hf__pg *postgres)
     return postgres->base.host->settings->owner_column[0] != '\0';
 }
 
+static bool has_row(const struct hf__pg_ticket *mine)
+{
+    return mine->known == HF__PG_KNOWN_ROW;
+}
+
 static void lost(struct hf__pg_ticket *mine)
 {
     hf__pg_tickets_lost_answer(mine, &mine->engine->main);
@@ -74,7 +79,7 @@ static void on_given(struct hf__pg_conn *conn, const struct hf__pg_call *call,
 
 static int send_leave(struct hf__pg_ticket *mine, hf_error *err)
 {
-    if (has_owner(mine->engine) || (mine->has_row && !mine->unsure))
+    if (has_owner(mine->engine) || (has_row(mine) && !mine->unsure))
         return send_one(mine, HF__STMT_RELEASE, on_given, err);
     if (mine->unsure)
         return send_one(mine, HF__STMT_RENEW, on_looked, err);
@@ -140,7 +145,7 @@ static void is_taken(struct hf__pg_ticket *mine, int64_t sent_ns,
                hf__pg_dialect_words(&words, mine->engine, mine->entry.ticket,
                                     &err) == 0 &&
                strcmp(holder, words.holder) == 0) {
-        mine->has_row = true;
+        mine->known = HF__PG_KNOWN_ROW;
         hf__pg_row_granted(mine, /* token= */ 0, sent_ns);
     } else {
         hf__pg_tickets_busy(mine, owned && holder[0] ? holder : NULL);
@@ -155,9 +160,11 @@ static void on_taken(struct hf__pg_conn *conn, const struct hf__pg_call *call,
 
     (void)conn;
     mine->unsure |= !answer;
-    mine->has_row = answer && !answer->error && answer->results[0].rows == 1;
-    if (mine->has_row) /* so an earlier one had made none */
-        mine->unsure = false;
+    mine->known = HF__PG_KNOWN_NOTHING;
+    if (answer && !answer->error && answer->results[0].rows == 1) {
+        mine->known = HF__PG_KNOWN_ROW;
+        mine->unsure = false; /* an earlier one had made none */
+    }
     if (!answer) {
         lost(mine);
     } else if (hf__pg_tickets_leaves(mine)) {
@@ -165,7 +172,7 @@ static void on_taken(struct hf__pg_conn *conn, const struct hf__pg_call *call,
             lost(mine);
     } else if (answer->error) {
         refused(mine, answer->error);
-    } else if (mine->has_row) {
+    } else if (has_row(mine)) {
         hf__pg_row_granted(mine, /* token= */ 0, call->sent_ns);
     } else {
         is_taken(mine, call->sent_ns, answer->last);
@@ -190,7 +197,7 @@ static void on_seen(struct hf__pg_conn *conn, const struct hf__pg_call *call,
 
 static int send_first(struct hf__pg_ticket *mine, hf_error *err)
 {
-    return mine->has_row ? send_one(mine, HF__STMT_RENEW, on_seen, err)
+    return has_row(mine) ? send_one(mine, HF__STMT_RENEW, on_seen, err)
                          : send_one(mine, HF__STMT_TAKE, on_taken, err);
 }
 

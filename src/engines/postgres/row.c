@@ -33,7 +33,7 @@ void hf__pg_row_granted(struct hf__pg_ticket *mine, uint64_t token,
                               .tokens = 1,
                               .lease_ms = lease_of(mine),
                               .sent_ns = sent_ns,
-                              .woken = mine->woken};
+                              .woken = mine->known == HF__PG_KNOWN_WOKEN};
 
     hf__pg_tickets_move(mine, HF__PG_HELD);
     mine->owed = HF__PG_OWES_NOTHING;

@@ -90,7 +90,8 @@ enum hf__pg_statement {
     HF__STMT_MAKE,
     HF__STMT_TEXTS
 };
-_Static_assert(HF__STMT_COUNT <= 64, "conn->prepared has a bit for each");
+_Static_assert(HF__STMT_TEXTS <= UINT8_MAX,
+               "a step of a call has a byte for it");
 enum { HF__PG_DIALECT_TEXTS = HF__STMT_TEXTS - HF__STMT_TAKE };
 
 /* The text of @statement; without tokens where there is no sequence. */

@@ -218,7 +218,7 @@ static void on_taken(struct hf__pg_conn *conn, const struct hf__pg_call *call,
     } else if (!answer || answer->error) {
         on_asked(conn, call, answer);
     } else {
-        mine->alone = false;
+        mine->known = HF__PG_KNOWN_NOTHING;
         hf__pg_table_acquire_contended(mine);
         if (hf__pg_table_acquire_ask(mine, /* err= */ NULL) != 0)
             on_asked(conn, call, /* answer= */ NULL);
@@ -234,7 +234,7 @@ static int send_take(struct hf__pg_ticket *mine, bool alone, hf_error *err)
 
     if (rc != 0)
         return rc;
-    mine->alone = alone;
+    mine->known = alone ? HF__PG_KNOWN_ALONE : HF__PG_KNOWN_NOTHING;
     words.values[4] = hf__pg_names_decimal(~mine->key, room);
     words.values[5] = alone ? "t" : "f";
     hf__pg_table_acquire_add_row(mine, HF__STMT_TABLE_TAKE, 6, &words);
@@ -280,7 +280,7 @@ static int send_first(struct hf__pg_ticket *mine, hf_error *err)
     const struct hf__ticket *ticket = mine->entry.ticket;
     bool plain = !mine->unsure && ticket->mode == HF_EXCLUSIVE;
 
-    mine->alone = false;
+    mine->known = HF__PG_KNOWN_NOTHING;
     if (plain && hf__pg_names_find(mine->engine, mine->key)->contended == 0)
         return send_take(mine, /* alone= */ true, err);
     return plain && !ticket->nowait ? send_join(mine, err)

@@ -117,7 +117,7 @@ static void answered(struct hf__pg_ticket *mine,
     char called = hf__pg_answer_text(answer->last, 0, 0)[0];
 
     forget_old(mine);
-    mine->woken = called == 't';
+    mine->known = called == 't' ? HF__PG_KNOWN_WOKEN : HF__PG_KNOWN_NOTHING;
     if (token != 0)
         hf__pg_row_granted(mine, (uint64_t)token, sent_ns);
     else if (hf__pg_answer_text(place, 0, 1)[0] == 't')
@@ -131,7 +131,7 @@ static void answered(struct hf__pg_ticket *mine,
 
 void hf__pg_table_condition_called(struct hf__pg_ticket *mine, int64_t sent_ns)
 {
-    mine->woken = true;
+    mine->known = HF__PG_KNOWN_WOKEN;
     hf__pg_table_acquire_queued(mine, /* look_ms= */ 0, sent_ns);
 }
 
@@ -309,8 +309,9 @@ static void on_signalled(struct hf__pg_conn *conn,
         return;
     }
     query->woken = (uint32_t)answer->last->changed;
-    if (query->woken > 0 && call->mine)
-        call->mine->alone = false; /* others stand behind it now */
+    if (query->woken > 0 && call->mine &&
+        call->mine->known == HF__PG_KNOWN_ALONE)
+        call->mine->known = HF__PG_KNOWN_NOTHING; /* others stand behind it */
     hf__pg_inspect_answer(conn, query, /* rc= */ 0);
 }
 

@@ -56,9 +56,9 @@ static int send_free(struct hf__pg_ticket *mine, hf_error *err);
 /* No row has gone: others came, or it is not ours any more. */
 static int free_again(struct hf__pg_ticket *mine)
 {
-    if (!mine->alone)
+    if (mine->known != HF__PG_KNOWN_ALONE)
         return hf__pg_table_release_row(mine, /* err= */ NULL);
-    mine->alone = false;
+    mine->known = HF__PG_KNOWN_NOTHING;
     hf__pg_table_acquire_contended(mine);
     return send_free(mine, /* err= */ NULL);
 }
@@ -90,7 +90,7 @@ static int send_free(struct hf__pg_ticket *mine, hf_error *err)
     struct hf__pg_table_words words;
 
     hf__pg_table_acquire_words(&words, mine);
-    if (mine->alone)
+    if (mine->known == HF__PG_KNOWN_ALONE)
         return hf__pg_calls_send_one(main, HF__STMT_TABLE_FREE, words.values, 2,
                                      &call, err);
     words.values[2] = hf__pg_names_decimal(~mine->key, room);

@@ -80,17 +80,27 @@ static int64_t look_missed(struct hf__pg_ticket *mine, int64_t number)
     return HF_NEVER;
 }
 
-/* Silence is no loss: the core counts the time. */
-static void on_renewed(struct hf__pg_conn *conn, const struct hf__pg_call *call,
-                       const struct hf__pg_answer *answer)
-{
-    struct hf__pg *postgres = conn->engine;
+typedef void renewed_fn(struct hf__pg *postgres,
+                        const struct hf__pg_result *result, int row,
+                        int64_t sent_ns);
 
+/* The rows that were found, then the tickets that were not. Silence is no loss:
+ * the core counts the time. */
+static void each_row(struct hf__pg *postgres, const struct hf__pg_call *call,
+                     const struct hf__pg_answer *answer, renewed_fn *found,
+                     hf__pg_each_fn *missed)
+{
     if (!answer || answer->error)
         return;
     for (int row = 0; row < answer->last->rows; row++)
-        renewed(postgres, answer->last, row, call->sent_ns);
-    (void)hf__pg_tickets_due(postgres, look_missed, (int64_t)call->number);
+        found(postgres, answer->last, row, call->sent_ns);
+    (void)hf__pg_tickets_due(postgres, missed, (int64_t)call->number);
+}
+
+static void on_renewed(struct hf__pg_conn *conn, const struct hf__pg_call *call,
+                       const struct hf__pg_answer *answer)
+{
+    each_row(conn->engine, call, answer, renewed, look_missed);
 }
 
 /* A row of COND_RENEW: ticket, was it called, when to look, the timeline. */
@@ -138,14 +148,7 @@ static void on_renewed_parked(struct hf__pg_conn *conn,
                               const struct hf__pg_call *call,
                               const struct hf__pg_answer *answer)
 {
-    struct hf__pg *postgres = conn->engine;
-
-    if (!answer || answer->error)
-        return;
-    for (int row = 0; row < answer->last->rows; row++)
-        renewed_parked(postgres, answer->last, row, call->sent_ns);
-    (void)hf__pg_tickets_due(postgres, look_missed_parked,
-                             (int64_t)call->number);
+    each_row(conn->engine, call, answer, renewed_parked, look_missed_parked);
 }
 
 /* ---- asking -------------------------------------------------------------- */

@@ -71,7 +71,8 @@ static void told_grant(struct hf__pg_ticket *mine, const char *text)
                           : mine->confirmed_ns;
 
     if (token > last && token <= INT64_MAX) {
-        mine->woken |= mine->state == HF__PG_PARKED;
+        if (mine->state == HF__PG_PARKED)
+            mine->known = HF__PG_KNOWN_WOKEN;
         hf__pg_row_granted(mine, token, sent_ns);
     } else {
         hf__pg_table_wait_watch(mine, 0);

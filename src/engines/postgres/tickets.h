@@ -56,6 +56,15 @@ enum hf__pg_owed {
     HF__PG_OWES_COMMIT /* a release with the caller's statements */
 };
 
+/* What else we know of it; each belongs to one mode. */
+enum hf__pg_known {
+    HF__PG_KNOWN_NOTHING,
+    HF__PG_KNOWN_TAKEN, /* advisory: another has it */
+    HF__PG_KNOWN_ALONE, /* table: its row is the only one, or was */
+    HF__PG_KNOWN_WOKEN, /* table: it bears a wake-up, or did */
+    HF__PG_KNOWN_ROW    /* dialect=row: we have made the row */
+};
+
 struct hf__pg_ticket {
     struct hf__ticket_entry entry;
     struct hf__sql_want want; /* a connection of the pool */
@@ -71,14 +80,9 @@ struct hf__pg_ticket {
     uint64_t old; /* table: the ticket that its park gives up; 0: none */
     uint8_t state;
     uint8_t owed;
+    uint8_t known;     /* enum hf__pg_known */
     bool unsure;       /* something of an earlier attempt may be there */
-    bool woken;        /* table: it bears a wake-up, or did */
     char timeline[12]; /* table: of the server's log, where it parked */
-    union {
-        bool refused; /* advisory: another has it */
-        bool alone;   /* table: its row is the only one, or was */
-        bool has_row; /* dialect=row: we have made the row */
-    };
     /* for_update: the transaction that the caller was given; "": none was. */
     char transaction[24];
     struct hf__query *borrower;  /* … and first asked for it just now */

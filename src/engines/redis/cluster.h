@@ -25,9 +25,16 @@ struct hf__node {
     struct hf__url url;          /* … with this one server; borrowed texts */
     char *name;
     int port;
-    bool up;
-    bool connecting;
-    bool serves; /* some slot */
+    uint8_t state; /* enum hf__redis_peer_state */
+    bool serves;   /* some slot */
+};
+
+/* What we know of the slots, and what the core knows of us. */
+enum hf__cluster_map { HF__MAP_WANTED, HF__MAP_ASKED, HF__MAP_KNOWN };
+enum hf__cluster_told {
+    HF__TOLD_DOWN,
+    HF__TOLD_CONNECTED,
+    HF__TOLD_OLD /* connected, and something is new since */
 };
 
 struct hf__cluster {
@@ -37,10 +44,8 @@ struct hf__cluster {
     int16_t slots[HF__SLOTS]; /* the index of who serves it; -1: nobody */
     int16_t told[HF__SLOTS];  /* the same, while an answer is read */
     struct hf__timer timer;   /* ask for the slots again */
-    bool mapping;             /* the slots have been asked for */
-    bool mapped;              /* and told, since it was last wanted */
-    bool open;                /* "connected" was the last report */
-    bool news;                /* something is new since that report */
+    uint8_t map;              /* enum hf__cluster_map */
+    uint8_t report;           /* the last one: enum hf__cluster_told */
     uint32_t attempts;        /* that left a node down */
     int64_t mapped_ns;        /* when the slots were told */
     hf_error why;             /* what the last node that failed said */

@@ -88,7 +88,8 @@ static bool go_on(struct hf__node *from, struct hf__node *to, uint64_t id,
     struct hf__redis_ticket *mine;
     hf_error err;
 
-    if (!ticket || !to->up || !is_wanted(from, ticket, renewal))
+    if (!ticket || to->state != HF__PEER_UP ||
+        !is_wanted(from, ticket, renewal))
         return false;
     hf__cluster_move(to, ticket);
     mine = hf__redis_ticket(to->redis, ticket);
@@ -178,7 +179,7 @@ bool hf__cluster_asked(struct hf__redis *redis,
     if (!node || node == from)
         return false;
     hf__cluster_connect_node(node); /* for the next time, if it is new */
-    if (!node->up)
+    if (node->state != HF__PEER_UP)
         return false;
     taken = redis->dialect == &hf__redis_native
                 ? ask_whether_gone(redis, call, node)

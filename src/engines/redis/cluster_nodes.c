@@ -156,9 +156,10 @@ void hf__cluster_connect_node(struct hf__node *node)
 {
     struct hf__engine *engine = &node->redis->base;
 
-    if (node->up || node->connecting)
+    if (node->state != HF__PEER_DOWN)
         return;
-    node->connecting = engine->ops->connect(engine, &node->cluster->why) == 0;
+    if (engine->ops->connect(engine, &node->cluster->why) == 0)
+        node->state = HF__PEER_CONNECTING;
 }
 
 /* ---- what is known ----------------------------------------------------- */
@@ -166,7 +167,7 @@ void hf__cluster_connect_node(struct hf__node *node)
 static struct hf__node *any_up(const struct hf__cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->n; i++) {
-        if (cluster->nodes[i]->up)
+        if (cluster->nodes[i]->state == HF__PEER_UP)
             return cluster->nodes[i];
     }
     return NULL;
@@ -178,7 +179,8 @@ static bool connecting(const struct hf__cluster *cluster)
     for (uint32_t i = 0; i < cluster->n; i++) {
         const struct hf__node *node = cluster->nodes[i];
 
-        if (node->connecting && (node->serves || !cluster->mapped))
+        if (node->state == HF__PEER_CONNECTING &&
+            (node->serves || cluster->map != HF__MAP_KNOWN))
             return true;
     }
     return false;
@@ -187,7 +189,8 @@ static bool connecting(const struct hf__cluster *cluster)
 static bool complete(const struct hf__cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->n; i++) {
-        if (cluster->nodes[i]->serves && !cluster->nodes[i]->up)
+        if (cluster->nodes[i]->serves &&
+            cluster->nodes[i]->state != HF__PEER_UP)
             return false;
     }
     return true;
@@ -215,6 +218,13 @@ static int64_t pause_ns(const struct hf__cluster *cluster)
     return hf__ms_to_ns(ms);
 }
 
+/* The core has to be told something. */
+static void note_news(struct hf__cluster *cluster)
+{
+    if (cluster->report == HF__TOLD_CONNECTED)
+        cluster->report = HF__TOLD_OLD;
+}
+
 static void report_down(struct hf__cluster *cluster)
 {
     hf_error err = cluster->why;
@@ -222,16 +232,15 @@ static void report_down(struct hf__cluster *cluster)
     if (err.code == 0)
         (void)hf__fail(&err, HF_EUNAVAILABLE, "no node is known");
     (void)hf__fail_in(&err, err.code, "no node of the cluster answers");
-    cluster->open = false;
-    cluster->mapped = false;
+    cluster->report = HF__TOLD_DOWN;
+    cluster->map = HF__MAP_WANTED;
     hf__timer_stop(cluster->base.host->loop, &cluster->timer);
     hf__up_down(&cluster->base, &err);
 }
 
 static void report_connected(struct hf__cluster *cluster)
 {
-    cluster->open = true;
-    cluster->news = false;
+    cluster->report = HF__TOLD_CONNECTED;
     if (complete(cluster)) {
         cluster->attempts = 0;
     } else {
@@ -251,16 +260,16 @@ static void settle(struct hf__cluster *cluster)
         cluster->mapped_ns + hf__ms_to_ns(settings->connect_timeout_ms) / 4;
     struct hf__node *node = any_up(cluster);
 
-    if (cluster->mapping)
+    if (cluster->map == HF__MAP_ASKED)
         return;
     if (!node) {
         if (!connecting(cluster))
             report_down(cluster);
-    } else if (!cluster->mapped) {
+    } else if (cluster->map == HF__MAP_WANTED) {
         ask_slots(node);
     } else if (connecting(cluster) && hf__now() < patient_ns) {
         wake(cluster, patient_ns);
-    } else if (cluster->news || !cluster->open) {
+    } else if (cluster->report != HF__TOLD_CONNECTED) {
         report_connected(cluster);
     } else if (!complete(cluster)) {
         wake(cluster, hf__now() + pause_ns(cluster));
@@ -268,13 +277,18 @@ static void settle(struct hf__cluster *cluster)
     }
 }
 
-static void refresh(struct hf__cluster *cluster)
+static void connect_servers(struct hf__cluster *cluster)
 {
-    cluster->mapped = false;
     for (uint32_t i = 0; i < cluster->n; i++) {
         if (cluster->nodes[i]->serves)
             hf__cluster_connect_node(cluster->nodes[i]);
     }
+}
+
+static void refresh(struct hf__cluster *cluster)
+{
+    cluster->map = HF__MAP_WANTED;
+    connect_servers(cluster);
     settle(cluster);
 }
 
@@ -283,9 +297,9 @@ static void timer_fire(struct hf__timer *timer)
     struct hf__cluster *cluster =
         HF_CONTAINER_OF(timer, struct hf__cluster, timer);
 
-    if (cluster->mapping)
+    if (cluster->map == HF__MAP_ASKED)
         return; /* the answer decides */
-    if (cluster->open || !cluster->mapped)
+    if (cluster->report != HF__TOLD_DOWN || cluster->map == HF__MAP_WANTED)
         refresh(cluster);
     else
         settle(cluster);
@@ -349,7 +363,7 @@ static int read_slots(struct hf__node *teller, struct hf__resp *reply,
 static void use_slots(struct hf__cluster *cluster)
 {
     if (memcmp(cluster->slots, cluster->told, sizeof(cluster->slots)) != 0)
-        cluster->news = true;
+        note_news(cluster);
     memcpy(cluster->slots, cluster->told, sizeof(cluster->slots));
     for (uint32_t i = 0; i < cluster->n; i++)
         cluster->nodes[i]->serves = false;
@@ -357,12 +371,9 @@ static void use_slots(struct hf__cluster *cluster)
         if (cluster->slots[i] >= 0)
             cluster->nodes[cluster->slots[i]]->serves = true;
     }
-    cluster->mapped = true;
+    cluster->map = HF__MAP_KNOWN;
     cluster->mapped_ns = hf__now();
-    for (uint32_t i = 0; i < cluster->n; i++) {
-        if (cluster->nodes[i]->serves)
-            hf__cluster_connect_node(cluster->nodes[i]);
-    }
+    connect_servers(cluster);
 }
 
 static void on_slots(struct hf__redis *redis, const struct hf__redis_call *call,
@@ -374,7 +385,7 @@ static void on_slots(struct hf__redis *redis, const struct hf__redis_call *call,
     hf_error err;
 
     (void)call;
-    cluster->mapping = false;
+    cluster->map = HF__MAP_WANTED;
     if (!reply)
         return; /* "down" follows */
     head = hf__resp_next(reply);
@@ -393,14 +404,11 @@ static void ask_slots(struct hf__node *node)
 {
     struct hf__redis *redis = node->redis;
     struct hf__redis_call call = {.done = on_slots};
-    size_t mark = hf__redis_connection_begin(redis, 2);
     hf_error err;
 
-    hf__resp_arg_text(&redis->stream.out, "CLUSTER");
-    hf__resp_arg_text(&redis->stream.out, "SLOTS");
-    node->cluster->mapping = true;
-    if (hf__redis_connection_end(redis, mark, &call, &err) != 0) {
-        node->cluster->mapping = false;
+    node->cluster->map = HF__MAP_ASKED;
+    if (hf__redis_connection_say(redis, "CLUSTER SLOTS", &call, &err) != 0) {
+        node->cluster->map = HF__MAP_WANTED;
         hf__redis_connection_fail(redis, &err);
     }
 }
@@ -416,7 +424,7 @@ static void moved(struct hf__redis *redis, const struct hf__slot_redirect *to)
     if (!node)
         return;
     cluster->slots[to->slot] = index_of(cluster, node);
-    cluster->news = true;
+    note_news(cluster);
     node->serves = true;
     hf__cluster_connect_node(node);
     wake(cluster, hf__now());
@@ -426,16 +434,14 @@ static void moved(struct hf__redis *redis, const struct hf__slot_redirect *to)
 
 void hf__cluster_connected(struct hf__node *node)
 {
-    node->up = true;
-    node->connecting = false;
-    node->cluster->news = true;
+    node->state = HF__PEER_UP;
+    note_news(node->cluster);
     settle(node->cluster);
 }
 
 void hf__cluster_down(struct hf__node *node, const hf_error *err)
 {
-    node->up = false;
-    node->connecting = false;
+    node->state = HF__PEER_DOWN;
     node->cluster->why = *err;
     settle(node->cluster);
 }
@@ -443,7 +449,7 @@ void hf__cluster_down(struct hf__node *node, const hf_error *err)
 int hf__cluster_connect(struct hf__cluster *cluster, hf_error *err)
 {
     cluster->timer.fire = timer_fire;
-    cluster->mapped = false;
+    cluster->map = HF__MAP_WANTED;
     cluster->attempts = 0;
     for (uint32_t i = 0; i < cluster->n; i++)
         hf__cluster_connect_node(cluster->nodes[i]);

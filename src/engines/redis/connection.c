@@ -73,6 +73,24 @@ int hf__redis_connection_end(struct hf__redis *redis, size_t mark,
     return 0;
 }
 
+int hf__redis_connection_say(struct hf__redis *redis, const char *words,
+                             const struct hf__redis_call *call, hf_error *err)
+{
+    uint32_t n = 1;
+    size_t mark;
+
+    for (const char *at = words; (at = strchr(at, ' ')) != NULL; at++)
+        n++;
+    mark = hf__redis_connection_begin(redis, n);
+    for (; n > 0; n--) {
+        size_t len = strcspn(words, " ");
+
+        hf__resp_arg(&redis->stream.out, words, len);
+        words += len + 1; /* behind the last one nothing is read */
+    }
+    return hf__redis_connection_end(redis, mark, call, err);
+}
+
 size_t hf__redis_connection_script_begin(struct hf__redis *redis, int script,
                                          uint32_t keys, uint32_t arguments)
 {
@@ -109,13 +127,9 @@ void hf__redis_connection_put_asking(struct hf__redis *redis,
                                      const struct hf__redis_ticket *mine)
 {
     struct hf__redis_call call = {.done = hf__redis_connection_ignore};
-    size_t mark;
 
-    if (!mine->importing)
-        return;
-    mark = hf__redis_connection_begin(redis, 1);
-    hf__resp_arg_text(&redis->stream.out, "ASKING");
-    (void)hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
+    if (mine->importing)
+        (void)hf__redis_connection_say(redis, "ASKING", &call, /* err= */ NULL);
 }
 
 /* The answer names the script by its digest. An error does not: it may have
@@ -182,9 +196,7 @@ size_t hf__redis_connection_ticket_begin(struct hf__redis *redis,
 void hf__redis_connection_close(struct hf__redis *redis, bool forked)
 {
     hf__stream_stop(&redis->stream, forked);
-    redis->up = false;
-    redis->greeting = false;
-    redis->subscribed = false;
+    redis->state = HF__PEER_DOWN;
     redis->release_loaded = false;
     redis->load_refused = false;
     memset(&redis->scan, 0, sizeof(redis->scan));
@@ -432,12 +444,13 @@ int hf__redis_connection_subscribe(struct hf__redis *redis, hf_error *err)
     char channel[48];
     int rc;
 
-    if (redis->subscribed)
+    if (redis->state == HF__PEER_LISTENING)
         return 0;
     (void)snprintf(channel, sizeof(channel), "hf:i:%s", redis->identity);
     rc = hf__redis_connection_send_subscribe(redis, /* on= */ true, channel,
                                              strlen(channel), err);
-    redis->subscribed = rc == 0;
+    if (rc == 0)
+        redis->state = HF__PEER_LISTENING;
     return rc;
 }
 
@@ -445,8 +458,7 @@ int hf__redis_connection_subscribe(struct hf__redis *redis, hf_error *err)
 
 static void connected(struct hf__redis *redis)
 {
-    redis->greeting = false;
-    redis->up = true;
+    redis->state = HF__PEER_UP;
     redis->old_id = 0;
     hf__up_connected(&redis->base);
 }
@@ -462,13 +474,11 @@ static void on_killed(struct hf__redis *redis,
 static int send_kill(struct hf__redis *redis)
 {
     struct hf__redis_call call = {.done = on_killed};
-    size_t mark = hf__redis_connection_begin(redis, 4);
+    char words[48];
 
-    hf__resp_arg_text(&redis->stream.out, "CLIENT");
-    hf__resp_arg_text(&redis->stream.out, "KILL");
-    hf__resp_arg_text(&redis->stream.out, "ID");
-    hf__resp_arg_number(&redis->stream.out, redis->old_id);
-    return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
+    (void)snprintf(words, sizeof(words), "CLIENT KILL ID %lld",
+                   (long long)redis->old_id);
+    return hf__redis_connection_say(redis, words, &call, /* err= */ NULL);
 }
 
 void hf__redis_connection_read_info(const struct hf__resp_value *info,
@@ -652,28 +662,19 @@ static int send_hello(struct hf__redis *redis)
     return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
 }
 
-static int send_words(struct hf__redis *redis, hf__redis_reply_fn *done,
-                      const char *first, const char *second)
-{
-    struct hf__redis_call call = {.done = done};
-    size_t mark = hf__redis_connection_begin(redis, 2);
-
-    hf__resp_arg_text(&redis->stream.out, first);
-    hf__resp_arg_text(&redis->stream.out, second);
-    return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
-}
-
 static void stream_opened(struct hf__stream *stream)
 {
     struct hf__redis *redis = HF_CONTAINER_OF(stream, struct hf__redis, stream);
-    char db[24];
+    struct hf__redis_call selected = {.done = on_select};
+    struct hf__redis_call informed = {.done = on_info};
+    char words[32];
     hf_error err;
 
-    (void)snprintf(db, sizeof(db), "%lld", (long long)redis->db);
-    redis->greeting = true;
+    (void)snprintf(words, sizeof(words), "SELECT %lld", (long long)redis->db);
     if (send_hello(redis) != 0 ||
-        (redis->db != 0 && send_words(redis, on_select, "SELECT", db) != 0) ||
-        send_words(redis, on_info, "INFO", "server") != 0) {
+        (redis->db != 0 &&
+         hf__redis_connection_say(redis, words, &selected, NULL) != 0) ||
+        hf__redis_connection_say(redis, "INFO server", &informed, NULL) != 0) {
         (void)hf__fail(&err, HF_ENOMEM, "out of memory");
         down(redis, &err);
     }

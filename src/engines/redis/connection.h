@@ -32,6 +32,9 @@ size_t hf__redis_connection_begin(struct hf__redis *redis, uint32_t arguments);
 /* @mark is what _begin() returned. HF_ENOMEM takes the command back. */
 int hf__redis_connection_end(struct hf__redis *redis, size_t mark,
                              const struct hf__redis_call *call, hf_error *err);
+/* A command of a few words, none of which contains a space. */
+int hf__redis_connection_say(struct hf__redis *redis, const char *words,
+                             const struct hf__redis_call *call, hf_error *err);
 /* The one that _end() was called for last; there has to be one. */
 static inline struct hf__redis_call *hf__redis_connection_last_call(
     const struct hf__redis *redis)

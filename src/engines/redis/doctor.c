@@ -302,14 +302,11 @@ static void on_last(struct hf__redis *redis, const struct hf__redis_call *call,
 /* ---- asking ------------------------------------------------------------ */
 
 static int ask(struct hf__redis *redis, struct hf__query *query,
-               hf__redis_reply_fn *done, uint32_t n, const char *const *words)
+               hf__redis_reply_fn *done, const char *words)
 {
     struct hf__redis_call call = {.done = done, .query = query};
-    size_t mark = hf__redis_connection_begin(redis, n);
 
-    for (uint32_t i = 0; i < n; i++)
-        hf__resp_arg_text(&redis->stream.out, words[i]);
-    return hf__redis_connection_end(redis, mark, &call, /* err= */ NULL);
+    return hf__redis_connection_say(redis, words, &call, /* err= */ NULL);
 }
 
 /* One script about the lock called hf__redis_doctor_name, as any client would
@@ -390,27 +387,24 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
                      hf_error *err)
 {
     struct hf__redis *redis = (struct hf__redis *)engine;
-    char inbox[48];
-    char token[64];
+    char last[64] = "PING";
     bool trial = !redis->no_trial;
 
-    if (!redis->up)
-        return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", redis->peer);
-    (void)snprintf(inbox, sizeof(inbox), "hf:i:%s", redis->identity);
-    (void)snprintf(token, sizeof(token), "hf:{%s}:t", hf__redis_doctor_name);
-#define ASK(done, ...)                                                         \
-    ask(redis, query, done,                                                    \
-        sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *),          \
-        (const char *[]){__VA_ARGS__})
-    if (ASK(on_ping, "PING") != 0 || ASK(on_time, "TIME") != 0 ||
-        ASK(on_memory, "CONFIG", "GET", "maxmemory*") != 0 ||
-        ASK(on_append, "CONFIG", "GET", "append*") != 0 ||
-        ASK(on_replication, "INFO", "replication") != 0 ||
-        ASK(on_alone, "CONFIG", "GET", "min-replicas-to-write") != 0 ||
-        (redis->in_cluster && ASK(on_cluster, "CLUSTER", "INFO") != 0) ||
+    if (!hf__redis_is_up(redis))
+        return hf__redis_not_up(redis, err);
+    if (trial)
+        (void)snprintf(last, sizeof(last), "DEL hf:{%s}:t",
+                       hf__redis_doctor_name);
+    if (ask(redis, query, on_ping, "PING") != 0 ||
+        ask(redis, query, on_time, "TIME") != 0 ||
+        ask(redis, query, on_memory, "CONFIG GET maxmemory*") != 0 ||
+        ask(redis, query, on_append, "CONFIG GET append*") != 0 ||
+        ask(redis, query, on_replication, "INFO replication") != 0 ||
+        ask(redis, query, on_alone, "CONFIG GET min-replicas-to-write") != 0 ||
+        (redis->in_cluster &&
+         ask(redis, query, on_cluster, "CLUSTER INFO") != 0) ||
         (trial && try_locks(redis, query) != 0) ||
-        (redis->no_trial ? ASK(on_last, "PING") : ASK(on_last, "DEL", token)) !=
-            0) {
+        ask(redis, query, on_last, last) != 0) {
         hf_error why;
 
         /* What was sent refers to the query: no half answers. */
@@ -418,7 +412,6 @@ int hf__redis_doctor(struct hf__engine *engine, struct hf__query *query,
         hf__redis_connection_fail(redis, &why);
         return hf__fail_pass(err, &why);
     }
-#undef ASK
     if (redis->sentinels)
         tell_sentinels(redis->sentinels, query);
     return 0;

@@ -24,7 +24,7 @@
 
 /* ---- answers ----------------------------------------------------------- */
 
-void hf__redis_inspect_lost(struct hf__redis *redis, struct hf__query *query)
+static void lost(struct hf__redis *redis, struct hf__query *query)
 {
     hf_error err;
 
@@ -67,7 +67,7 @@ bool hf__redis_inspect_answered(struct hf__redis *redis,
 {
     *ret_value = hf__resp_first(reply);
     if (!reply)
-        hf__redis_inspect_lost(redis, query);
+        lost(redis, query);
     else if (list ? ret_value->type != HF__RESP_LIST
                   : ret_value->type == HF__RESP_ERROR)
         hf__redis_inspect_refused(redis, query, ret_value);
@@ -81,7 +81,7 @@ int hf__redis_inspect_key(struct hf__redis *redis,
                           const struct hf__redis_dialect *dialect,
                           hf_error *err)
 {
-    if (!redis->up)
+    if (!hf__redis_is_up(redis))
         return hf__redis_not_up(redis, err);
     dialect->key(redis, query->name, strlen(query->name));
     if (!hf__buf_failed(&redis->scratch))
@@ -559,7 +559,7 @@ int hf__redis_inspect_list(struct hf__engine *engine, struct hf__query *query,
     size_t mark;
     int rc;
 
-    if (!redis->up)
+    if (!hf__redis_is_up(redis))
         return hf__redis_not_up(redis, err);
     if (redis->dialect == &hf__redis_plain)
         return query->name
@@ -695,7 +695,7 @@ int hf__redis_inspect_break(struct hf__engine *engine, struct hf__query *query,
     size_t mark;
     int rc;
 
-    if (!redis->up)
+    if (!hf__redis_is_up(redis))
         return hf__redis_not_up(redis, err);
     if ((engine->caps & HF_CAP_FENCED) == 0 && query->token != 0)
         return no_tokens(redis, HF_ECONFLICT, ": name the owner", err);

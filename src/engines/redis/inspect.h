@@ -5,7 +5,6 @@
 
 #include "engines/redis/redis.h"
 
-void hf__redis_inspect_lost(struct hf__redis *redis, struct hf__query *query);
 void hf__redis_inspect_refused(struct hf__redis *redis, struct hf__query *query,
                                const struct hf__resp_value *value);
 /* The first value of the answer, *ret_value. False: there is no answer, or an

@@ -41,6 +41,10 @@ int hf__native_condition_signal(struct hf__engine *engine,
 int hf__native_renew(struct hf__redis *redis, struct hf__ticket **tickets,
                      size_t n, hf_error *err);
 /* The head of the record, and the token. */
+/* It may have missed a signal at a server that has other data: it gives up its
+ * place, and is lost. */
+void hf__native_renew_give_up(struct hf__redis *redis,
+                              struct hf__ticket *ticket);
 void hf__native_renew_put(struct hf__redis *redis, struct hf__ticket *ticket);
 void hf__native_renew_answered(struct hf__redis *redis,
                                struct hf__ticket *ticket,

@@ -151,12 +151,12 @@ static void on_acquired(struct hf__redis *redis,
                         const struct hf__redis_call *call,
                         struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
     struct hf__resp_value value;
+    struct hf__ticket *ticket =
+        hf__redis_release_asking(redis, call, reply, &value);
 
     if (!ticket)
         return;
-    value = hf__resp_next(reply);
     if (hf__redis_connection_script_lost(redis, &value,
                                          HF__SCRIPT_NATIVE_ACQUIRE)) {
         ask_on(redis, ticket);
@@ -175,12 +175,12 @@ static void on_glanced(struct hf__redis *redis,
                        const struct hf__redis_call *call,
                        struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
     struct hf__resp_value gate;
+    struct hf__ticket *ticket =
+        hf__redis_release_asking(redis, call, reply, &gate);
 
     if (!ticket)
         return;
-    gate = hf__resp_next(reply);
     if (is_record(&gate) && gate.text[HF__GATE_FORM] != '~') {
         busy(redis, ticket, &gate);
         return;
@@ -207,14 +207,14 @@ static void on_counted(struct hf__redis *redis,
                        const struct hf__redis_call *call,
                        struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
-    struct hf__redis_ticket *mine;
     struct hf__resp_value value;
+    struct hf__ticket *ticket =
+        hf__redis_release_asking(redis, call, reply, &value);
+    struct hf__redis_ticket *mine;
 
     if (!ticket)
         return;
     mine = hf__redis_ticket(redis, ticket);
-    value = hf__resp_next(reply);
     if (mine->state != HF__REDIS_TRIED && value.type == HF__RESP_NUMBER &&
         value.number >= TOKEN_MIN) {
         hf__native_granted(redis, ticket,
@@ -232,15 +232,11 @@ static void on_counted(struct hf__redis *redis,
 static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                    struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
-    struct hf__redis_ticket *mine =
-        ticket ? hf__redis_ticket(redis, ticket) : NULL;
-    struct hf__resp_value value;
+    struct hf__redis_ticket *mine = hf__redis_tickets_mine(redis, call->ticket);
+    struct hf__resp_value value = hf__resp_first(reply);
 
-    if (!mine || !reply || mine->state != HF__REDIS_ASKING)
-        return;
-    value = hf__resp_next(reply);
-    if (!hf__resp_is(&value, "OK"))
+    if (mine && reply && mine->state == HF__REDIS_ASKING &&
+        !hf__resp_is(&value, "OK"))
         hf__redis_ticket_to(mine, HF__REDIS_TRIED);
 }
 

@@ -130,8 +130,9 @@ static void answered(struct hf__redis *redis, struct hf__ticket *ticket,
 static void on_answer(struct hf__redis *redis,
                       const struct hf__redis_call *call, struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
     struct hf__resp_value value;
+    struct hf__ticket *ticket =
+        hf__redis_release_asking(redis, call, reply, &value);
     hf_error err;
     int script;
 
@@ -140,7 +141,6 @@ static void on_answer(struct hf__redis *redis,
     script = hf__redis_ticket(redis, ticket)->state == HF__REDIS_UNPARKING
                  ? HF__SCRIPT_NATIVE_UNPARK
                  : HF__SCRIPT_NATIVE_PARK;
-    value = hf__resp_next(reply);
     if (hf__redis_connection_script_lost(redis, &value, script)) {
         if (send_script(redis, ticket, script, &err) != 0)
             doubtful(redis, ticket, &err);
@@ -174,11 +174,16 @@ int hf__native_condition_park(struct hf__redis *redis,
 int hf__native_condition_unpark(struct hf__redis *redis,
                                 struct hf__ticket *ticket, hf_error *err)
 {
-    int rc = send_script(redis, ticket, HF__SCRIPT_NATIVE_UNPARK, err);
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    int rc;
 
+    if (mine->state == HF__REDIS_STALE) {
+        hf__native_renew_give_up(redis, ticket);
+        return 0;
+    }
+    rc = send_script(redis, ticket, HF__SCRIPT_NATIVE_UNPARK, err);
     if (rc == 0)
-        hf__redis_ticket_to(hf__redis_ticket(redis, ticket),
-                            HF__REDIS_UNPARKING);
+        hf__redis_ticket_to(mine, HF__REDIS_UNPARKING);
     return rc;
 }
 

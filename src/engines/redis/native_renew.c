@@ -19,7 +19,7 @@ static void confirmed(struct hf__redis *redis, struct hf__ticket *ticket,
 
     if (said->text[0] == 'h' || said->text[0] == 'b')
         return; /* yes */
-    if (said->text[0] != 'w' || !mine->in_line) {
+    if (said->text[0] != 'w' || mine->state != HF__REDIS_CALLED) {
         hf__redis_release_lost(redis, ticket, HF__LOST_TAKEN);
         return;
     }
@@ -42,7 +42,7 @@ static void found(struct hf__redis *redis, struct hf__ticket *ticket,
                   const struct hf__grant *renewed)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    bool parked = mine->state == HF__REDIS_PARKED;
+    bool parked = hf__redis_ticket_parks(mine);
     char is = said->text[0];
 
     if (is == 'h' || is == 'b') {
@@ -74,7 +74,7 @@ void hf__native_renew_answered(struct hf__redis *redis,
 
     if (said->type != HF__RESP_TEXT || said->len == 0)
         return;
-    if (mine->state == HF__REDIS_SYNCING) {
+    if (mine->state == HF__REDIS_SYNCING || mine->state == HF__REDIS_CALLED) {
         confirmed(redis, ticket, said);
         return;
     }
@@ -98,9 +98,8 @@ void hf__native_renew_answered(struct hf__redis *redis,
     }
 }
 
-/* It may have missed a signal at a server that has other data: it gives up its
- * place, and is lost. */
-static void give_up(struct hf__redis *redis, struct hf__ticket *ticket)
+void hf__native_renew_give_up(struct hf__redis *redis,
+                              struct hf__ticket *ticket)
 {
     hf_error why;
 
@@ -120,8 +119,8 @@ int hf__native_renew(struct hf__redis *redis, struct hf__ticket **tickets,
         struct hf__redis_ticket *mine = hf__redis_ticket(redis, tickets[i]);
         int rc = 0;
 
-        if (mine->stale && hf__redis_ticket_hears(mine))
-            give_up(redis, tickets[i]);
+        if (mine->state == HF__REDIS_STALE)
+            hf__native_renew_give_up(redis, tickets[i]);
         else if (hf__redis_ticket_hears(mine))
             rc = hf__native_wait_hear(redis, mine, err);
         if (rc != 0)

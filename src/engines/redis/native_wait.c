@@ -76,8 +76,9 @@ void hf__native_wait_heard(struct hf__redis *redis,
                 redis, ticket, token, mine->confirmed_ns,
                 HF__NATIVE_PUSHED |
                     (said->text[0] == 'w' ? HF__NATIVE_WOKEN : 0u));
-    } else if (said->text[0] == 'b' && (mine->state == HF__REDIS_HELD ||
-                                        mine->state == HF__REDIS_SYNCING)) {
+    } else if (said->text[0] == 'b' &&
+               HF__REDIS_IS(mine, HF__REDIS_BIT(HELD) | HF__REDIS_BIT(SYNCING) |
+                                      HF__REDIS_BIT(CALLED))) {
         hf__redis_release_lost(redis, ticket, HF__LOST_BROKEN);
     }
 }

@@ -191,15 +191,15 @@ static void busy(struct hf__redis *redis, struct hf__ticket *ticket,
 static void on_set(struct hf__redis *redis, const struct hf__redis_call *call,
                    struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_release_asking(redis, call, reply);
-    const struct hf__redis_ticket *mine;
     struct hf__resp_value value;
+    struct hf__ticket *ticket =
+        hf__redis_release_asking(redis, call, reply, &value);
+    const struct hf__redis_ticket *mine;
     hf_error err;
 
     if (!ticket)
         return;
     mine = hf__redis_ticket(redis, ticket);
-    value = hf__resp_next(reply);
     if (value.type == HF__RESP_NULL) {
         granted(redis, ticket, call->sent_ns);
     } else if (value.type == HF__RESP_TEXT &&

@@ -58,23 +58,14 @@ static int64_t check_calls(struct hf__redis *redis, int64_t now_ns)
     }
     if (redis->stream.state == HF__STREAM_IDLE)
         return HF_NEVER;
-    if (!redis->up) {
-        due_ns = redis->connect_ns + hf__ms_to_ns(settings->connect_timeout_ms);
-        if (now_ns < due_ns)
-            return due_ns;
-        hf__link_overdue(&redis->stream, redis->peer, "no connection",
-                         settings->connect_timeout_ms);
-        return HF_NEVER;
-    }
+    if (!hf__redis_is_up(redis))
+        return hf__link_due(&redis->stream, redis->peer, "no connection",
+                            redis->connect_ns, settings->connect_timeout_ms);
     if (redis->calls.n == 0)
         return HF_NEVER;
     oldest = hf__calls_at(&redis->calls, 0);
-    due_ns = oldest->sent_ns + hf__ms_to_ns(settings->io_timeout_ms);
-    if (now_ns < due_ns)
-        return due_ns;
-    hf__link_overdue(&redis->stream, redis->peer, "no answer",
-                     settings->io_timeout_ms);
-    return HF_NEVER;
+    return hf__link_due(&redis->stream, redis->peer, "no answer",
+                        oldest->sent_ns, settings->io_timeout_ms);
 }
 
 struct watches {
@@ -110,7 +101,7 @@ static int64_t check_watches(struct hf__redis *redis, int64_t now_ns)
     watches.next_ns = HF_NEVER;
     watches.n = 0;
     hf__ticket_table_each(&redis->tickets, check_watch, &watches);
-    if (watches.n > 0 && redis->up)
+    if (watches.n > 0 && hf__redis_is_up(redis))
         (void)redis->dialect->renew(redis, watches.due, watches.n,
                                     /* err= */ NULL);
     return watches.next_ns;
@@ -330,7 +321,7 @@ static int redis_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 {
     struct hf__redis *redis = redis_of(engine);
 
-    if (!redis->up)
+    if (!hf__redis_is_up(redis))
         return hf__redis_not_up(redis, err);
     hf__redis_sync_forget(redis, ticket);
     return redis->dialect->acquire(redis, ticket, err);
@@ -339,30 +330,31 @@ static int redis_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
 /* A ticket that is not known here was never asked for, or its end has been
  * reported: there is nothing to leave. */
 static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
-                 bool releasing, hf_error *err)
+                 enum hf__redis_state state, hf_error *err)
 {
     struct hf__redis *redis = redis_of(engine);
 
     if (!hf__redis_ticket(redis, ticket)->record) {
-        hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
+        hf__up_left(engine, ticket,
+                    state == HF__REDIS_RELEASING ? HF_ELOST : 0);
         return 0;
     }
     hf__redis_sync_forget(redis, ticket);
     hf__redis_ticket(redis, ticket)->old = NULL; /* the core ends that, too */
-    return redis->up ? hf__redis_release(redis, ticket, releasing, err)
-                     : hf__redis_not_up(redis, err);
+    return hf__redis_is_up(redis) ? hf__redis_release(redis, ticket, state, err)
+                                  : hf__redis_not_up(redis, err);
 }
 
 static int redis_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
                           hf_error *err)
 {
-    return leave(engine, ticket, /* releasing= */ false, err);
+    return leave(engine, ticket, HF__REDIS_WITHDRAWING, err);
 }
 
 static int redis_release(struct hf__engine *engine, struct hf__ticket *ticket,
                          hf_error *err)
 {
-    return leave(engine, ticket, /* releasing= */ true, err);
+    return leave(engine, ticket, HF__REDIS_RELEASING, err);
 }
 
 /* NULL: it is not; @err says so. */
@@ -370,7 +362,7 @@ static struct hf__redis *connected(struct hf__engine *engine, hf_error *err)
 {
     struct hf__redis *redis = redis_of(engine);
 
-    if (redis->up)
+    if (hf__redis_is_up(redis))
         return redis;
     (void)hf__redis_not_up(redis, err);
     return NULL;
@@ -395,8 +387,9 @@ static int redis_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
                         "dialect=%s has no shared mode; native has, and "
                         "redisson with mode=rw",
                         redis->dialect->name);
-    return redis->up ? redis->dialect->downgrade(redis, ticket, err)
-                     : hf__redis_not_up(redis, err);
+    return hf__redis_is_up(redis)
+               ? redis->dialect->downgrade(redis, ticket, err)
+               : hf__redis_not_up(redis, err);
 }
 
 /* The core asks only where HF_CAP_CONDITIONS is claimed: by dialect=native. */

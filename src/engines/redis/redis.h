@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * redis.h - the Redis engine: its own struct, a call and a ticket.
+ * redis.h - the Redis engine: its own struct, and a call.
  *
  *   redis.c       the engine's table: open, connect, close, timers
  *   connection.c  one connection: greeting, calls and their answers in order
@@ -32,6 +32,7 @@
 #include "engines/redis/slot.h"
 #include "net/stream.h"
 
+struct hf__redis_ticket;
 struct hf__sentinels;
 
 struct hf__redis_call {
@@ -42,64 +43,6 @@ struct hf__redis_call {
     int64_t sent_ns;
     bool pushed;  /* SUBSCRIBE: a push is the answer, or an error */
     bool movable; /* all that was asked for the ticket: ask elsewhere on ASK */
-};
-
-/*
- * Where a ticket is. tickets.c asserts the moves:
- *   IDLE        -> IDLE ASKING
- *   ASKING      -> IDLE ASKING TRIED SYNCING WAITING PARKED HELD UNKNOWN
- *   ASKING      -> WITHDRAWING RELEASING
- *   TRIED       -> IDLE ASKING TRIED SYNCING WAITING HELD UNKNOWN
- *   TRIED       -> WITHDRAWING RELEASING
- *   SYNCING     -> IDLE ASKING SYNCING WAITING PARKED UNPARKING HELD UNKNOWN
- *   SYNCING     -> WITHDRAWING RELEASING
- *   WAITING     -> IDLE ASKING LOOKING SYNCING UNPARKING HELD WITHDRAWING
- *   LOOKING     -> IDLE ASKING LOOKING WAITING SYNCING HELD WITHDRAWING
- *   PARKED      -> IDLE ASKING WAITING UNPARKING SYNCING HELD WITHDRAWING
- *   UNPARKING   -> IDLE UNPARKING WAITING SYNCING HELD UNKNOWN WITHDRAWING
- *   HELD        -> IDLE ASKING UNPARKING YIELDING WITHDRAWING RELEASING
- *   YIELDING    -> IDLE YIELDING HELD WITHDRAWING RELEASING
- *   UNKNOWN     -> IDLE ASKING UNPARKING WITHDRAWING RELEASING
- *   WITHDRAWING -> IDLE WAITING UNKNOWN WITHDRAWING RELEASING
- *   RELEASING   -> IDLE WITHDRAWING RELEASING
- */
-enum hf__redis_state {
-    HF__REDIS_IDLE,        /* the server knows nothing of it */
-    HF__REDIS_ASKING,      /* an acquire has not been reported yet */
-    HF__REDIS_TRIED,       /* … and a fast attempt of it failed */
-    HF__REDIS_SYNCING,     /* … granted, but replicas have to have it first */
-    HF__REDIS_WAITING,     /* in line */
-    HF__REDIS_LOOKING,     /* … and a try is under way (redisson) */
-    HF__REDIS_PARKED,      /* on a condition, or in line by now */
-    HF__REDIS_UNPARKING,   /* … and unpark() has not been reported yet */
-    HF__REDIS_HELD,        /* … as far as we know */
-    HF__REDIS_YIELDING,    /* … unless the park of another has ended it */
-    HF__REDIS_UNKNOWN,     /* reported unknown */
-    HF__REDIS_WITHDRAWING, /* withdraw() was called, or a grant is given back */
-    HF__REDIS_RELEASING,   /* release() was called */
-    HF__REDIS_STATES
-};
-
-/* Our bytes of every ticket. */
-struct hf__redis_ticket {
-    struct hf__ticket_entry entry; /* in redis->tickets */
-    char *record; /* and the key behind it; NULL: not known here */
-    uint32_t record_len;
-    uint32_t key_len;
-    uint64_t name_hash;   /* under redis->hash_key; 0: not computed */
-    int64_t confirmed_ns; /* when the last answered request was sent */
-    int64_t watch_ns;     /* in line, and first: look again then */
-    struct hf__redis_channel *channel; /* where a wake-up would come, or NULL */
-    struct hf__list hearing;           /* in channel->waiters */
-    uint8_t state;                     /* enum hf__redis_state */
-    bool in_line;           /* it was reported as queued, and not yet as held */
-    bool again;             /* an earlier acquire may have left something */
-    bool importing;         /* the slot is on its way to this node */
-    bool stale;             /* parked, and may have missed a signal */
-    struct hf__ticket *old; /* park() gives this one up; NULL: it is done */
-    uint64_t sync;          /* awaits the WAIT with this mark; 0: none */
-    struct hf__grant grant; /* … and is reported then */
-    hf_error *why;          /* given back for this reason */
 };
 
 enum {
@@ -118,6 +61,15 @@ struct hf__redis_name {
     bool taken;         /* when it was last tried */
 };
 
+/* Are we connected to a server, or to enough of several? */
+enum hf__redis_peer_state {
+    HF__PEER_DOWN,
+    HF__PEER_CONNECTING, /* of a node; it has not said who it is */
+    HF__PEER_UP,
+    HF__PEER_LISTENING, /* … and subscribed to what is ours alone */
+    HF__PEER_LATE /* of a node: no answer in time; not asked until it answers */
+};
+
 struct hf__redis {
     struct hf__engine base;
     const struct hf__redis_dialect *dialect;
@@ -132,13 +84,11 @@ struct hf__redis {
     bool load_refused;         /* this user may not do it */
     bool release_loaded;       /* … or done, on this connection */
     struct hf__calls calls;    /* of struct hf__redis_call */
-    bool up;
-    bool greeting;
-    bool subscribed;
-    int64_t connect_ns;    /* when connecting began */
-    int64_t connection_id; /* the server's number for this connection */
-    int64_t old_id;        /* of the one before, to be ended */
-    char run_id[41];       /* of the server */
+    uint8_t state;             /* enum hf__redis_peer_state */
+    int64_t connect_ns;        /* when connecting began */
+    int64_t connection_id;     /* the server's number for this connection */
+    int64_t old_id;            /* of the one before, to be ended */
+    char run_id[41];           /* of the server */
     char old_run_id[41];
     char version[24]; /* of the server */
     int64_t db;
@@ -194,6 +144,10 @@ struct hf__redis {
 /* Look at a waiter again in @ms; negative or too long: never. */
 void hf__redis_watch(struct hf__redis *redis, struct hf__redis_ticket *mine,
                      int64_t ms);
+static inline bool hf__redis_is_up(const struct hf__redis *redis)
+{
+    return redis->state >= HF__PEER_UP;
+}
 /* "not connected". */
 int hf__redis_not_up(struct hf__redis *redis, hf_error *err);
 

@@ -134,9 +134,8 @@ static void taken(struct hf__redis *redis, struct hf__ticket *ticket,
 static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
                      struct hf__resp *reply)
 {
-    struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
-    struct hf__redis_ticket *mine =
-        ticket ? hf__redis_ticket(redis, ticket) : NULL;
+    struct hf__redis_ticket *mine = hf__redis_tickets_mine(redis, call->ticket);
+    struct hf__ticket *ticket;
     struct hf__resp_value value;
     struct hf__resp_value number;
     struct hf__resp_value letter;
@@ -146,6 +145,7 @@ static void on_tried(struct hf__redis *redis, const struct hf__redis_call *call,
     if (!mine ||
         (!hf__redis_ticket_asks(mine) && !hf__redis_ticket_waits(mine)))
         return; /* withdrawn meanwhile */
+    ticket = hf__redis_ticket_of(redis, mine);
     if (!reply) {
         if (hf__redis_ticket_asks(mine))
             hf__redis_release_unknown(redis, ticket);

@@ -32,7 +32,7 @@ void hf__redlock_count(struct hf__redlock *redlock)
 
     for (uint32_t i = 0; i < redlock->n; i++)
         calls += redlock->nodes[i].redis->base.under_way +
-                 redlock->nodes[i].connecting;
+                 (redlock->nodes[i].state == HF__PEER_CONNECTING);
     redlock->base.under_way = calls;
 }
 
@@ -43,21 +43,20 @@ void hf__redlock_weigh(struct hf__redlock *redlock)
     hf_error err;
 
     for (uint32_t i = 0; i < redlock->n; i++) {
-        up += redlock->nodes[i].up;
-        coming += redlock->nodes[i].connecting;
+        up += redlock->nodes[i].state >= HF__PEER_UP;
+        coming += redlock->nodes[i].state == HF__PEER_CONNECTING;
     }
     hf__redlock_count(redlock);
-    if (!redlock->up && up >= redlock->quorum &&
+    if (redlock->state != HF__PEER_UP && up >= redlock->quorum &&
         (coming == 0 || !hf__timer_running(&redlock->late))) {
         hf__timer_stop(redlock->base.host->loop, &redlock->late);
-        redlock->up = true;
-        redlock->connecting = false;
+        redlock->state = HF__PEER_UP;
         hf__up_connected(&redlock->base);
     } else if (up < redlock->quorum &&
-               (redlock->up ||
-                (redlock->connecting && up + coming < redlock->quorum))) {
-        redlock->up = false;
-        redlock->connecting = false;
+               (redlock->state == HF__PEER_UP ||
+                (redlock->state == HF__PEER_CONNECTING &&
+                 up + coming < redlock->quorum))) {
+        redlock->state = HF__PEER_DOWN;
         hf__redlock_node_no_majority(redlock, &err);
         hf__up_down(&redlock->base, &err);
     }
@@ -137,7 +136,7 @@ static int redlock_connect(struct hf__engine *engine, hf_error *err)
     struct hf__redlock *redlock = redlock_of(engine);
 
     (void)err;
-    redlock->connecting = true;
+    redlock->state = HF__PEER_CONNECTING;
     await_all(redlock);
     for (uint32_t i = 0; i < redlock->n; i++)
         hf__redlock_node_connect(&redlock->nodes[i]);

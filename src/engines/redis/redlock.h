@@ -33,11 +33,8 @@ struct hf__redlock_node {
     struct hf__redis *redis; /* the engine of this node */
     struct hf__engine_host host;
     struct hf__url url;
-    char name[64]; /* "db1:6379" */
-    bool connecting;
-    bool up;                /* connected, and we know who it is */
-    bool late;              /* has not answered in time; not asked until it
-                                 has */
+    char name[64];          /* "db1:6379" */
+    uint8_t state;          /* enum hf__redis_peer_state */
     bool durable;           /* a restart forgets nothing */
     uint32_t attempts;      /* to connect, in vain */
     struct hf__timer again; /* the next one */
@@ -56,8 +53,7 @@ struct hf__redlock {
     struct hf__redlock_node nodes[HF__REDLOCK_NODES];
     uint32_t n;
     uint32_t quorum;
-    bool up; /* a majority is */
-    bool connecting;
+    uint8_t state;      /* enum hf__redis_peer_state: UP when a majority is */
     int64_t longest_ms; /* lease that was asked for */
     int64_t shortest_ms;
     uint64_t ballots_made;
@@ -115,9 +111,10 @@ void hf__redlock_node_down(struct hf__redlock_node *node, const hf_error *err);
 /* It answered. */
 static inline void hf__redlock_node_heard(struct hf__redlock_node *node)
 {
-    node->late = false;
-    if (node->up)
-        node->err.code = 0;
+    if (node->state < HF__PEER_UP)
+        return;
+    node->state = HF__PEER_UP;
+    node->err.code = 0;
 }
 bool hf__redlock_node_quarantined(const struct hf__redlock_node *node);
 /* May it be asked for a vote? */

@@ -8,8 +8,11 @@
  * or come back later. So one stopped server costs nobody time, and gets back
  * what it was given.
  *
- *   ASKING ──majority──▶ HELD ──release, withdraw, loss──▶ LEAVING ──▶ freed
- *      └──none possible, or withdrawn──────────────────────▲
+ *   ASKING ──majority──▶ HELD ──release──▶ RELEASING ──▶ freed
+ *      │                  └──withdraw, loss──▶ WITHDRAWING ──▶ freed
+ *      └──none possible, or withdrawn────────▲
+ *
+ * A ballot whose answer the core did not hear is ASKING again.
  *
  * Each attempt is a new ballot. What a failed one got is taken back before the
  * core hears "busy", on the same connections on which it will ask again: our
@@ -29,7 +32,7 @@
 #include "engines/redis/redlock.h"
 #include "engines/redis/tickets.h"
 
-enum stage { ASKING, HELD, LEAVING };
+enum stage { ASKING, HELD, RELEASING, WITHDRAWING };
 
 struct hf__redlock_ballot {
     struct hf__ticket paper; /* the nodes' bytes follow the ballot */
@@ -42,7 +45,6 @@ struct hf__redlock_ballot {
     int64_t wait_ns;         /* for answers no longer than this */
     int64_t sent_ns;         /* what could make it live longer, last */
     uint8_t stage;
-    bool releasing;
     bool calling;     /* a node; the votes are judged after it */
     bool overdue;     /* node_timeout has passed */
     uint16_t renewed; /* nodes that have renewed, by bit */
@@ -63,6 +65,28 @@ static struct hf__redlock_ticket *mine(struct hf__redlock *redlock,
 static struct hf__engine *engine_at(struct hf__redlock *redlock, uint32_t i)
 {
     return &redlock->nodes[i].redis->base;
+}
+
+/* ---- stages -------------------------------------------------------------- */
+
+#define STEP(stage) (1u << (stage))
+
+static const uint8_t steps[] = {
+    [ASKING] = STEP(ASKING) | STEP(HELD) | STEP(RELEASING) | STEP(WITHDRAWING),
+    [HELD] = STEP(ASKING) | STEP(RELEASING) | STEP(WITHDRAWING),
+    [RELEASING] = STEP(RELEASING) | STEP(WITHDRAWING),
+    [WITHDRAWING] = STEP(WITHDRAWING),
+};
+
+static void stage_to(struct hf__redlock_ballot *ballot, enum stage stage)
+{
+    assert(steps[ballot->stage] & STEP(stage));
+    ballot->stage = (uint8_t)stage;
+}
+
+static bool leaves(const struct hf__redlock_ballot *ballot)
+{
+    return ballot->stage >= RELEASING;
 }
 
 /* ---- votes --------------------------------------------------------------- */
@@ -229,7 +253,7 @@ static void take_back_at(struct hf__redlock_ballot *ballot, uint32_t i)
     int rc;
 
     vote_to(ballot, i, HF__VOTE_LEAVING);
-    rc = ballot->releasing
+    rc = ballot->stage == RELEASING
              ? engine->ops->release(engine, &ballot->paper, /* err= */ NULL)
              : engine->ops->withdraw(engine, &ballot->paper, /* err= */ NULL);
     if (rc != 0)
@@ -237,10 +261,9 @@ static void take_back_at(struct hf__redlock_ballot *ballot, uint32_t i)
 }
 
 /* From every node that may have something of it. */
-static void take_back(struct hf__redlock_ballot *ballot, bool releasing)
+static void take_back(struct hf__redlock_ballot *ballot, enum stage stage)
 {
-    ballot->stage = LEAVING;
-    ballot->releasing = releasing;
+    stage_to(ballot, stage);
     ballot->calling = true;
     for (uint32_t i = 0; i < ballot->redlock->n; i++) {
         switch (ballot->votes[i]) {
@@ -282,12 +305,12 @@ static void judge_asking(struct hf__redlock_ballot *ballot)
     hf__list_remove(&ballot->waiting);
     grant.by = read_out(ballot, votes);
     if (verdict == HF__REDLOCK_WON) {
-        ballot->stage = HELD;
+        stage_to(ballot, HELD);
         hf__up_granted(&redlock->base, ballot->ticket, &grant);
         return;
     }
     ticket = detach(ballot);
-    take_back(ballot, /* releasing= */ false);
+    take_back(ballot, WITHDRAWING);
     tidy(ballot);
     if (verdict == HF__REDLOCK_BUSY) {
         hf__up_busy(&redlock->base, ticket, /* again_ns= */ 0, votes);
@@ -308,7 +331,7 @@ static void judge_held(struct hf__redlock_ballot *ballot)
 
     if (count(ballot, HF__VOTE_YES) < redlock->quorum) {
         ticket = detach(ballot);
-        take_back(ballot, /* releasing= */ false);
+        take_back(ballot, WITHDRAWING);
         tidy(ballot);
         hf__up_lost(&redlock->base, ticket, HF__LOST_TAKEN);
     } else if (ballot->renew_ns != 0 &&
@@ -335,7 +358,8 @@ static void judge_leaving(struct hf__redlock_ballot *ballot)
 
     if (ballot->ticket) {
         tally.no = redlock->n - tally.yes - tally.open - tally.out;
-        verdict = hf__redlock_quorum_release(&tally, ballot->releasing);
+        verdict =
+            hf__redlock_quorum_release(&tally, ballot->stage == RELEASING);
         if (verdict == HF__REDLOCK_OPEN)
             return;
         hf__list_remove(&ballot->waiting);
@@ -376,7 +400,8 @@ static void write_off(struct hf__redlock_ballot *ballot)
         bool silent = ballot->votes[i] == HF__VOTE_ASKED ||
                       ballot->votes[i] == HF__VOTE_LEAVING;
 
-        redlock->nodes[i].late |= silent;
+        if (silent && redlock->nodes[i].state == HF__PEER_UP)
+            redlock->nodes[i].state = HF__PEER_LATE;
         if (ballot->votes[i] == HF__VOTE_ASKED)
             vote_to(ballot, i, HF__VOTE_DOUBT);
     }
@@ -454,7 +479,7 @@ int hf__redlock_ballot_acquire(struct hf__engine *engine,
         ballot = ballot_new(redlock, ticket);
     if (!ballot)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    ballot->stage = ASKING;
+    stage_to(ballot, ASKING);
     ballot->cast_ns = ballot->sent_ns = hf__now();
     ballot->calling = true;
     for (uint32_t i = 0; i < redlock->n; i++) {
@@ -469,16 +494,16 @@ int hf__redlock_ballot_acquire(struct hf__engine *engine,
 }
 
 static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
-                 bool releasing)
+                 enum stage stage)
 {
     struct hf__redlock *redlock = (struct hf__redlock *)engine;
     struct hf__redlock_ballot *ballot = mine(redlock, ticket)->ballot;
 
     if (!ballot) {
-        hf__up_left(engine, ticket, releasing ? HF_ELOST : 0);
+        hf__up_left(engine, ticket, stage == RELEASING ? HF_ELOST : 0);
         return 0;
     }
-    take_back(ballot, releasing);
+    take_back(ballot, stage);
     be_patient(ballot);
     judge(ballot);
     hf__redlock_count(redlock);
@@ -489,14 +514,14 @@ int hf__redlock_ballot_withdraw(struct hf__engine *engine,
                                 struct hf__ticket *ticket, hf_error *err)
 {
     (void)err;
-    return leave(engine, ticket, /* releasing= */ false);
+    return leave(engine, ticket, WITHDRAWING);
 }
 
 int hf__redlock_ballot_release(struct hf__engine *engine,
                                struct hf__ticket *ticket, hf_error *err)
 {
     (void)err;
-    return leave(engine, ticket, /* releasing= */ true);
+    return leave(engine, ticket, RELEASING);
 }
 
 /* The nodes that have no vote of ours are asked for one. */
@@ -551,7 +576,7 @@ int hf__redlock_ballot_renew(struct hf__engine *engine,
         canvass(ballot);
     }
     for (uint32_t i = 0; i < redlock->n; i++) {
-        if (redlock->nodes[i].up)
+        if (redlock->nodes[i].state >= HF__PEER_UP)
             renew_at(redlock, i, tickets, n);
     }
     hf__redlock_count(redlock);
@@ -576,7 +601,7 @@ static void on_granted(void *owner, struct hf__ticket *paper,
 
     (void)grant;
     hf__redlock_node_heard(node);
-    if (ballot_of(paper)->stage != LEAVING)
+    if (!leaves(ballot_of(paper)))
         set_vote(node, paper,
                  hf__redlock_node_quarantined(node) ? HF__VOTE_DOUBT
                                                     : HF__VOTE_YES);
@@ -607,8 +632,7 @@ static void on_unknown(void *owner, struct hf__ticket *paper,
     struct hf__redlock_ballot *ballot = ballot_of(paper);
 
     (void)err;
-    set_vote(owner, paper,
-             ballot->stage == LEAVING ? HF__VOTE_OWED : HF__VOTE_DOUBT);
+    set_vote(owner, paper, leaves(ballot) ? HF__VOTE_OWED : HF__VOTE_DOUBT);
 }
 
 static void on_renewed(void *owner, struct hf__ticket *paper,
@@ -684,8 +708,7 @@ void hf__redlock_ballot_settle(struct hf__redlock_node *node)
         struct hf__redlock_ballot *ballot =
             HF_CONTAINER_OF(link, struct hf__redlock_ballot, link);
 
-        if (ballot->stage == LEAVING &&
-            ballot->votes[node->index] == HF__VOTE_OWED) {
+        if (leaves(ballot) && ballot->votes[node->index] == HF__VOTE_OWED) {
             ballot->calling = true;
             take_back_at(ballot, (uint32_t)node->index);
             ballot->calling = false;

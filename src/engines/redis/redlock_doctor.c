@@ -54,7 +54,8 @@ static void look_at_memory(const struct hf__redlock *redlock,
     uint32_t forgetful = 0;
 
     for (uint32_t i = 0; i < redlock->n; i++)
-        forgetful += redlock->nodes[i].up && !redlock->nodes[i].durable;
+        forgetful += redlock->nodes[i].state >= HF__PEER_UP &&
+                     !redlock->nodes[i].durable;
     (void)hf__query_add_finding(
         query, forgetful > 0 ? WARN : OK, "restart",
         forgetful > 0 ? "appendonly yes and appendfsync always, and the same "
@@ -96,17 +97,17 @@ static void look_at_votes(const struct hf__redlock *redlock,
 
     for (uint32_t i = 0; i < redlock->n; i++) {
         const struct hf__redlock_node *node = &redlock->nodes[i];
+        bool up = node->state >= HF__PEER_UP;
 
         if (hf__redlock_node_votes(node)) {
             (void)hf__query_add_finding(query, OK, "vote", "", "%s votes",
                                         node->name);
         } else {
             hf__redlock_node_excuse(node, excuse, sizeof(excuse));
-            (void)hf__query_add_finding(query, node->up ? WARN : BAD, "vote",
-                                        node->up ? "" : "repair this server",
-                                        "%s does not vote: %s%s%s", node->name,
-                                        excuse, node->up ? "" : ": ",
-                                        node->up ? "" : node->err.text);
+            (void)hf__query_add_finding(
+                query, up ? WARN : BAD, "vote", up ? "" : "repair this server",
+                "%s does not vote: %s%s%s", node->name, excuse, up ? "" : ": ",
+                up ? "" : node->err.text);
         }
     }
 }
@@ -131,7 +132,7 @@ static void ask_from(struct hf__redlock *redlock, struct hf__query *query,
     for (; i < redlock->n; i++) {
         struct hf__engine *engine = &redlock->nodes[i].redis->base;
 
-        if (redlock->nodes[i].up &&
+        if (redlock->nodes[i].state >= HF__PEER_UP &&
             engine->ops->doctor(engine, query, /* err= */ NULL) == 0)
             return;
     }

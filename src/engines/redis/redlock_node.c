@@ -116,9 +116,7 @@ static void note_failure(struct hf__redlock_node *node, const hf_error *err)
 {
     const struct hf__engine_host *host = node->redlock->base.host;
 
-    node->up = false;
-    node->connecting = false;
-    node->late = false;
+    node->state = HF__PEER_DOWN;
     node->clock.since_ns = 0;
     node->err = *err;
     host->timer(host, &node->again,
@@ -131,17 +129,17 @@ void hf__redlock_node_connect(struct hf__redlock_node *node)
     struct hf__engine *engine = engine_of(node);
     hf_error err;
 
-    if (node->up || node->connecting)
+    if (node->state != HF__PEER_DOWN)
         return;
     hf__timer_stop(engine->host->loop, &node->again);
-    node->connecting = true;
+    node->state = HF__PEER_CONNECTING;
     if (engine->ops->connect(engine, &err) != 0)
         note_failure(node, &err);
 }
 
 void hf__redlock_node_down(struct hf__redlock_node *node, const hf_error *err)
 {
-    if (node->up)
+    if (node->state >= HF__PEER_UP)
         node->seen_ns = hf__now();
     note_failure(node, err);
     hf__redlock_ballot_sweep(node);
@@ -175,7 +173,8 @@ static const struct hf__redlock_node *find_twin(
     for (uint32_t i = 0; i < node->redlock->n; i++) {
         const struct hf__redlock_node *other = &node->redlock->nodes[i];
 
-        if (other != node && other->up && other->run_id[0] != '\0' &&
+        if (other != node && other->state >= HF__PEER_UP &&
+            other->run_id[0] != '\0' &&
             strcmp(other->run_id, node->run_id) == 0)
             return other;
     }
@@ -234,33 +233,27 @@ static void on_durable(struct hf__redis *redis,
                            node->seen_ns ? now_ns - node->seen_ns : HF_NEVER,
                            node->redlock->longest_ms),
                    "restarted");
-    node->connecting = false;
-    node->up = true;
+    node->state = HF__PEER_UP;
     node->attempts = 0;
     node->err.code = 0;
     hf__redlock_ballot_settle(node);
     hf__redlock_weigh(node->redlock);
 }
 
-static int ask(struct hf__redlock_node *node, hf__redis_reply_fn *done,
-               uint32_t n, const char *const *words)
+static int ask(struct hf__redlock_node *node, const char *words,
+               hf__redis_reply_fn *done)
 {
     struct hf__redis_call call = {.done = done};
-    size_t mark = hf__redis_connection_begin(node->redis, n);
 
-    for (uint32_t i = 0; i < n; i++)
-        hf__resp_arg_text(&node->redis->stream.out, words[i]);
-    return hf__redis_connection_end(node->redis, mark, &call, /* err= */ NULL);
+    return hf__redis_connection_say(node->redis, words, &call, /* err= */ NULL);
 }
 
 void hf__redlock_node_connected(struct hf__redlock_node *node)
 {
-    static const char *const who[] = {"INFO", "server", "replication"};
-    static const char *const durable[] = {"CONFIG", "GET", "append*"};
     hf_error err;
 
-    if (ask(node, on_who, 3, who) == 0 &&
-        ask(node, on_durable, 3, durable) == 0)
+    if (ask(node, "INFO server replication", on_who) == 0 &&
+        ask(node, "CONFIG GET append*", on_durable) == 0)
         return;
     (void)hf__fail(&err, HF_ENOMEM, "out of memory");
     hf__redis_connection_fail(node->redis, &err);
@@ -275,7 +268,7 @@ bool hf__redlock_node_quarantined(const struct hf__redlock_node *node)
 
 bool hf__redlock_node_votes(const struct hf__redlock_node *node)
 {
-    return node->up && !node->late && !hf__redlock_node_quarantined(node);
+    return node->state == HF__PEER_UP && !hf__redlock_node_quarantined(node);
 }
 
 static void on_clock(struct hf__redis *redis, const struct hf__redis_call *call,
@@ -308,9 +301,7 @@ static void on_clock(struct hf__redis *redis, const struct hf__redis_call *call,
 
 int hf__redlock_node_look(struct hf__redlock_node *node)
 {
-    static const char *const words[] = {"TIME"};
-
-    return ask(node, on_clock, 1, words);
+    return ask(node, "TIME", on_clock);
 }
 
 /* What its last error says behind its name, which the caller has said. */
@@ -331,7 +322,7 @@ void hf__redlock_node_excuse(const struct hf__redlock_node *node, char *to,
 
     if (node->err.code != 0 && node->err.code != HF_EUNAVAILABLE)
         (void)snprintf(to, size, "%.70s", nameless(node));
-    else if (!node->up)
+    else if (node->state < HF__PEER_UP)
         (void)snprintf(to, size, "away");
     else if (left_ns > 0)
         (void)snprintf(to, size, "%s, out for %" PRId64 " s", node->quarantine,

@@ -25,7 +25,7 @@ void hf__redis_release_unknown(struct hf__redis *redis,
     hf_error err;
 
     hf__redis_sync_forget(redis, ticket);
-    if (hf__redis_ticket_waits(mine))
+    if (hf__redis_ticket_waits(mine) || mine->state == HF__REDIS_STALE)
         return; /* in line as before: the next renewal finds out */
     hf__redis_ticket_doubt(mine);
     hf__redis_errors_explain_lost(redis, &err);
@@ -41,12 +41,14 @@ void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
 
 struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,
                                             const struct hf__redis_call *call,
-                                            const struct hf__resp *reply)
+                                            struct hf__resp *reply,
+                                            struct hf__resp_value *ret_value)
 {
     struct hf__ticket *ticket = hf__redis_tickets_find(redis, call->ticket);
 
     if (!ticket || !hf__redis_ticket_asks(hf__redis_ticket(redis, ticket)))
         return NULL; /* withdrawn meanwhile */
+    *ret_value = hf__resp_first(reply);
     if (reply)
         return ticket;
     hf__redis_release_unknown(redis, ticket);
@@ -169,14 +171,13 @@ static void load_once(struct hf__redis *redis)
 }
 
 int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
-                      bool releasing, hf_error *err)
+                      enum hf__redis_state state, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
     mine->watch_ns = 0;
     hf__redis_wait_part(redis, mine);
-    hf__redis_ticket_to(mine, releasing ? HF__REDIS_RELEASING
-                                        : HF__REDIS_WITHDRAWING);
+    hf__redis_ticket_to(mine, state);
     load_once(redis);
     return redis->dialect->send_release(redis, ticket, on_left, NULL, err);
 }

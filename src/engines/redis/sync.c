@@ -64,7 +64,7 @@ static void unknown(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
 
-    if (mine->state == HF__REDIS_SYNCING && mine->in_line)
+    if (mine->state == HF__REDIS_CALLED)
         hf__redis_ticket_to(mine, HF__REDIS_WAITING);
     if (hf__redis_ticket_hears(mine))
         return;
@@ -76,12 +76,15 @@ void hf__redis_sync_give_back(struct hf__redis *redis,
                               struct hf__ticket *ticket, const hf_error *why)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    enum hf__redis_state state = hf__redis_ticket_in_line(mine)
+                                     ? HF__REDIS_DROPPING
+                                     : HF__REDIS_RETURNING;
 
     mine->why = hf__malloc(sizeof(*mine->why));
     if (mine->why)
         *mine->why = *why;
-    if (!mine->why || hf__redis_release(redis, ticket, /* releasing= */ false,
-                                        /* err= */ NULL) != 0) {
+    if (!mine->why ||
+        hf__redis_release(redis, ticket, state, /* err= */ NULL) != 0) {
         hf__redis_sync_forget(redis, ticket);
         unknown(redis, ticket, why);
     }
@@ -95,16 +98,18 @@ void hf__redis_sync_forget(struct hf__redis *redis, struct hf__ticket *ticket)
         return;
     hf__free(mine->why);
     mine->why = NULL;
-    if (hf__redis_ticket_leaves(mine))
-        hf__redis_ticket_to(mine, mine->in_line ? HF__REDIS_WAITING
-                                                : HF__REDIS_UNKNOWN);
+    if (mine->state == HF__REDIS_RETURNING)
+        hf__redis_ticket_to(mine, HF__REDIS_UNKNOWN);
+    else
+        hf__redis_ticket_to(mine,
+                            ticket->cond ? HF__REDIS_STALE : HF__REDIS_WAITING);
 }
 
 void hf__redis_sync_released(struct hf__redis *redis, struct hf__ticket *ticket,
                              int rc)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    bool in_line = mine->in_line;
+    bool in_line = mine->state == HF__REDIS_DROPPING;
     hf_error *why = mine->why;
 
     mine->why = NULL;
@@ -202,12 +207,14 @@ void hf__redis_sync_granted(struct hf__redis *redis, struct hf__ticket *ticket,
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     hf_error err;
 
-    hf__redis_ticket_to(mine,
-                        wanted(redis) > 0 ? HF__REDIS_SYNCING : HF__REDIS_HELD);
     if (wanted(redis) == 0) {
+        hf__redis_ticket_to(mine, HF__REDIS_HELD);
         hf__up_granted(&redis->base, ticket, grant);
         return;
     }
+    hf__redis_ticket_to(mine, hf__redis_ticket_in_line(mine)
+                                  ? HF__REDIS_CALLED
+                                  : HF__REDIS_SYNCING);
     if ((pushed && redis->dialect->renew(redis, &ticket, 1, &err) != 0) ||
         await(redis, mine, grant, &err) != 0) {
         mine->sync = 0;

@@ -213,14 +213,10 @@ void hf__redis_tickets_record_read(const char *record, size_t len,
                                    char copy[HF__REDIS_TEXTS],
                                    hf_lock_info *info)
 {
-    size_t texts = len > HF__RECORD_TEXTS ? len - HF__RECORD_TEXTS : 0;
-    char *at = copy;
+    size_t head = len < HF__RECORD_TEXTS ? len : HF__RECORD_TEXTS;
+    char *at =
+        hf__holder_copy(record + head, len - head, copy, HF__REDIS_TEXTS);
 
-    if (texts >= HF__REDIS_TEXTS)
-        texts = HF__REDIS_TEXTS - 1;
-    if (texts > 0)
-        memcpy(copy, record + HF__RECORD_TEXTS, texts);
-    copy[texts] = '\0';
     hf__holder_read(&at, info);
     info->cond = info->role == HF_PARKED ? hf__holder_line(&at) : "";
     info->alive = 2;
@@ -248,40 +244,45 @@ void hf__redis_tickets_record_holder(const char *record, size_t len, char *to,
 
 /* ---- moves ------------------------------------------------------------- */
 
-#define MAY(state) (1u << HF__REDIS_##state)
+#define MAY(state) HF__REDIS_BIT(state)
 
-static const uint16_t moves[HF__REDIS_STATES] = {
+static const uint32_t moves[HF__REDIS_STATES] = {
     [HF__REDIS_IDLE] = MAY(IDLE) | MAY(ASKING),
     [HF__REDIS_ASKING] = MAY(IDLE) | MAY(ASKING) | MAY(TRIED) | MAY(SYNCING) |
                          MAY(WAITING) | MAY(PARKED) | MAY(HELD) | MAY(UNKNOWN) |
-                         MAY(WITHDRAWING) | MAY(RELEASING),
+                         MAY(RETURNING) | MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_TRIED] = MAY(IDLE) | MAY(ASKING) | MAY(TRIED) | MAY(SYNCING) |
                         MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
-                        MAY(WITHDRAWING) | MAY(RELEASING),
+                        MAY(RETURNING) | MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_SYNCING] = MAY(IDLE) | MAY(ASKING) | MAY(SYNCING) |
-                          MAY(WAITING) | MAY(PARKED) | MAY(UNPARKING) |
-                          MAY(HELD) | MAY(UNKNOWN) | MAY(WITHDRAWING) |
+                          MAY(WAITING) | MAY(PARKED) | MAY(HELD) |
+                          MAY(UNKNOWN) | MAY(RETURNING) | MAY(WITHDRAWING) |
                           MAY(RELEASING),
-    [HF__REDIS_WAITING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
-                          MAY(SYNCING) | MAY(UNPARKING) | MAY(HELD) |
-                          MAY(WITHDRAWING),
+    [HF__REDIS_WAITING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) | MAY(CALLED) |
+                          MAY(UNPARKING) | MAY(HELD) | MAY(WITHDRAWING),
     [HF__REDIS_LOOKING] = MAY(IDLE) | MAY(ASKING) | MAY(LOOKING) |
-                          MAY(WAITING) | MAY(SYNCING) | MAY(HELD) |
+                          MAY(WAITING) | MAY(CALLED) | MAY(HELD) |
                           MAY(WITHDRAWING),
     [HF__REDIS_PARKED] = MAY(IDLE) | MAY(ASKING) | MAY(WAITING) |
-                         MAY(UNPARKING) | MAY(SYNCING) | MAY(HELD) |
+                         MAY(UNPARKING) | MAY(CALLED) | MAY(STALE) | MAY(HELD) |
                          MAY(WITHDRAWING),
+    [HF__REDIS_STALE] = MAY(IDLE) | MAY(ASKING) | MAY(WAITING) | MAY(CALLED) |
+                        MAY(HELD) | MAY(DROPPING) | MAY(WITHDRAWING),
     [HF__REDIS_UNPARKING] = MAY(IDLE) | MAY(UNPARKING) | MAY(WAITING) |
-                            MAY(SYNCING) | MAY(HELD) | MAY(UNKNOWN) |
-                            MAY(WITHDRAWING),
+                            MAY(CALLED) | MAY(HELD) | MAY(UNKNOWN) |
+                            MAY(DROPPING) | MAY(WITHDRAWING),
+    [HF__REDIS_CALLED] = MAY(IDLE) | MAY(ASKING) | MAY(CALLED) | MAY(WAITING) |
+                         MAY(UNPARKING) | MAY(HELD) | MAY(UNKNOWN) |
+                         MAY(DROPPING) | MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_HELD] = MAY(IDLE) | MAY(ASKING) | MAY(UNPARKING) |
                        MAY(YIELDING) | MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_YIELDING] = MAY(IDLE) | MAY(YIELDING) | MAY(HELD) |
                            MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_UNKNOWN] = MAY(IDLE) | MAY(ASKING) | MAY(UNPARKING) |
                           MAY(WITHDRAWING) | MAY(RELEASING),
-    [HF__REDIS_WITHDRAWING] = MAY(IDLE) | MAY(WAITING) | MAY(UNKNOWN) |
-                              MAY(WITHDRAWING) | MAY(RELEASING),
+    [HF__REDIS_RETURNING] = MAY(IDLE) | MAY(UNKNOWN),
+    [HF__REDIS_DROPPING] = MAY(IDLE) | MAY(WAITING) | MAY(STALE),
+    [HF__REDIS_WITHDRAWING] = MAY(IDLE) | MAY(WITHDRAWING) | MAY(RELEASING),
     [HF__REDIS_RELEASING] = MAY(IDLE) | MAY(WITHDRAWING) | MAY(RELEASING),
 };
 
@@ -290,10 +291,6 @@ void hf__redis_ticket_to(struct hf__redis_ticket *mine,
 {
     assert(moves[mine->state] & (1u << state));
     mine->state = (uint8_t)state;
-    if (state == HF__REDIS_WAITING || state == HF__REDIS_PARKED)
-        mine->in_line = true;
-    else if (state == HF__REDIS_ASKING || state == HF__REDIS_HELD)
-        mine->in_line = false;
 }
 
 static void held_again(struct hf__redis_ticket *old)
@@ -321,6 +318,14 @@ void hf__redis_tickets_forget(struct hf__redis *redis,
     memset(mine, 0, sizeof(*mine));
 }
 
+static void make_stale(struct hf__ticket *ticket, void *redis)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+
+    if (mine->state == HF__REDIS_PARKED)
+        hf__redis_ticket_to(mine, HF__REDIS_STALE);
+}
+
 void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
                             struct hf__ticket *ticket)
 {
@@ -330,9 +335,9 @@ void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
         return;
     /* What is under way at @from reports nothing any more. */
     hf__redis_sync_forget(from, ticket);
-    if (mine->state == HF__REDIS_LOOKING ||
-        (mine->state == HF__REDIS_SYNCING && mine->in_line))
+    if (mine->state == HF__REDIS_LOOKING || mine->state == HF__REDIS_CALLED)
         hf__redis_ticket_to(mine, HF__REDIS_WAITING);
+    make_stale(ticket, from);
     hf__redis_wait_part(from, mine);
     take_out(from, ticket);
     put_in(to, ticket);
@@ -340,14 +345,6 @@ void hf__redis_tickets_move(struct hf__redis *from, struct hf__redis *to,
     mine->watch_ns = 0;
     mine->name_hash = 0;
     mine->sync = 0;
-    mine->stale |= mine->state == HF__REDIS_PARKED;
-}
-
-static void make_stale(struct hf__ticket *ticket, void *ctx)
-{
-    struct hf__redis_ticket *mine = hf__redis_ticket(ctx, ticket);
-
-    mine->stale |= mine->state == HF__REDIS_PARKED;
 }
 
 void hf__redis_tickets_other_data(struct hf__redis *redis)

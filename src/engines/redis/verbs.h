@@ -3,7 +3,7 @@
 #ifndef HF_REDIS_VERBS_H
 #define HF_REDIS_VERBS_H
 
-#include "engines/redis/redis.h"
+#include "engines/redis/tickets.h"
 
 /* ---- renew.c ----------------------------------------------------------- */
 
@@ -16,17 +16,18 @@ int hf__redis_renew(struct hf__redis *redis, struct hf__ticket **tickets,
 /* Report that it is not known what became of the ticket. */
 void hf__redis_release_unknown(struct hf__redis *redis,
                                struct hf__ticket *ticket);
-/* The ticket for which @reply answers an acquire. NULL: it does not ask any more,
- * or there is no answer, which is reported. */
+/* The ticket for which @reply answers an acquire, and the first of that. NULL: it
+ * does not ask any more, or there is no answer, which is reported. */
 struct hf__ticket *hf__redis_release_asking(struct hf__redis *redis,
                                             const struct hf__redis_call *call,
-                                            const struct hf__resp *reply);
+                                            struct hf__resp *reply,
+                                            struct hf__resp_value *ret_value);
 /* Report that it is neither held nor in line. */
 void hf__redis_release_lost(struct hf__redis *redis, struct hf__ticket *ticket,
                             int reason);
-/* Release, or withdraw. */
+/* Release, withdraw or give back, as @state says. */
 int hf__redis_release(struct hf__redis *redis, struct hf__ticket *ticket,
-                      bool releasing, hf_error *err);
+                      enum hf__redis_state state, hf_error *err);
 /* The server answered an acquire with an error, @value. It is reported when it
  * is certain that neither this attempt nor an earlier one has left anything. */
 void hf__redis_release_refused(struct hf__redis *redis,

@@ -88,7 +88,7 @@ void hf__redis_wait_ended(struct hf__redis *redis, const char *text, size_t len)
 {
     struct hf__redis_channel *channel = *find(redis, text, len);
 
-    if (!channel || !redis->up)
+    if (!channel || !hf__redis_is_up(redis))
         return;
     channel->heard_ns = 0;
     HF_LIST_EACH(&channel->waiters, link) {
@@ -120,7 +120,7 @@ void hf__redis_wait_part(struct hf__redis *redis, struct hf__redis_ticket *mine)
     hf__list_remove(&mine->hearing);
     if (!hf__list_empty(&channel->waiters))
         return;
-    if (redis->up && channel->heard_ns == redis->connect_ns)
+    if (hf__redis_is_up(redis) && channel->heard_ns == redis->connect_ns)
         (void)hf__redis_connection_send_subscribe(redis, /* on= */ false,
                                                   channel->text, channel->len,
                                                   /* err= */ NULL);

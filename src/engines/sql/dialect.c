@@ -70,7 +70,8 @@ static void put_uuid(const uint8_t bytes[16], char to[HF__SQL_UUID])
     }
 }
 
-void hf__sql_name_uuid(const char *name, size_t len, char to[HF__SQL_UUID])
+/* As Java's UUID.nameUUIDFromBytes() has it. */
+static void name_uuid(const char *name, size_t len, char to[HF__SQL_UUID])
 {
     uint8_t digest[16];
 
@@ -123,7 +124,7 @@ static int put_name_uuid(const char *name, char to[HF__SQL_KEY], hf_error *err)
                         "dialect=spring: Java takes this name for a UUID; "
                         "write it with all its digits, in lower case");
     else
-        hf__sql_name_uuid(name, len, to);
+        name_uuid(name, len, to);
     return 0;
 }
 

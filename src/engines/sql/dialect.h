@@ -77,7 +77,5 @@ void hf__sql_dialect_put_column(struct hf__buf *to, const char *name,
                                 char quote);
 void hf__sql_dialect_put_table(struct hf__buf *to, const char *name,
                                char quote);
-/* As Java's UUID.nameUUIDFromBytes() has it. */
-void hf__sql_name_uuid(const char *name, size_t len, char to[HF__SQL_UUID]);
 
 #endif

@@ -24,13 +24,8 @@ void hf__sql_record_put(struct hf__buf *to, const struct hf__engine_host *host,
 void hf__sql_record_read(const char *record, size_t len,
                          char copy[HF__SQL_TEXTS], hf_lock_info *info)
 {
-    char *at = copy;
+    char *at = hf__holder_copy(record, len, copy, HF__SQL_TEXTS);
 
-    if (len >= HF__SQL_TEXTS)
-        len = HF__SQL_TEXTS - 1;
-    if (len > 0)
-        memcpy(copy, record, len);
-    copy[len] = '\0';
     hf__holder_read(&at, info);
     info->alive = 2;
 }

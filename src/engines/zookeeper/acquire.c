@@ -44,8 +44,7 @@ struct hf__grant hf__zk_acquire_grant(const struct hf__zk *zk,
         .tokens = 1,
         .lease_ms = ticket->ttl_ms < lease_ms ? ticket->ttl_ms : lease_ms,
         .sent_ns = zk->proven_ns,
-        .woken =
-            hf__zk_ticket(zk, (struct hf__ticket *)(uintptr_t)ticket)->called,
+        .woken = hf__zk_park_bears(zk, (struct hf__ticket *)(uintptr_t)ticket),
     };
 }
 
@@ -55,12 +54,10 @@ static int make_node(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
                      hf_error *err);
 
 /* The container that is missing: the lock's node, or that of the condition. */
-static const char *container(const struct hf__zk_ticket *mine, size_t *ret_len)
+static struct hf__zk_wire_text container(const struct hf__zk_ticket *mine)
 {
-    bool parks = mine->state == HF__ZK_PARKING;
-
-    *ret_len = parks ? mine->condition->dir_len : mine->dir_len;
-    return parks ? mine->condition->dir : mine->path;
+    return mine->state == HF__ZK_PARKING ? hf__zk_condition_dir(mine->condition)
+                                         : hf__zk_nodes_dir(mine);
 }
 
 /* call->number is the length of the path that was to be made: the container,
@@ -69,32 +66,22 @@ static int on_parent(struct hf__zk *zk, struct hf__ticket *ticket,
                      const struct hf__zk_call *call, struct hf__zk_reply *reply,
                      hf_error *err)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    size_t len = (size_t)call->number;
-    const char *path;
-    size_t whole;
+    const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    bool missing = reply->error == HF__ZK_NO_NODE;
+    bool made = reply->error == HF__ZK_OK || reply->error == HF__ZK_NODE_EXISTS;
+    size_t next;
     int rc;
 
     if (hf__zk_tickets_leaves(mine))
         return hf__zk_release_begin(zk, ticket, err);
-    path = container(mine, &whole);
-    if (reply->error == HF__ZK_NO_NODE) {
-        while (len > 0 && path[--len] != '/')
-            continue;
-        rc = len > 0 ? make_node(zk, ticket, len, err)
-                     : hf__zk_errors_read(zk, reply->error, err);
-    } else if (reply->error != HF__ZK_OK &&
-               reply->error != HF__ZK_NODE_EXISTS) {
+    next = hf__zk_nodes_next(container(mine), (size_t)call->number, missing);
+    if ((!missing && !made) || (missing && next == 0))
         rc = hf__zk_errors_read(zk, reply->error, err);
-    } else if (len >= whole) {
+    else if (next > 0)
+        rc = make_node(zk, ticket, next, err);
+    else
         rc = mine->state == HF__ZK_PARKING ? hf__zk_park_begin(zk, ticket, err)
                                            : begin_ask(zk, ticket, err);
-    } else {
-        len++;
-        while (len < whole && path[len] != '/')
-            len++;
-        rc = make_node(zk, ticket, len, err);
-    }
     if (rc != 0)
         hf__zk_release_failed(zk, ticket, err);
     return 0;
@@ -104,29 +91,22 @@ static int make_node(struct hf__zk *zk, struct hf__ticket *ticket, size_t len,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_parent, HF__ZK_WRITES);
-    size_t whole;
-    int rc;
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_parent);
+    struct hf__zk_wire_text path = {container(mine).text, len};
 
     if (++mine->steps > STEPS)
         return hf__fail(err, HF_EUNAVAILABLE,
                         "%s: the lock's node vanishes again and again",
                         zk->peer);
     call.number = (int32_t)len;
-    rc = hf__zk_calls_create(zk, container(mine, &whole), len,
-                             /* data= */ NULL, HF__ZK_CONTAINER, &call, err);
-    mine->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_create(zk, path, /* data= */ hf__zk_wire_text_of(""),
+                               HF__ZK_CONTAINER, &call, err);
 }
 
 int hf__zk_acquire_make_container(struct hf__zk *zk, struct hf__ticket *ticket,
                                   hf_error *err)
 {
-    size_t len;
-
-    (void)container(hf__zk_ticket(zk, ticket), &len);
-    return make_node(zk, ticket, len, err);
+    return make_node(zk, ticket, container(hf__zk_ticket(zk, ticket)).len, err);
 }
 
 /* ---- holding ------------------------------------------------------------- */
@@ -136,17 +116,13 @@ static void mark_slot(struct hf__zk *zk, const struct hf__ticket *ticket,
                       const struct hf__zk_ticket *mine)
 {
     /* If the node is gone, the next renewal finds out. */
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
     struct hf__buf data = {0};
-    size_t mark;
 
     hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ true, &data);
-    mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
-    hf__zk_wire_put_text(&zk->stream.out, mine->path, mine->path_len);
-    hf__zk_wire_put_text(&zk->stream.out, hf__buf_text(&data), data.len);
-    hf__zk_wire_put_int(&zk->stream.out, /* any version */ -1);
-    (void)hf__zk_calls_end(zk, mark, &call, /* err= */ NULL);
+    (void)hf__zk_calls_set(zk, hf__zk_nodes_own(mine),
+                           hf__zk_wire_text_in(&data), HF__ZK_ANY_VERSION,
+                           &call, /* err= */ NULL);
     hf__buf_release(&data);
 }
 
@@ -183,13 +159,13 @@ static int granted(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__grant grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_passed, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_passed);
 
     if (mine->line == HF__ZK_LINE_MUTEX)
         return enter(zk, ticket, err);
     if (mine->mutex)
-        return hf__zk_curator_semaphore_pass(zk, ticket, &call, err);
+        return hf__zk_calls_delete(zk, hf__zk_wire_text_of(mine->mutex), &call,
+                                   err);
     if (mine->waited && ticket->mode == HF_SLOT && !zk->dialect->semaphore)
         mark_slot(zk, ticket, mine);
     mine->watched = 0;
@@ -225,10 +201,10 @@ static int give_up(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_call call = {.done = on_holder, .ticket = ticket->id};
 
     mine->refused.text[0] = '\0';
-    if (hf__zk_nodes_neighbour(zk, mine, holder, /* err= */ NULL) == 0)
-        (void)hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                               zk->scratch.len,
-                               /* watch= */ false, &call, /* err= */ NULL);
+    (void)hf__zk_calls_ask(
+        zk, HF__ZK_GET_DATA,
+        hf__zk_nodes_below(zk, hf__zk_nodes_dir(mine), holder->name),
+        /* watch= */ false, &call, /* err= */ NULL);
     return hf__zk_release_node(zk, ticket, err);
 }
 
@@ -236,19 +212,16 @@ static int give_up(struct hf__zk *zk, struct hf__ticket *ticket,
 
 /* List the children again. @watch: and tell us when they change. */
 int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
-                        bool watch, uint32_t flags, hf_error *err)
+                        bool watch, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_children, flags);
-    int rc;
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_children);
 
     call.number = watch;
     if (watch)
-        mine->watched = hf__zk_nodes_hash(zk, mine->path, mine->dir_len);
-    rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->path, mine->dir_len,
-                          watch, &call, err);
-    mine->under_way |= rc == 0;
-    return rc;
+        mine->watched = hf__zk_nodes_hash(zk, hf__zk_nodes_dir(mine));
+    return hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, hf__zk_nodes_dir(mine),
+                            watch, &call, err);
 }
 
 static void on_create(struct hf__zk *zk, const struct hf__zk_call *call,
@@ -299,20 +272,17 @@ static int on_stat(struct hf__zk *zk, struct hf__ticket *ticket,
         hf__zk_wire_stat(&reply->in, &stat);
         hf__zk_ticket(zk, ticket)->czxid = (uint64_t)stat.czxid;
     }
-    return hf__zk_acquire_look(zk, ticket, /* watch= */ false, /* flags= */ 0,
-                               err);
+    return hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
 }
 
 static int ask_token(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_stat, 0);
-    int rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
-                              /* watch= */ false, &call, err);
+    const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_stat);
 
-    mine->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, hf__zk_nodes_own(mine),
+                            /* watch= */ false, &call, err);
 }
 
 /* Our node is not among the children. */
@@ -381,8 +351,7 @@ int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
     int rc = hf__zk_calls_barrier(zk, err);
 
     return rc != 0 ? rc
-                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false,
-                                         HF__ZK_TRAILS, err);
+                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
 }
 
 /* One whose downgrade had no outcome was looked for: it is what its node is. */
@@ -437,7 +406,7 @@ static int cannot_list(struct hf__zk *zk, struct hf__ticket *ticket,
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
     (void)hf__zk_errors_read(zk, error, err);
-    if (mine->state == HF__ZK_ASKING && mine->node == HF__ZK_NODE_KNOWN) {
+    if (hf__zk_tickets_asks(mine) && mine->node == HF__ZK_NODE_KNOWN) {
         mine->refused = *err;
         if (hf__zk_release_node(zk, ticket, err) == 0)
             return 0;
@@ -451,13 +420,13 @@ static uint32_t find_own(const struct hf__zk *zk,
                          const struct hf__zk_ticket *mine,
                          const struct hf__zk_queue *line)
 {
-    const char *name = mine->path + mine->dir_len + 1;
+    struct hf__zk_wire_text id = hf__zk_nodes_id(mine);
     uint32_t i = 0;
 
     if (!zk->dialect->bare)
-        return hf__zk_queue_find(line, name, mine->id_len - mine->dir_len - 1);
+        return hf__zk_queue_find(line, id.text, id.len);
     if (mine->node == HF__ZK_NODE_KNOWN)
-        return hf__zk_queue_find(line, name,
+        return hf__zk_queue_find(line, id.text,
                                  mine->path_len - mine->dir_len - 1);
     while (i < line->n && !(mine->node == HF__ZK_NODE_FOUND &&
                             line->all[i].sequence == mine->number))
@@ -519,8 +488,7 @@ static int on_children(struct hf__zk *zk, struct hf__ticket *ticket,
 static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
                        struct hf__zk_ticket *mine, hf_error *err)
 {
-    struct hf__zk_call call = {
-        .done = on_create, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = on_create, .ticket = ticket->id};
     struct hf__buf data = {0};
     int rc;
 
@@ -528,8 +496,9 @@ static int send_create(struct hf__zk *zk, const struct hf__ticket *ticket,
         return hf__fail(err, HF_ENOMEM, "out of memory");
     mine->czxid = 0; /* that of an earlier node is not its token */
     hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
-    rc = hf__zk_calls_create(zk, mine->path, mine->base_len, &data,
-                             HF__ZK_EPHEMERAL_SEQUENTIAL, &call, err);
+    rc = hf__zk_calls_create(
+        zk, (struct hf__zk_wire_text){mine->path, mine->base_len},
+        hf__zk_wire_text_in(&data), HF__ZK_EPHEMERAL_SEQUENTIAL, &call, err);
     hf__buf_release(&data);
     return rc;
 }
@@ -551,8 +520,7 @@ static int begin_ask(struct hf__zk *zk, struct hf__ticket *ticket,
         rc = hf__zk_calls_barrier(zk, err);
     if (rc != 0)
         return rc;
-    rc =
-        hf__zk_acquire_look(zk, ticket, /* watch= */ false, HF__ZK_TRAILS, err);
+    rc = hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
     if (rc != 0 && mine->node != HF__ZK_NODE_KNOWN)
         mine->node =
             HF__ZK_NODE_UNSURE; /* nobody will look behind the create */
@@ -564,7 +532,9 @@ void hf__zk_acquire_called(struct hf__zk *zk, struct hf__ticket *ticket)
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     hf_error err;
 
-    hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+    hf__zk_tickets_move(zk, mine,
+                        mine->state == HF__ZK_UNPARKING ? HF__ZK_ASKING
+                                                        : HF__ZK_CALLED);
     mine->steps = 0;
     if (begin_ask(zk, ticket, &err) != 0)
         hf__zk_tickets_unknown(zk, ticket, &err);
@@ -578,7 +548,7 @@ int hf__zk_acquire(struct hf__engine *engine, struct hf__ticket *ticket,
     bool known = mine->path != NULL;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (!zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no such mode",

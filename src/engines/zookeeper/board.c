@@ -12,6 +12,7 @@
  *
  * Failure: a lost connection or an error of the server is the answer.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,23 +46,26 @@ static void answer_unsent(struct hf__zk *zk, struct hf__query *query, int rc,
         hf__up_answer(&zk->base, query, rc, err);
 }
 
-/* ROOT/.waits, or the node of @child there, in zk->scratch. */
-static int board_path(struct hf__zk *zk, const char *child, size_t len,
-                      hf_error *err)
+/* ROOT/.waits, or the node of @child there. */
+static struct hf__zk_wire_text board_path(struct hf__zk *zk,
+                                          struct hf__zk_wire_text child)
 {
-    if (!zk->up)
-        return hf__zk_errors_not_up(zk, err);
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
-    hf__buf_add(&zk->scratch, "/.waits");
-    if (len > 0) {
-        hf__buf_add_char(&zk->scratch, '/');
-        hf__buf_append(&zk->scratch, child, len);
-    }
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
+    struct hf__buf *path = hf__zk_nodes_begin(zk);
+
+    hf__buf_add(path, child.len > 0 ? "/.waits/" : "/.waits");
+    hf__buf_append(path, child.text, child.len);
+    return hf__zk_nodes_spelled(zk);
+}
+
+static struct hf__zk_wire_text own_path(struct hf__zk *zk,
+                                        const struct hf__query *query)
+{
+    return board_path(zk, hf__zk_wire_text_of(query->owner));
+}
+
+static struct hf__zk_wire_text whole_path(struct hf__zk *zk)
+{
+    return board_path(zk, hf__zk_wire_text_of(""));
 }
 
 /* The number in @data, for our prefix; 0: there is none. */
@@ -92,82 +96,57 @@ static hf__zk_reply_fn on_number;
 /* Each step is one more: a server that sends us round and round is cut off. */
 static struct hf__zk_call next_call(struct hf__query *query,
                                     const struct hf__zk_call *before,
-                                    hf__zk_reply_fn *done, uint32_t flags)
+                                    hf__zk_reply_fn *done)
 {
     return (struct hf__zk_call){.done = done,
                                 .query = query,
-                                .number = before ? before->number + 1 : 0,
-                                .flags = flags};
+                                .number = before ? before->number + 1 : 0};
 }
 
 static int write_notice(struct hf__zk *zk, struct hf__query *query,
                         hf_error *err)
 {
-    struct hf__zk_call call =
-        next_call(query, /* before= */ NULL, on_written, HF__ZK_WRITES);
-    size_t mark;
-    int rc = board_path(zk, query->owner, strlen(query->owner), err);
+    struct hf__zk_call call = next_call(query, /* before= */ NULL, on_written);
 
-    if (rc != 0)
-        return rc;
     if (!query->text)
-        return hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
-                                   err);
-    mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
-    hf__zk_wire_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);
-    hf__zk_wire_put_text(&zk->stream.out, query->text, strlen(query->text));
-    hf__zk_wire_put_int(&zk->stream.out, -1);
-    return hf__zk_calls_end(zk, mark, &call, err);
+        return hf__zk_calls_delete(zk, own_path(zk, query), &call, err);
+    return hf__zk_calls_set(zk, own_path(zk, query),
+                            hf__zk_wire_text_of(query->text),
+                            HF__ZK_ANY_VERSION, &call, err);
 }
 
 static int make_notice(struct hf__zk *zk, const struct hf__zk_call *before,
                        hf_error *err)
 {
     struct hf__query *query = before->query;
-    struct hf__zk_call call =
-        next_call(query, before, on_written, HF__ZK_WRITES);
-    struct hf__buf data = {.text = (char *)(uintptr_t)query->text,
-                           .len = strlen(query->text)};
-    int rc = board_path(zk, query->owner, strlen(query->owner), err);
+    struct hf__zk_call call = next_call(query, before, on_written);
 
-    return rc != 0 ? rc
-                   : hf__zk_calls_create(zk, zk->scratch.text, zk->scratch.len,
-                                         &data, HF__ZK_EPHEMERAL, &call, err);
+    return hf__zk_calls_create(zk, own_path(zk, query),
+                               hf__zk_wire_text_of(query->text),
+                               HF__ZK_EPHEMERAL, &call, err);
 }
 
 static int make_board(struct hf__zk *zk, const struct hf__zk_call *before,
                       hf_error *err)
 {
-    struct hf__zk_call call =
-        next_call(before->query, before, on_above, HF__ZK_WRITES);
-    struct hf__buf data = {0};
+    struct hf__zk_call call = next_call(before->query, before, on_above);
+    char digits[17];
     uint64_t number;
-    int rc = board_path(zk, "", 0, err);
 
-    if (rc == 0 && hf__world->random(&number, sizeof(number)) != 0)
-        rc = hf__fail(err, HF_EINTERNAL, "no random numbers");
-    if (rc != 0)
-        return rc;
-    hf__buf_printf(&data, "%llx", (unsigned long long)(number | 1));
-    rc = hf__buf_failed(&data)
-             ? hf__fail(err, HF_ENOMEM, "out of memory")
-             : hf__zk_calls_create(zk, zk->scratch.text, zk->scratch.len, &data,
-                                   HF__ZK_PERSISTENT, &call, err);
-    hf__buf_release(&data);
-    return rc;
+    if (hf__world->random(&number, sizeof(number)) != 0)
+        return hf__fail(err, HF_EINTERNAL, "no random numbers");
+    (void)snprintf(digits, sizeof(digits), "%" PRIx64, number | 1);
+    return hf__zk_calls_create(zk, whole_path(zk), hf__zk_wire_text_of(digits),
+                               HF__ZK_PERSISTENT, &call, err);
 }
 
 static int ask_number(struct hf__zk *zk, const struct hf__zk_call *before,
                       hf_error *err)
 {
-    struct hf__zk_call call =
-        next_call(before->query, before, on_number, /* flags= */ 0);
-    int rc = board_path(zk, "", 0, err);
+    struct hf__zk_call call = next_call(before->query, before, on_number);
 
-    return rc != 0 ? rc
-                   : hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                                      zk->scratch.len, /* watch= */ false,
-                                      &call, err);
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, whole_path(zk),
+                            /* watch= */ false, &call, err);
 }
 
 /* Is there an answer that the next step can be made of? @also: an error that it
@@ -287,11 +266,9 @@ static int ask_notice(struct hf__zk *zk, struct hf__query *query,
                       struct hf__zk_wire_text child, hf_error *err)
 {
     struct hf__zk_call call = {.done = on_notice, .query = query};
-    int rc = board_path(zk, child.text, child.len, err);
+    int rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, board_path(zk, child),
+                              /* watch= */ false, &call, err);
 
-    if (rc == 0)
-        rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                              zk->scratch.len, /* watch= */ false, &call, err);
     if (rc == 0)
         query->token++;
     return rc;
@@ -335,10 +312,8 @@ static void on_board(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__up_answer(&zk->base, query, 0, /* err= */ NULL);
         return;
     }
-    rc = board_path(zk, "", 0, &err);
-    if (rc == 0)
-        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->scratch.text,
-                              zk->scratch.len, /* watch= */ false, &next, &err);
+    rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, whole_path(zk),
+                          /* watch= */ false, &next, &err);
     answer_unsent(zk, query, rc, &err);
 }
 
@@ -346,16 +321,13 @@ int hf__zk_board_read(struct hf__engine *engine, struct hf__query *query,
                       hf_error *err)
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
-    struct hf__zk_call call = {
-        .done = on_board, .query = query, .flags = HF__ZK_TRAILS};
+    struct hf__zk_call call = {.done = on_board, .query = query};
     int rc = check_dialect(zk, err);
 
     if (rc == 0)
-        rc = board_path(zk, "", 0, err);
-    if (rc == 0)
         rc = hf__zk_calls_sync(zk, err);
     if (rc == 0)
-        rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                              zk->scratch.len, /* watch= */ false, &call, err);
+        rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, whole_path(zk),
+                              /* watch= */ false, &call, err);
     return rc;
 }

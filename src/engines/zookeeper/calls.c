@@ -17,6 +17,21 @@
 
 #define NUDGE_NS (30 * HF_MS)
 
+bool hf__zk_calls_writes(const struct hf__zk_call *call)
+{
+    switch (call->type) {
+    case HF__ZK_DELETE:
+    case HF__ZK_SET_DATA:
+    case HF__ZK_SYNC:
+    case HF__ZK_MULTI:
+    case HF__ZK_CREATE:
+    case HF__ZK_CREATE_CONTAINER:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
 {
     call->known_ns =
@@ -24,8 +39,8 @@ static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
     if (!hf__calls_add(&zk->calls, call))
         return HF_ENOMEM;
     zk->base.under_way++;
-    zk->writes += call->flags & HF__ZK_WRITES;
-    zk->boarding += call->flags & HF__ZK_WRITES;
+    zk->writes += hf__zk_calls_writes(call);
+    zk->boarding += hf__zk_calls_writes(call);
     zk->sent_ns = call->sent_ns;
     if (zk->calls.n == 1)
         zk->nudge_ns = call->sent_ns + NUDGE_NS;
@@ -38,9 +53,15 @@ bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call)
     if (!hf__calls_take(&zk->calls, call))
         return false;
     zk->base.under_way--;
-    zk->writes -= call->flags & HF__ZK_WRITES;
+    zk->writes -= hf__zk_calls_writes(call);
     zk->nudge_ns = hf__now() + NUDGE_NS;
     return true;
+}
+
+void hf__zk_calls_take_back(struct hf__zk *zk, size_t mark)
+{
+    zk->stream.out.failed = false;
+    zk->stream.out.len = mark;
 }
 
 static void put_ping(struct hf__zk *zk, int64_t now_ns)
@@ -51,10 +72,8 @@ static void put_ping(struct hf__zk *zk, int64_t now_ns)
     hf__zk_wire_put_int(out, 8);
     hf__zk_wire_put_int(out, HF__ZK_XID_PING);
     hf__zk_wire_put_int(out, HF__ZK_PING);
-    if (hf__buf_failed(out)) {
-        out->failed = false;
-        out->len = mark;
-    }
+    if (hf__buf_failed(out))
+        hf__zk_calls_take_back(zk, mark);
     zk->sent_ns = now_ns;
 }
 
@@ -77,11 +96,6 @@ int64_t hf__zk_calls_nudge(struct hf__zk *zk, int64_t now_ns)
 static bool is_boarding(const struct hf__zk *zk)
 {
     return zk->writes == zk->boarding;
-}
-
-static bool must_wait(const struct hf__zk *zk, uint32_t flags)
-{
-    return zk->pending || (!is_boarding(zk) && !(flags & HF__ZK_TRAILS));
 }
 
 static int keep(struct hf__zk *zk, const struct hf__zk_call *call, size_t mark)
@@ -176,25 +190,27 @@ int hf__zk_calls_end(struct hf__zk *zk, size_t mark,
     made.type = zk->type;
     made.xid = zk->xid;
     made.sent_ns = hf__now();
-    if (zk->up && !hf__buf_failed(out))
-        rc = must_wait(zk, call->flags) ? keep(zk, &made, mark)
-                                        : push_call(zk, &made);
+    if (hf__zk_connection_is_up(zk) && !hf__buf_failed(out))
+        rc = zk->pending || !is_boarding(zk) ? keep(zk, &made, mark)
+                                             : push_call(zk, &made);
+    if (rc == 0 && call->step)
+        hf__zk_ticket(zk, hf__zk_tickets_find(zk, call->ticket))->under_way =
+            true;
     if (rc == 0)
         return 0;
-    out->failed = false;
-    out->len = mark;
-    if (!zk->up)
+    hf__zk_calls_take_back(zk, mark);
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
-int hf__zk_calls_ask(struct hf__zk *zk, int32_t type, const char *path,
-                     size_t len, bool watch, const struct hf__zk_call *call,
-                     hf_error *err)
+int hf__zk_calls_ask(struct hf__zk *zk, int32_t type,
+                     struct hf__zk_wire_text path, bool watch,
+                     const struct hf__zk_call *call, hf_error *err)
 {
     size_t mark = hf__zk_calls_begin(zk, type);
 
-    hf__zk_wire_put_text(&zk->stream.out, path, len);
+    hf__zk_wire_put(&zk->stream.out, path);
     hf__zk_wire_put_bool(&zk->stream.out, watch);
     return hf__zk_calls_end(zk, mark, call, err);
 }
@@ -209,8 +225,7 @@ void hf__zk_calls_ignore(struct hf__zk *zk, const struct hf__zk_call *call,
 
 int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
 {
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_SYNC);
 
     hf__zk_wire_put_text(&zk->stream.out, zk->top, strlen(zk->top));
@@ -224,43 +239,48 @@ int hf__zk_calls_sync(struct hf__zk *zk, hf_error *err)
  * rights eagerly has none to refuse by itself. */
 int hf__zk_calls_barrier(struct hf__zk *zk, hf_error *err)
 {
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
-    hf__buf_add(&zk->scratch, "/.barrier/none");
-    if (!hf__buf_failed(&zk->scratch))
-        return hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
-                                   err);
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
+    return hf__zk_calls_delete(
+        zk,
+        hf__zk_nodes_below(zk, hf__zk_nodes_root(zk),
+                           hf__zk_wire_text_of(".barrier/none")),
+        &call, err);
 }
 
-int hf__zk_calls_delete(struct hf__zk *zk, const char *path, size_t len,
+int hf__zk_calls_delete(struct hf__zk *zk, struct hf__zk_wire_text path,
                         const struct hf__zk_call *call, hf_error *err)
 {
     size_t mark = hf__zk_calls_begin(zk, HF__ZK_DELETE);
 
-    hf__zk_wire_put_text(&zk->stream.out, path, len);
-    hf__zk_wire_put_int(&zk->stream.out, /* any version */ -1);
+    hf__zk_wire_put(&zk->stream.out, path);
+    hf__zk_wire_put_int(&zk->stream.out, HF__ZK_ANY_VERSION);
     return hf__zk_calls_end(zk, mark, call, err);
 }
 
-int hf__zk_calls_create(struct hf__zk *zk, const char *path, size_t len,
-                        const struct hf__buf *data, int32_t kind,
+int hf__zk_calls_create(struct hf__zk *zk, struct hf__zk_wire_text path,
+                        struct hf__zk_wire_text data, int32_t kind,
                         const struct hf__zk_call *call, hf_error *err)
 {
     size_t mark = hf__zk_calls_begin(
         zk, kind == HF__ZK_CONTAINER ? HF__ZK_CREATE_CONTAINER : HF__ZK_CREATE);
 
-    hf__zk_wire_put_text(&zk->stream.out, path, len);
-    hf__zk_wire_put_text(&zk->stream.out, data ? hf__buf_text(data) : "",
-                         data ? data->len : 0);
+    hf__zk_wire_put(&zk->stream.out, path);
+    hf__zk_wire_put(&zk->stream.out, data);
     hf__zk_acl_put(zk, &zk->stream.out);
     hf__zk_wire_put_int(&zk->stream.out, kind);
-    if (data && hf__buf_failed(data))
-        zk->stream.out.failed = true;
+    return hf__zk_calls_end(zk, mark, call, err);
+}
+
+int hf__zk_calls_set(struct hf__zk *zk, struct hf__zk_wire_text path,
+                     struct hf__zk_wire_text data, int32_t version,
+                     const struct hf__zk_call *call, hf_error *err)
+{
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
+
+    hf__zk_wire_put(&zk->stream.out, path);
+    hf__zk_wire_put(&zk->stream.out, data);
+    hf__zk_wire_put_int(&zk->stream.out, version);
     return hf__zk_calls_end(zk, mark, call, err);
 }
 

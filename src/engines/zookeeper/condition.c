@@ -31,58 +31,44 @@ static const char marker[] = "park-";
 
 /* ---- the conditions ------------------------------------------------------ */
 
-/* ROOT/~cond/NAME/COND in zk->scratch. */
-static int make_dir(struct hf__zk *zk, const char *name, size_t name_len,
-                    const char *cond)
+/* ROOT/~cond/NAME/COND */
+static struct hf__zk_wire_text spell_dir(struct hf__zk *zk, const char *name,
+                                         size_t name_len, const char *cond)
 {
-    static const char beside[] = "/~cond";
     char encoded[3 * HF_COND_MAX + 1];
-    struct hf__buf *to = &zk->scratch;
-    size_t len;
 
-    if (hf__zk_nodes_path(zk, name, name_len) != 0)
-        return HF_ENOMEM;
-    len = to->len - zk->root_len;
-    hf__buf_add(to, beside);
-    hf__buf_add_char(to, '/');
+    (void)hf__zk_nodes_path(zk, "/~cond", name, name_len);
+    hf__buf_add_char(&zk->scratch, '/');
     hf__buf_append(
-        to, encoded,
+        &zk->scratch, encoded,
         hf__name_encode(cond, strlen(cond), encoded, sizeof(encoded)));
-    if (hf__buf_failed(to)) {
-        hf__buf_release(to);
-        return HF_ENOMEM;
-    }
-    memmove(to->text + zk->root_len + strlen(beside), to->text + zk->root_len,
-            len);
-    memcpy(to->text + zk->root_len, beside, strlen(beside));
-    return 0;
+    return hf__zk_nodes_spelled(zk);
 }
 
 struct hf__zk_condition *hf__zk_condition_get(struct hf__zk *zk,
                                               const char *name, size_t name_len,
                                               const char *cond)
 {
+    struct hf__zk_wire_text dir = spell_dir(zk, name, name_len, cond);
     struct hf__zk_condition *condition;
-    size_t len;
 
-    if (make_dir(zk, name, name_len, cond) != 0)
+    if (!dir.text)
         return NULL;
-    len = zk->scratch.len;
     HF_LIST_EACH(&zk->conditions, link) {
         condition = HF_CONTAINER_OF(link, struct hf__zk_condition, link);
-        if (condition->dir_len == len &&
-            memcmp(condition->dir, zk->scratch.text, len) == 0)
+        if (condition->dir_len == dir.len &&
+            memcmp(condition->dir, dir.text, dir.len) == 0)
             return condition;
     }
-    condition = hf__calloc(1, sizeof(*condition) + len + 1);
+    condition = hf__calloc(1, sizeof(*condition) + dir.len);
     if (!condition)
         return NULL;
     condition->id = ++zk->condition_ids;
     hf__list_init(&condition->link);
     hf__list_init(&condition->tickets);
     hf__list_init(&condition->signals);
-    condition->dir_len = (uint32_t)len;
-    memcpy(condition->dir, zk->scratch.text, len + 1);
+    condition->dir_len = (uint32_t)dir.len;
+    memcpy(condition->dir, dir.text, dir.len);
     hf__list_append(&zk->conditions, &condition->link);
     return condition;
 }
@@ -139,8 +125,6 @@ void hf__zk_condition_join(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (mine->condition)
-        return;
     mine->condition = condition;
     hf__list_init(&mine->parked_link);
     hf__list_append(&condition->tickets, &mine->parked_link);
@@ -158,81 +142,60 @@ void hf__zk_condition_leave(struct hf__zk *zk, struct hf__ticket *ticket)
 
 /* ---- records ------------------------------------------------------------- */
 
-static int spelled(struct hf__zk *zk, hf_error *err)
+struct hf__zk_wire_text hf__zk_condition_dir(
+    const struct hf__zk_condition *condition)
 {
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
+    return (struct hf__zk_wire_text){condition->dir, condition->dir_len};
 }
 
-/* What its name begins with, as no other's: the slash is not part of it. */
-static void add_base(struct hf__zk *zk, const struct hf__zk_ticket *mine)
+struct hf__zk_wire_text hf__zk_condition_base(struct hf__zk *zk,
+                                              struct hf__ticket *ticket)
 {
-    hf__buf_append(&zk->scratch, mine->path + mine->dir_len + 1,
-                   mine->id_len - mine->dir_len - 1);
+    const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+
+    (void)hf__zk_nodes_below(zk, hf__zk_condition_dir(mine->condition),
+                             hf__zk_nodes_id(mine));
     hf__buf_add(&zk->scratch, marker);
+    return hf__zk_nodes_spelled(zk);
 }
 
-int hf__zk_condition_base(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err)
+struct hf__zk_wire_text hf__zk_condition_path(struct hf__zk *zk,
+                                              struct hf__ticket *ticket)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, mine->condition->dir,
-                   mine->condition->dir_len);
-    hf__buf_add_char(&zk->scratch, '/');
-    add_base(zk, mine);
-    return spelled(zk, err);
-}
-
-int hf__zk_condition_path(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err)
-{
-    int rc = hf__zk_condition_base(zk, ticket, err);
-
-    if (rc != 0)
-        return rc;
+    (void)hf__zk_condition_base(zk, ticket);
     hf__buf_printf(&zk->scratch, "%010d",
                    (int)hf__zk_ticket(zk, ticket)->record_number);
-    return spelled(zk, err);
+    return hf__zk_nodes_spelled(zk);
 }
 
 uint32_t hf__zk_condition_place(struct hf__zk *zk, struct hf__ticket *ticket,
                                 const struct hf__zk_queue *line)
 {
-    zk->scratch.len = 0;
-    add_base(zk, hf__zk_ticket(zk, ticket));
-    if (spelled(zk, /* err= */ NULL) != 0)
-        return line->n;
-    return hf__zk_queue_find(line, zk->scratch.text, zk->scratch.len);
+    struct hf__zk_wire_text path = hf__zk_condition_base(zk, ticket);
+    size_t dir_len = hf__zk_ticket(zk, ticket)->condition->dir_len + 1;
+
+    return path.text ? hf__zk_queue_find(line, path.text + dir_len,
+                                         path.len - dir_len)
+                     : line->n;
 }
 
-/* The path of another record of the condition, in zk->scratch. */
-static int other_path(struct hf__zk *zk,
-                      const struct hf__zk_condition *condition,
-                      const struct hf__zk_contender *other)
+/* The path of a record of the condition. */
+static struct hf__zk_wire_text path_of(struct hf__zk *zk,
+                                       const struct hf__zk_condition *condition,
+                                       const struct hf__zk_contender *record)
 {
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, condition->dir, condition->dir_len);
-    hf__buf_add_char(&zk->scratch, '/');
-    hf__buf_append(&zk->scratch, other->name.text, other->name.len);
-    return spelled(zk, /* err= */ NULL);
+    return hf__zk_nodes_below(zk, hf__zk_condition_dir(condition),
+                              record->name);
 }
 
 int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
                             hf__zk_step_fn *step, int32_t number, hf_error *err)
 {
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, step, HF__ZK_WRITES);
-    int rc = hf__zk_condition_path(zk, ticket, err);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
 
     call.number = number;
-    if (rc == 0)
-        rc = hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
-                                 err);
-    hf__zk_ticket(zk, ticket)->under_way |= rc == 0;
-    return rc;
+    return hf__zk_calls_delete(zk, hf__zk_condition_path(zk, ticket), &call,
+                               err);
 }
 
 /* call->number: why it is lost. */
@@ -318,7 +281,8 @@ static int read_line(struct hf__zk_view *view, struct hf__zk_reply *reply)
     in = (struct hf__zk_wire){view->children, view->children + len, false};
     rc = hf__zk_queue_read(&view->line, &in);
     hf__zk_wire_stat(&in, &stat);
-    view->there = true;
+    if (view->seen == HF__ZK_SEEN_NONE)
+        view->seen = HF__ZK_SEEN_THERE;
     view->version = stat.version;
     view->children_version = stat.children_version;
     return rc;
@@ -332,8 +296,11 @@ static int read_wakes(struct hf__zk_view *view, struct hf__zk_reply *reply)
     int rc = hf__zk_condition_read(&view->wakes, data, first);
 
     hf__zk_wire_stat(&reply->in, &stat);
-    view->changed |= !view->there || stat.version != view->version ||
-                     stat.children_version != view->children_version;
+    if (view->seen == HF__ZK_SEEN_NONE ||
+        (view->seen == HF__ZK_SEEN_THERE &&
+         (stat.version != view->version ||
+          stat.children_version != view->children_version)))
+        view->seen = HF__ZK_SEEN_CHANGED;
     view->made = hf__malloc((view->line.n + (size_t)1) * sizeof(view->made[0]));
     if (rc != 0 || !view->made)
         return rc != 0 ? rc : HF_ENOMEM;
@@ -356,10 +323,11 @@ static void on_part(struct hf__zk *zk, const struct hf__zk_call *call,
     if (!condition)
         return;
     view = &condition->view;
-    if (reply && reply->error == HF__ZK_NO_NODE)
-        view->changed |= view->there;
-    else if (!reply || reply->error != HF__ZK_OK || read(view, reply) != 0)
-        view->failed = true;
+    if (!reply || (reply->error != HF__ZK_NO_NODE &&
+                   (reply->error != HF__ZK_OK || read(view, reply) != 0)))
+        view->seen = HF__ZK_SEEN_FAILED;
+    else if (reply->error == HF__ZK_NO_NODE && view->seen == HF__ZK_SEEN_THERE)
+        view->seen = HF__ZK_SEEN_CHANGED;
     if (--condition->left == 0)
         conclude(zk, condition);
 }
@@ -377,11 +345,10 @@ static void on_wakes(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 static int ask(struct hf__zk *zk, struct hf__zk_condition *condition,
-               int32_t type, hf__zk_reply_fn *done, uint32_t flags)
+               int32_t type, hf__zk_reply_fn *done)
 {
-    struct hf__zk_call call = {
-        .done = done, .condition = condition->id, .flags = flags};
-    int rc = hf__zk_calls_ask(zk, type, condition->dir, condition->dir_len,
+    struct hf__zk_call call = {.done = done, .condition = condition->id};
+    int rc = hf__zk_calls_ask(zk, type, hf__zk_condition_dir(condition),
                               condition->guards, &call, /* err= */ NULL);
 
     condition->left += rc == 0;
@@ -389,19 +356,18 @@ static int ask(struct hf__zk *zk, struct hf__zk_condition *condition,
 }
 
 void hf__zk_condition_look(struct hf__zk *zk,
-                           struct hf__zk_condition *condition, uint32_t flags)
+                           struct hf__zk_condition *condition)
 {
     if (condition->left > 0) {
-        condition->again = true;
+        condition->look = HF__ZK_LOOK_STALE;
         return;
     }
     view_release(&condition->view);
-    condition->again = false;
-    condition->view.watched = condition->guards;
-    if (ask(zk, condition, HF__ZK_GET_CHILDREN2, on_children, flags) == 0 &&
-        ask(zk, condition, HF__ZK_GET_DATA, on_wakes, flags) == 0)
+    condition->look = HF__ZK_LOOKING;
+    if (ask(zk, condition, HF__ZK_GET_CHILDREN2, on_children) == 0 &&
+        ask(zk, condition, HF__ZK_GET_DATA, on_wakes) == 0)
         return;
-    condition->view.failed = true;
+    condition->view.seen = HF__ZK_SEEN_FAILED;
     if (condition->left == 0)
         conclude(zk, condition);
 }
@@ -428,7 +394,7 @@ static void on_watching(struct hf__zk *zk, const struct hf__zk_call *call,
             condition->touched = condition->watched_own;
     }
     if (!condition->guards)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
 }
 
 static void watch_record(struct hf__zk *zk, struct hf__zk_condition *condition,
@@ -437,16 +403,12 @@ static void watch_record(struct hf__zk *zk, struct hf__zk_condition *condition,
     struct hf__zk_call call = {.done = on_watching, .condition = condition->id};
     uint64_t *watched =
         own ? &condition->watched_own : &condition->watched_before;
-    uint64_t hash;
+    struct hf__zk_wire_text path = path_of(zk, condition, record);
+    uint64_t hash = hf__zk_nodes_hash(zk, path);
 
-    if (other_path(zk, condition, record) != 0)
-        return;
-    hash = hf__zk_nodes_hash(zk, zk->scratch.text, zk->scratch.len);
     call.number = (int32_t)hash;
-    if (*watched == hash)
-        return;
-    if (hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text, zk->scratch.len,
-                         /* watch= */ true, &call,
+    if (*watched != hash &&
+        hf__zk_calls_ask(zk, HF__ZK_GET_DATA, path, /* watch= */ true, &call,
                          /* err= */ NULL) == 0)
         *watched = hash;
 }
@@ -463,7 +425,7 @@ static uint32_t first_of_ours(struct hf__zk *zk,
             HF_CONTAINER_OF(link, struct hf__zk_ticket, parked_link);
         uint32_t place;
 
-        if (mine->state != HF__ZK_PARKED || mine->called)
+        if (mine->state != HF__ZK_PARKED)
             continue;
         place = hf__zk_condition_place(zk, mine->entry.ticket, &view->line);
         if (place < first)
@@ -476,6 +438,7 @@ static void watch_on(struct hf__zk *zk, struct hf__zk_condition *condition,
                      const struct hf__zk_view *view)
 {
     uint32_t first = first_of_ours(zk, condition, view);
+    bool watched = condition->guards;
 
     condition->guards = first < view->line.n && first == view->called;
     if (first == view->line.n)
@@ -484,8 +447,8 @@ static void watch_on(struct hf__zk *zk, struct hf__zk_condition *condition,
     if (!condition->guards)
         watch_record(zk, condition, &view->line.all[first - 1],
                      /* own= */ false);
-    else if (!view->watched)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+    else if (!watched)
+        hf__zk_condition_look(zk, condition);
 }
 
 /* A look may end a condition: so they are found one after the other. */
@@ -495,12 +458,16 @@ static struct hf__zk_condition *next_news(struct hf__zk *zk)
         struct hf__zk_condition *condition =
             HF_CONTAINER_OF(link, struct hf__zk_condition, link);
 
-        if (condition->news) {
-            condition->news = false;
+        if (condition->look == HF__ZK_LOOK_DUE)
             return condition;
-        }
     }
     return NULL;
+}
+
+/* Look with the next look at news. */
+static void plan_look(struct hf__zk_condition *condition)
+{
+    condition->look = condition->left > 0 ? HF__ZK_LOOK_STALE : HF__ZK_LOOK_DUE;
 }
 
 /* Is @hash of something that this condition watches? Then not any more. */
@@ -517,7 +484,7 @@ static bool take_event(struct hf__zk *zk, struct hf__zk_condition *condition,
     if (before)
         condition->watched_before = 0;
     return own || before ||
-           hash == hf__zk_nodes_hash(zk, condition->dir, condition->dir_len);
+           hash == hf__zk_nodes_hash(zk, hf__zk_condition_dir(condition));
 }
 
 void hf__zk_condition_event(struct hf__zk *zk, uint64_t hash)
@@ -526,25 +493,23 @@ void hf__zk_condition_event(struct hf__zk *zk, uint64_t hash)
 
     HF_LIST_EACH(&zk->conditions, link) {
         condition = HF_CONTAINER_OF(link, struct hf__zk_condition, link);
-        condition->news = take_event(zk, condition, hash);
+        if (take_event(zk, condition, hash))
+            plan_look(condition);
     }
-    hf__zk_condition_look_at_news(zk, /* flags= */ 0);
+    hf__zk_condition_look_at_news(zk);
 }
 
-void hf__zk_condition_look_at_news(struct hf__zk *zk, uint32_t flags)
+void hf__zk_condition_look_at_news(struct hf__zk *zk)
 {
     struct hf__zk_condition *condition;
 
     while ((condition = next_news(zk)) != NULL)
-        hf__zk_condition_look(zk, condition, flags);
+        hf__zk_condition_look(zk, condition);
 }
 
 void hf__zk_condition_beat(struct hf__zk *zk, struct hf__ticket *ticket)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-
-    mine->beats = true;
-    mine->condition->news = true;
+    plan_look(hf__zk_ticket(zk, ticket)->condition);
 }
 
 void hf__zk_condition_unwatch_all(struct hf__zk *zk)
@@ -565,29 +530,22 @@ void hf__zk_condition_unwatch_all(struct hf__zk *zk)
  * and is the guard now. */
 static void touch(struct hf__zk *zk, struct hf__ticket *ticket)
 {
-    struct hf__zk_call call = {.done = hf__zk_calls_ignore,
-                               .flags = HF__ZK_WRITES};
-    size_t mark;
+    struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
-    if (hf__zk_condition_path(zk, ticket, /* err= */ NULL) != 0)
-        return;
-    mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
-    hf__zk_wire_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);
-    hf__zk_wire_put_text(&zk->stream.out, "", 0);
-    hf__zk_wire_put_int(&zk->stream.out, HF__ZK_ANY_VERSION);
-    (void)hf__zk_calls_end(zk, mark, &call, /* err= */ NULL);
+    (void)hf__zk_calls_set(zk, hf__zk_condition_path(zk, ticket),
+                           hf__zk_wire_text_of(""), HF__ZK_ANY_VERSION, &call,
+                           /* err= */ NULL);
 }
 
 static void call_it(struct hf__zk *zk, struct hf__ticket *ticket,
                     const struct hf__zk_view *view, uint32_t place)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool touched =
-        other_path(zk, mine->condition, &view->line.all[place]) == 0 &&
-        mine->condition->touched ==
-            hf__zk_nodes_hash(zk, zk->scratch.text, zk->scratch.len);
+    bool touched = mine->condition->touched ==
+                   hf__zk_nodes_hash(zk, path_of(zk, mine->condition,
+                                                 &view->line.all[place]));
 
-    mine->called = true;
+    mine->record = HF__ZK_RECORD_CALLED;
     if (!touched && place + 1 < view->line.n)
         touch(zk, ticket);
     hf__zk_acquire_called(zk, ticket);
@@ -616,8 +574,7 @@ static void act(struct hf__zk *zk, struct hf__ticket *ticket,
         hf__zk_park_end(zk, ticket, view->version);
     } else if (!there) {
         hf__zk_tickets_gone(zk, ticket, HF__LOST_BROKEN);
-    } else if (mine->beats) {
-        mine->beats = false;
+    } else {
         grant = hf__zk_acquire_grant(zk, ticket, /* token= */ 0);
         hf__up_renewed(&zk->base, ticket, &grant);
     }
@@ -676,13 +633,16 @@ static void conclude(struct hf__zk *zk, struct hf__zk_condition *condition)
 {
     uint64_t id = condition->id;
     struct hf__zk_view view = condition->view;
+    bool stale = condition->look == HF__ZK_LOOK_STALE ||
+                 view.seen == HF__ZK_SEEN_CHANGED;
 
     memset(&condition->view, 0, sizeof(condition->view));
-    if (!view.failed && (view.changed || condition->again) &&
-        ++condition->steps <= STEPS) {
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
-    } else if (view.failed || view.changed || condition->again) {
+    condition->look = HF__ZK_NO_LOOK;
+    if (view.seen == HF__ZK_SEEN_FAILED ||
+        (stale && ++condition->steps > STEPS)) {
         give_up(zk, id);
+    } else if (stale) {
+        hf__zk_condition_look(zk, condition);
     } else {
         condition->steps = 0;
         hf__zk_signal_send(zk, condition, &view);

@@ -16,7 +16,24 @@ struct hf__zk;
 enum hf__zk_record {
     HF__ZK_RECORD_NONE,
     HF__ZK_RECORD_UNSURE, /* its creation or deletion has not been answered */
-    HF__ZK_RECORD_KNOWN
+    HF__ZK_RECORD_KNOWN,
+    HF__ZK_RECORD_CALLED /* … and it bears a wake-up */
+};
+
+/* What two answers say about a condition. */
+enum hf__zk_seen {
+    HF__ZK_SEEN_NONE, /* there is no node of it, as far as we know */
+    HF__ZK_SEEN_THERE,
+    HF__ZK_SEEN_CHANGED, /* something happened between the two */
+    HF__ZK_SEEN_FAILED   /* one was lost, or could not be read */
+};
+
+/* Whether a condition is looked at. */
+enum hf__zk_look {
+    HF__ZK_NO_LOOK,
+    HF__ZK_LOOK_DUE, /* a watch has fired, or a renewal is due */
+    HF__ZK_LOOKING,
+    HF__ZK_LOOK_STALE /* something happened since it was asked for */
 };
 
 /* The records of a condition, and who of them is called, at one moment. */
@@ -28,10 +45,7 @@ struct hf__zk_view {
     uint32_t called; /* so many of line, from its beginning */
     int32_t version; /* of the list of stamps */
     int32_t children_version;
-    bool there;   /* the condition's node */
-    bool watched; /* every change since then will be told */
-    bool failed;  /* an answer was lost, or could not be read */
-    bool changed; /* something happened between the two answers */
+    enum hf__zk_seen seen;
 };
 
 /* One condition of one lock. It is there while one of our tickets has a record
@@ -44,9 +58,9 @@ struct hf__zk_condition {
     struct hf__zk_view view; /* being read */
     uint32_t left;           /* answers that are still to come for it */
     uint32_t steps;          /* looks since anything happened; bounded */
-    bool news;               /* look: a watch has fired, or a renewal is due */
-    bool again;              /* something happened since it was asked for */
-    bool guards;             /* our first waiter is the first of all */
+    enum hf__zk_look look;
+    bool guards;             /* our first waiter is the first of all: every
+                                change is told since the last look */
     uint64_t watched_own;    /* hash of its record's path; 0: not watched */
     uint64_t touched;        /* … of the last record whose watch has fired */
     uint64_t watched_before; /* … of the one before it */
@@ -70,12 +84,15 @@ void hf__zk_condition_join(struct hf__zk *zk, struct hf__ticket *ticket,
 void hf__zk_condition_leave(struct hf__zk *zk, struct hf__ticket *ticket);
 /* Read who is there and who is called, and act on it. */
 void hf__zk_condition_look(struct hf__zk *zk,
-                           struct hf__zk_condition *condition, uint32_t flags);
-/* The path of @ticket's record up to the number, in zk->scratch; and with it. */
-int hf__zk_condition_base(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err);
-int hf__zk_condition_path(struct hf__zk *zk, struct hf__ticket *ticket,
-                          hf_error *err);
+                           struct hf__zk_condition *condition);
+/* Its node. */
+struct hf__zk_wire_text hf__zk_condition_dir(
+    const struct hf__zk_condition *condition);
+/* The path of @ticket's record up to the number, and with it. */
+struct hf__zk_wire_text hf__zk_condition_base(struct hf__zk *zk,
+                                              struct hf__ticket *ticket);
+struct hf__zk_wire_text hf__zk_condition_path(struct hf__zk *zk,
+                                              struct hf__ticket *ticket);
 /* Where @ticket's record is in @line; line->n: nowhere. */
 uint32_t hf__zk_condition_place(struct hf__zk *zk, struct hf__ticket *ticket,
                                 const struct hf__zk_queue *line);
@@ -89,7 +106,7 @@ void hf__zk_condition_lose(struct hf__zk *zk, struct hf__ticket *ticket,
                            int reason);
 /* Look for a parked ticket that is renewed, with the next look at news. */
 void hf__zk_condition_beat(struct hf__zk *zk, struct hf__ticket *ticket);
-void hf__zk_condition_look_at_news(struct hf__zk *zk, uint32_t flags);
+void hf__zk_condition_look_at_news(struct hf__zk *zk);
 /* A watch has fired. */
 void hf__zk_condition_event(struct hf__zk *zk, uint64_t hash);
 /* The connection is gone, and all watches with it. */

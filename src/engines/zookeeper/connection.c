@@ -15,8 +15,7 @@
 void hf__zk_connection_stop(struct hf__zk *zk, bool forked)
 {
     hf__stream_stop(&zk->stream, forked);
-    zk->up = false;
-    zk->greeted = false;
+    zk->connection = HF__ZK_DOWN;
 }
 
 static void stream_closed(struct hf__stream *stream, const hf_error *err)
@@ -27,7 +26,8 @@ static void stream_closed(struct hf__stream *stream, const hf_error *err)
     /* A server that is behind what we have seen does not greet us. When none
      * of them does, again and again, what we have seen was not theirs; a sync
      * comes before everything that depends on it. */
-    if (!zk->greeted && ++zk->refusals > 2 * zk->base.host->url->n_hosts)
+    if (zk->connection == HF__ZK_DOWN &&
+        ++zk->refusals > 2 * zk->base.host->url->n_hosts)
         zk->zxid = 0;
     hf__zk_connection_stop(zk, /* forked= */ false);
     zk->server = (zk->server + 1) % zk->base.host->url->n_hosts;
@@ -140,7 +140,7 @@ static void on_frame(struct hf__zk *zk, struct hf__zk_wire in)
     int64_t zxid;
     int32_t xid;
 
-    if (!zk->greeted) {
+    if (zk->connection == HF__ZK_DOWN) {
         hf__zk_session_on_greeting(zk, &in);
         return;
     }

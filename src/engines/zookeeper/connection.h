@@ -9,6 +9,12 @@
 
 struct hf__zk;
 
+enum hf__zk_connection {
+    HF__ZK_DOWN,    /* none, or the server has not greeted us */
+    HF__ZK_GREETED, /* the session is there; the credentials are being checked */
+    HF__ZK_UP
+};
+
 int hf__zk_connection_start(struct hf__zk *zk, hf_error *err);
 /* The address of a server of the URL. */
 void hf__zk_connection_peer(const struct hf__zk *zk, size_t server,

@@ -45,19 +45,6 @@ int hf__zk_curator_semaphore_enter(struct hf__zk_ticket *mine)
     return 0;
 }
 
-int hf__zk_curator_semaphore_pass(struct hf__zk *zk,
-                                  const struct hf__ticket *ticket,
-                                  const struct hf__zk_call *call, hf_error *err)
-{
-    struct hf__zk_ticket *mine =
-        hf__zk_ticket(zk, (struct hf__ticket *)(uintptr_t)ticket);
-    int rc =
-        hf__zk_calls_delete(zk, mine->mutex, strlen(mine->mutex), call, err);
-
-    mine->under_way = rc == 0;
-    return rc;
-}
-
 void hf__zk_curator_semaphore_passed(struct hf__zk_ticket *mine)
 {
     hf__free(mine->mutex);

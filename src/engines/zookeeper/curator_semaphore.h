@@ -14,11 +14,6 @@ void hf__zk_curator_semaphore_line(struct hf__zk_ticket *mine,
                                    enum hf__zk_line_of line);
 /* First in the first line: into the second. 0, or HF_ENOMEM. */
 int hf__zk_curator_semaphore_enter(struct hf__zk_ticket *mine);
-/* Leave the first line. */
-int hf__zk_curator_semaphore_pass(struct hf__zk *zk,
-                                  const struct hf__ticket *ticket,
-                                  const struct hf__zk_call *call,
-                                  hf_error *err);
 /* Nothing of it is in the first line any more. */
 void hf__zk_curator_semaphore_passed(struct hf__zk_ticket *mine);
 

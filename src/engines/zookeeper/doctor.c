@@ -144,16 +144,15 @@ static void on_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
 static int ask_config(struct hf__zk *zk, const struct hf__zk_call *call,
                       hf_error *err)
 {
-    static const char config[] = "/zookeeper/config";
-
-    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, config, strlen(config),
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA,
+                            hf__zk_wire_text_of("/zookeeper/config"),
                             /* watch= */ false, call, err);
 }
 
 static int ask_root(struct hf__zk *zk, const struct hf__zk_call *call,
                     hf_error *err)
 {
-    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->top, strlen(zk->top),
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, hf__zk_wire_text_of(zk->top),
                             /* watch= */ false, call, err);
 }
 
@@ -169,55 +168,40 @@ static int ask_trip(struct hf__zk *zk, const struct hf__zk_call *call,
 static int ask_container(struct hf__zk *zk, const struct hf__zk_call *call,
                          hf_error *err)
 {
-    return hf__zk_calls_create(zk, zk->top, strlen(zk->top), /* data= */ NULL,
+    return hf__zk_calls_create(zk, hf__zk_wire_text_of(zk->top),
+                               /* data= */ hf__zk_wire_text_of(""),
                                HF__ZK_CONTAINER, call, err);
 }
 
 /* A node below the root, that is made and deleted again. */
-static int scratch_path(struct hf__zk *zk, hf_error *err)
+static struct hf__zk_wire_text scratch_path(struct hf__zk *zk)
 {
-    zk->scratch.len = 0;
-    hf__buf_printf(&zk->scratch, "%s/.doctor-%s", zk->root,
+    hf__buf_printf(hf__zk_nodes_begin(zk), "/.doctor-%s",
                    zk->base.host->identity_hex);
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
+    return hf__zk_nodes_spelled(zk);
 }
 
 static int ask_scratch(struct hf__zk *zk, const struct hf__zk_call *call,
                        hf_error *err)
 {
-    int rc = scratch_path(zk, err);
-
-    return rc != 0 ? rc
-                   : hf__zk_calls_create(zk, zk->scratch.text, zk->scratch.len,
-                                         /* data= */ NULL, HF__ZK_EPHEMERAL,
-                                         call, err);
+    return hf__zk_calls_create(zk, scratch_path(zk), hf__zk_wire_text_of(""),
+                               HF__ZK_EPHEMERAL, call, err);
 }
 
 static int ask_delete(struct hf__zk *zk, const struct hf__zk_call *call,
                       hf_error *err)
 {
-    int rc = scratch_path(zk, err);
-
-    return rc != 0 ? rc
-                   : hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len,
-                                         call, err);
+    return hf__zk_calls_delete(zk, scratch_path(zk), call, err);
 }
 
 static const struct {
     int (*ask)(struct hf__zk *zk, const struct hf__zk_call *call,
                hf_error *err);
     hf__zk_reply_fn *tell;
-    uint32_t flags;
 } questions[] = {
-    {ask_config, on_config, 0},
-    {ask_root, on_root, 0},
-    {ask_trip, on_trip, HF__ZK_WRITES},
-    {ask_container, on_container, HF__ZK_WRITES},
-    {ask_scratch, on_scratch, HF__ZK_WRITES},
-    {ask_delete, hf__zk_calls_ignore, HF__ZK_WRITES},
+    {ask_config, on_config},   {ask_root, on_root},
+    {ask_trip, on_trip},       {ask_container, on_container},
+    {ask_scratch, on_scratch}, {ask_delete, hf__zk_calls_ignore},
 };
 
 static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,
@@ -248,10 +232,8 @@ static void on_answer(struct hf__zk *zk, const struct hf__zk_call *call,
 static int ask(struct hf__zk *zk, struct hf__query *query, int32_t number,
                hf_error *err)
 {
-    struct hf__zk_call call = {.done = on_answer,
-                               .query = query,
-                               .number = number,
-                               .flags = questions[number].flags};
+    struct hf__zk_call call = {
+        .done = on_answer, .query = query, .number = number};
 
     return questions[number].ask(zk, &call, err);
 }
@@ -261,7 +243,7 @@ int hf__zk_doctor(struct hf__engine *engine, struct hf__query *query,
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     tell_session(zk, query);
     return ask(zk, query, 0, err);

@@ -109,18 +109,14 @@ static void on_broken(struct hf__zk *zk, const struct hf__zk_call *call,
 static void break_it(struct hf__zk *zk, struct hf__query *query)
 {
     struct hf__zk_inspect *job = query->engine_data;
-    struct hf__zk_call call = {
-        .done = on_broken, .query = query, .flags = HF__ZK_WRITES};
-    struct hf__zk_wire_text name = job->line.all[job->match].name;
-    struct hf__buf path = {0};
+    struct hf__zk_call call = {.done = on_broken, .query = query};
     hf_error err;
-    int rc;
+    int rc = hf__zk_calls_delete(
+        zk,
+        hf__zk_nodes_below(zk, hf__zk_wire_text_of(job->dir),
+                           job->line.all[job->match].name),
+        &call, &err);
 
-    hf__buf_printf(&path, "%s/%.*s", job->dir, (int)name.len, name.text);
-    rc = hf__buf_failed(&path)
-             ? hf__fail(&err, HF_ENOMEM, "out of memory")
-             : hf__zk_calls_delete(zk, path.text, path.len, &call, &err);
-    hf__buf_release(&path);
     if (rc != 0)
         hf__zk_inspect_finish(zk, query, rc, &err);
 }
@@ -235,23 +231,15 @@ static void ask_all(struct hf__zk *zk, struct hf__query *query)
          i < job->line.n && job->rc == 0 && job->asked < HF__ZK_ROWS; i++) {
         struct hf__zk_call call = {
             .done = on_data, .query = query, .number = (int32_t)i};
-        struct hf__zk_wire_text name = job->line.all[i].name;
 
-        zk->scratch.len = 0;
-        hf__buf_printf(&zk->scratch, "%s/%.*s", job->dir, (int)name.len,
-                       name.text);
-        job->rc = hf__buf_failed(&zk->scratch)
-                      ? hf__fail(&job->err, HF_ENOMEM, "out of memory")
-                      : hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                                         zk->scratch.len, /* watch= */ false,
-                                         &call, &job->err);
-        if (job->rc == 0) {
-            job->asked++;
-            job->left++;
-        }
+        job->rc = hf__zk_calls_ask(
+            zk, HF__ZK_GET_DATA,
+            hf__zk_nodes_below(zk, hf__zk_wire_text_of(job->dir),
+                               job->line.all[i].name),
+            /* watch= */ false, &call, &job->err);
+        job->asked += job->rc == 0;
+        job->left += job->rc == 0;
     }
-    if (zk->scratch.failed)
-        hf__buf_release(&zk->scratch);
     if (job->left == 0)
         judge(zk, query);
 }
@@ -290,34 +278,25 @@ static void on_lock(struct hf__zk *zk, const struct hf__zk_call *call,
     ask_all(zk, call->query);
 }
 
-/* A copy of the path in zk->scratch, of the node whose children hold. */
-static char *node_of(struct hf__zk *zk)
-{
-    if (zk->dialect->semaphore)
-        hf__buf_add(&zk->scratch, "/leases");
-    if (!hf__buf_failed(&zk->scratch))
-        return hf__strndup(zk->scratch.text, zk->scratch.len);
-    hf__buf_release(&zk->scratch);
-    return NULL;
-}
-
 /* Look at job->name. */
 static int ask_lock(struct hf__zk *zk, struct hf__query *query, hf_error *err)
 {
     struct hf__zk_inspect *job = query->engine_data;
-    struct hf__zk_call call = {
-        .done = on_lock, .query = query, .flags = HF__ZK_TRAILS};
+    struct hf__zk_call call = {.done = on_lock, .query = query};
+    struct hf__zk_wire_text dir;
 
     hf__free(job->dir);
-    job->dir = NULL;
-    if (hf__zk_nodes_path(zk, job->name, strlen(job->name)) == 0)
-        job->dir = node_of(zk);
+    (void)hf__zk_nodes_path(zk, /* beside= */ "", job->name, strlen(job->name));
+    if (zk->dialect->semaphore)
+        hf__buf_add(&zk->scratch, "/leases");
+    dir = hf__zk_nodes_spelled(zk);
+    job->dir = dir.text ? hf__strndup(dir.text, dir.len) : NULL;
     if (!job->dir)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     job->held = false;
     job->waiters = 0;
-    return hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, job->dir, strlen(job->dir),
-                            /* watch= */ false, &call, err);
+    return hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, dir, /* watch= */ false,
+                            &call, err);
 }
 
 /* ---- all locks --------------------------------------------------------- */
@@ -358,18 +337,11 @@ static void ask_conditions(struct hf__zk *zk, struct hf__query *query)
 {
     struct hf__zk_call call = {.done = on_root, .query = query, .number = 1};
     hf_error err;
-    int rc;
+    int rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN,
+                              hf__zk_nodes_below(zk, hf__zk_nodes_root(zk),
+                                                 hf__zk_wire_text_of("~cond")),
+                              /* watch= */ false, &call, &err);
 
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
-    hf__buf_add(&zk->scratch, "/~cond");
-    rc = hf__buf_failed(&zk->scratch)
-             ? hf__fail(&err, HF_ENOMEM, "out of memory")
-             : hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->scratch.text,
-                                zk->scratch.len, /* watch= */ false, &call,
-                                &err);
-    if (hf__buf_failed(&zk->scratch))
-        hf__buf_release(&zk->scratch);
     if (rc != 0)
         hf__zk_inspect_finish(zk, query, rc, &err);
 }
@@ -419,13 +391,10 @@ static int start(struct hf__engine *engine, struct hf__query *query,
                  enum hf__zk_inspect_what what, hf_error *err)
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
-    struct hf__zk_call call = {
-        .done = on_root, .query = query, .flags = HF__ZK_TRAILS};
+    struct hf__zk_call call = {.done = on_root, .query = query};
     struct hf__zk_inspect *job;
     int rc;
 
-    if (!zk->up)
-        return hf__zk_errors_not_up(zk, err);
     job = hf__calloc(1, sizeof(*job));
     if (!job)
         return hf__fail(err, HF_ENOMEM, "out of memory");
@@ -436,7 +405,8 @@ static int start(struct hf__engine *engine, struct hf__query *query,
         hf__text_copy(job->name, sizeof(job->name), query->name);
         rc = ask_lock(zk, query, err);
     } else if (rc == 0) {
-        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->top, strlen(zk->top),
+        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN,
+                              hf__zk_wire_text_of(zk->top),
                               /* watch= */ false, &call, err);
     }
     if (rc != 0) {

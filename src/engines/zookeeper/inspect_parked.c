@@ -22,25 +22,16 @@ static void fail(struct hf__zk *zk, struct hf__query *query)
     hf__zk_inspect_finish(zk, query, job->rc, &job->err);
 }
 
-static void out_of_memory(struct hf__zk *zk, struct hf__query *query)
-{
-    struct hf__zk_inspect *job = query->engine_data;
-
-    job->rc = hf__fail(&job->err, HF_ENOMEM, "out of memory");
-    fail(zk, query);
-}
-
 /* ROOT/~cond/NAME, or with @cond ROOT/~cond/NAME/COND, or with @record that and
- * its name, in zk->scratch. */
-static int spell(struct hf__zk *zk, const struct hf__zk_inspect *job,
-                 const char *cond, const struct hf__zk_contender *record)
+ * its name. */
+static struct hf__zk_wire_text spell(struct hf__zk *zk,
+                                     const struct hf__zk_inspect *job,
+                                     const char *cond,
+                                     const struct hf__zk_contender *record)
 {
     char encoded[3 * HF_COND_MAX + 1];
 
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
-    hf__buf_add(&zk->scratch, "/~cond");
-    hf__buf_add(&zk->scratch, job->dir + zk->root_len);
+    (void)hf__zk_nodes_path(zk, "/~cond", job->name, strlen(job->name));
     if (cond) {
         hf__buf_add_char(&zk->scratch, '/');
         hf__buf_append(
@@ -51,10 +42,7 @@ static int spell(struct hf__zk *zk, const struct hf__zk_inspect *job,
         hf__buf_add_char(&zk->scratch, '/');
         hf__buf_append(&zk->scratch, record->name.text, record->name.len);
     }
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return HF_ENOMEM;
+    return hf__zk_nodes_spelled(zk);
 }
 
 static void add_row(struct hf__query *query, uint32_t place,
@@ -110,11 +98,9 @@ static void ask_records(struct hf__zk *zk, struct hf__query *query)
         struct hf__zk_call call = {
             .done = on_record, .query = query, .number = (int32_t)i};
 
-        job->rc = spell(zk, job, job->cond, &job->line.all[i]) != 0
-                      ? hf__fail(&job->err, HF_ENOMEM, "out of memory")
-                      : hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                                         zk->scratch.len, /* watch= */ false,
-                                         &call, &job->err);
+        job->rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA,
+                                   spell(zk, job, job->cond, &job->line.all[i]),
+                                   /* watch= */ false, &call, &job->err);
         job->asked += job->rc == 0;
         job->left += job->rc == 0;
     }
@@ -168,12 +154,10 @@ static void on_records(struct hf__zk *zk, const struct hf__zk_call *call,
     if (!hf__zk_inspect_answered(zk, call, reply))
         return;
     hf__zk_inspect_read_line(zk, job, reply);
-    if (job->rc == 0 && spell(zk, job, job->cond, /* record= */ NULL) != 0)
-        job->rc = hf__fail(&job->err, HF_ENOMEM, "out of memory");
     if (job->rc == 0)
-        job->rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                                   zk->scratch.len, /* watch= */ false, &stamps,
-                                   &job->err);
+        job->rc = hf__zk_calls_ask(
+            zk, HF__ZK_GET_DATA, spell(zk, job, job->cond, /* record= */ NULL),
+            /* watch= */ false, &stamps, &job->err);
     if (job->rc != 0)
         fail(zk, call->query);
 }
@@ -185,13 +169,9 @@ static void ask_children(struct hf__zk *zk, struct hf__query *query,
     struct hf__zk_inspect *job = query->engine_data;
     struct hf__zk_call call = {.done = done, .query = query};
 
-    if (spell(zk, job, cond, /* record= */ NULL) != 0) {
-        out_of_memory(zk, query);
-        return;
-    }
-    job->rc =
-        hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, zk->scratch.text,
-                         zk->scratch.len, /* watch= */ false, &call, &job->err);
+    job->rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN,
+                               spell(zk, job, cond, /* record= */ NULL),
+                               /* watch= */ false, &call, &job->err);
     if (job->rc != 0)
         fail(zk, query);
 }
@@ -230,10 +210,12 @@ static void on_conditions(struct hf__zk *zk, const struct hf__zk_call *call,
         if (n > 0)
             hf__buf_append(&job->conds, cond, n + 1);
     }
-    if (hf__buf_failed(&job->conds))
-        out_of_memory(zk, call->query);
-    else
+    if (hf__buf_failed(&job->conds)) {
+        job->rc = hf__fail(&job->err, HF_ENOMEM, "out of memory");
+        fail(zk, call->query);
+    } else {
         next_condition(zk, call->query);
+    }
 }
 
 void hf__zk_inspect_parked(struct hf__zk *zk, struct hf__query *query)

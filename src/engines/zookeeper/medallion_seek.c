@@ -23,8 +23,7 @@ static void sought(struct hf__zk *zk, struct hf__ticket *ticket)
         hf__zk_tickets_unknown(zk, ticket, &err);
     } else if (mine->node != HF__ZK_NODE_FOUND) {
         hf__zk_acquire_not_there(zk, ticket);
-    } else if (hf__zk_acquire_look(zk, ticket, /* watch= */ false,
-                                   /* flags= */ 0, &err) != 0) {
+    } else if (hf__zk_acquire_look(zk, ticket, /* watch= */ false, &err) != 0) {
         hf__zk_tickets_unknown(zk, ticket, &err);
     }
 }
@@ -74,11 +73,10 @@ int hf__zk_medallion_seek(struct hf__zk *zk, struct hf__ticket *ticket,
                                    .ticket = ticket->id,
                                    .number = line->all[i].sequence};
 
-        rc = hf__zk_nodes_neighbour(zk, mine, &line->all[i], err);
-        if (rc == 0)
-            rc = hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                                  zk->scratch.len, /* watch= */ false, &call,
-                                  err);
+        rc = hf__zk_calls_ask(
+            zk, HF__ZK_GET_DATA,
+            hf__zk_nodes_below(zk, hf__zk_nodes_dir(mine), line->all[i].name),
+            /* watch= */ false, &call, err);
         if (rc == 0)
             mine->seeking++;
     }

@@ -7,52 +7,43 @@
  */
 #include "engines/zookeeper/zookeeper.h"
 
-/* A part that writes @data. */
-static void put_writing(struct hf__zk *zk, int32_t type, const char *path,
-                        size_t len, const struct hf__buf *data)
+/* Begin a part. */
+static struct hf__buf *put_part(struct hf__zk *zk, int32_t type,
+                                struct hf__zk_wire_text path)
 {
-    struct hf__buf *out = &zk->stream.out;
-
-    hf__zk_wire_put_part(out, type);
-    hf__zk_wire_put_text(out, path, len);
-    hf__zk_wire_put_text(out, hf__buf_text(data), data->len);
-    out->failed |= hf__buf_failed(data);
+    hf__zk_wire_put_part(&zk->stream.out, type);
+    hf__zk_wire_put(&zk->stream.out, path);
+    return &zk->stream.out;
 }
 
-void hf__zk_multi_create(struct hf__zk *zk, const char *path, size_t len,
-                         const struct hf__buf *data, int32_t kind)
+void hf__zk_multi_create(struct hf__zk *zk, struct hf__zk_wire_text path,
+                         struct hf__zk_wire_text data, int32_t kind)
 {
-    put_writing(zk, HF__ZK_CREATE_PLAIN, path, len, data);
-    hf__zk_acl_put(zk, &zk->stream.out);
-    hf__zk_wire_put_int(&zk->stream.out, kind);
+    struct hf__buf *out = put_part(zk, HF__ZK_CREATE_PLAIN, path);
+
+    hf__zk_wire_put(out, data);
+    hf__zk_acl_put(zk, out);
+    hf__zk_wire_put_int(out, kind);
 }
 
-static void put_versioned(struct hf__zk *zk, int32_t type, const char *path,
-                          size_t len, int32_t version)
+void hf__zk_multi_delete(struct hf__zk *zk, struct hf__zk_wire_text path)
 {
-    struct hf__buf *out = &zk->stream.out;
-
-    hf__zk_wire_put_part(out, type);
-    hf__zk_wire_put_text(out, path, len);
-    hf__zk_wire_put_int(out, version);
+    hf__zk_wire_put_int(put_part(zk, HF__ZK_DELETE, path), HF__ZK_ANY_VERSION);
 }
 
-void hf__zk_multi_delete(struct hf__zk *zk, const char *path, size_t len)
-{
-    put_versioned(zk, HF__ZK_DELETE, path, len, HF__ZK_ANY_VERSION);
-}
-
-void hf__zk_multi_check(struct hf__zk *zk, const char *path, size_t len,
+void hf__zk_multi_check(struct hf__zk *zk, struct hf__zk_wire_text path,
                         int32_t version)
 {
-    put_versioned(zk, HF__ZK_CHECK, path, len, version);
+    hf__zk_wire_put_int(put_part(zk, HF__ZK_CHECK, path), version);
 }
 
-void hf__zk_multi_set(struct hf__zk *zk, const char *path, size_t len,
-                      const struct hf__buf *data, int32_t version)
+void hf__zk_multi_set(struct hf__zk *zk, struct hf__zk_wire_text path,
+                      struct hf__zk_wire_text data, int32_t version)
 {
-    put_writing(zk, HF__ZK_SET_DATA, path, len, data);
-    hf__zk_wire_put_int(&zk->stream.out, version);
+    struct hf__buf *out = put_part(zk, HF__ZK_SET_DATA, path);
+
+    hf__zk_wire_put(out, data);
+    hf__zk_wire_put_int(out, version);
 }
 
 int hf__zk_multi_end(struct hf__zk *zk, size_t mark,

@@ -10,8 +10,6 @@
 
 #include "engines/zookeeper/calls.h"
 
-enum { HF__ZK_ANY_VERSION = -1 };
-
 /* What became of a transaction: all is done, or one part has failed. */
 struct hf__zk_multi_result {
     int32_t error;   /* of the part that has failed */
@@ -19,14 +17,14 @@ struct hf__zk_multi_result {
     struct hf__zk_wire_text made; /* the path of the first node that was made */
 };
 
-void hf__zk_multi_create(struct hf__zk *zk, const char *path, size_t len,
-                         const struct hf__buf *data, int32_t kind);
-void hf__zk_multi_delete(struct hf__zk *zk, const char *path, size_t len);
+void hf__zk_multi_create(struct hf__zk *zk, struct hf__zk_wire_text path,
+                         struct hf__zk_wire_text data, int32_t kind);
+void hf__zk_multi_delete(struct hf__zk *zk, struct hf__zk_wire_text path);
 /* The node is there, and its data has this version. */
-void hf__zk_multi_check(struct hf__zk *zk, const char *path, size_t len,
+void hf__zk_multi_check(struct hf__zk *zk, struct hf__zk_wire_text path,
                         int32_t version);
-void hf__zk_multi_set(struct hf__zk *zk, const char *path, size_t len,
-                      const struct hf__buf *data, int32_t version);
+void hf__zk_multi_set(struct hf__zk *zk, struct hf__zk_wire_text path,
+                      struct hf__zk_wire_text data, int32_t version);
 int hf__zk_multi_end(struct hf__zk *zk, size_t mark,
                      const struct hf__zk_call *call, hf_error *err);
 /* Read the answer, which is there. */

@@ -75,36 +75,84 @@ int hf__zk_nodes_init(struct hf__zk *zk)
     return hf__world->random(zk->hash_key, sizeof(zk->hash_key));
 }
 
-uint64_t hf__zk_nodes_hash(const struct hf__zk *zk, const char *path,
-                           size_t len)
+uint64_t hf__zk_nodes_hash(const struct hf__zk *zk,
+                           struct hf__zk_wire_text path)
 {
-    return hf__name_hash(path, len, zk->hash_key) | 1; /* 0 is "none" */
+    return hf__name_hash(path.text, path.len, zk->hash_key) |
+           1; /* 0 is "none" */
 }
 
 /* ---- paths --------------------------------------------------------------- */
 
-int hf__zk_nodes_path(struct hf__zk *zk, const char *name, size_t len)
+struct hf__zk_wire_text hf__zk_nodes_root(const struct hf__zk *zk)
+{
+    return (struct hf__zk_wire_text){zk->root, zk->root_len};
+}
+
+/* What did not find memory the last time may find it now. */
+static struct hf__buf *begin(struct hf__zk *zk, struct hf__zk_wire_text with)
+{
+    zk->scratch.len = 0;
+    zk->scratch.failed = false;
+    hf__buf_append(&zk->scratch, with.text, with.len);
+    return &zk->scratch;
+}
+
+struct hf__buf *hf__zk_nodes_begin(struct hf__zk *zk)
+{
+    return begin(zk, hf__zk_nodes_root(zk));
+}
+
+struct hf__zk_wire_text hf__zk_nodes_spelled(const struct hf__zk *zk)
+{
+    return hf__zk_wire_text_in(&zk->scratch);
+}
+
+struct hf__zk_wire_text hf__zk_nodes_below(struct hf__zk *zk,
+                                           struct hf__zk_wire_text dir,
+                                           struct hf__zk_wire_text name)
+{
+    hf__buf_add_char(begin(zk, dir), '/');
+    hf__buf_append(&zk->scratch, name.text, name.len);
+    return hf__zk_nodes_spelled(zk);
+}
+
+struct hf__zk_wire_text hf__zk_nodes_path(struct hf__zk *zk, const char *beside,
+                                          const char *name, size_t len)
 {
     const char *prefix = zk->base.host->settings->prefix;
     size_t prefix_len = strlen(prefix);
     char whole[128 + HF_NAME_MAX + 1];
     char encoded[3 * sizeof(whole) + 1];
+    struct hf__buf *path = hf__zk_nodes_begin(zk);
 
-    if (prefix_len + len >= sizeof(whole))
-        return HF_EINVAL;
+    if (prefix_len + len >= sizeof(whole)) {
+        path->failed = true;
+        return hf__zk_nodes_spelled(zk);
+    }
     memcpy(whole, prefix, prefix_len);
     memcpy(whole + prefix_len, name, len);
     whole[prefix_len + len] = '\0';
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, zk->root, zk->root_len);
-    hf__buf_add_char(&zk->scratch, '/');
+    hf__buf_add(path, beside);
+    hf__buf_add_char(path, '/');
     hf__buf_append(
-        &zk->scratch, encoded,
+        path, encoded,
         hf__name_encode(whole, prefix_len + len, encoded, sizeof(encoded)));
-    if (!hf__buf_failed(&zk->scratch))
+    return hf__zk_nodes_spelled(zk);
+}
+
+size_t hf__zk_nodes_next(struct hf__zk_wire_text path, size_t len, bool missing)
+{
+    if (missing) {
+        while (len > 0 && path.text[--len] != '/')
+            continue;
+        return len;
+    }
+    if (len++ >= path.len)
         return 0;
-    hf__buf_release(&zk->scratch);
-    return HF_ENOMEM;
+    while (len < path.len && path.text[len] != '/')
+        len++;
+    return len;
 }
 
 bool hf__zk_nodes_name(const struct hf__zk *zk, struct hf__zk_wire_text child,
@@ -151,40 +199,34 @@ static void add_id(const struct hf__zk *zk, const struct hf__ticket *ticket,
         hf__buf_add_char(to, '-');
 }
 
-/* The path of @ticket's node up to the number, in zk->scratch. */
-static int spell(struct hf__zk *zk, const struct hf__ticket *ticket,
-                 struct hf__zk_ticket *mine)
+/* The path of @ticket's node up to the number. */
+static struct hf__zk_wire_text spell(struct hf__zk *zk,
+                                     const struct hf__ticket *ticket,
+                                     struct hf__zk_ticket *mine)
 {
-    int rc = hf__zk_nodes_path(zk, ticket->name, ticket->name_len);
+    struct hf__buf *path = &zk->scratch;
 
-    if (rc != 0)
-        return rc;
-    mine->dir_len = (uint32_t)zk->scratch.len;
-    hf__buf_add_char(&zk->scratch, '/');
+    (void)hf__zk_nodes_path(zk, "", ticket->name, ticket->name_len);
+    mine->dir_len = (uint32_t)path->len;
+    hf__buf_add_char(path, '/');
     if (!zk->dialect->bare)
-        add_id(zk, ticket, &zk->scratch);
-    mine->id_len = (uint32_t)zk->scratch.len;
-    hf__buf_add(&zk->scratch,
-                zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)]);
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return HF_ENOMEM;
+        add_id(zk, ticket, path);
+    mine->id_len = (uint32_t)path->len;
+    hf__buf_add(path, zk->dialect->marker[hf__zk_nodes_kind(ticket->mode)]);
+    return hf__zk_nodes_spelled(zk);
 }
 
 int hf__zk_nodes_make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
                            struct hf__zk_ticket *mine)
 {
-    int rc = spell(zk, ticket, mine);
+    struct hf__zk_wire_text path = spell(zk, ticket, mine);
 
-    if (rc != 0)
-        return rc;
-    mine->base_len = (uint32_t)zk->scratch.len;
+    mine->base_len = (uint32_t)path.len;
     mine->path_size = mine->id_len + TAIL;
-    mine->path = hf__malloc(mine->path_size);
+    mine->path = path.text ? hf__malloc(mine->path_size) : NULL;
     if (!mine->path)
         return HF_ENOMEM;
-    memcpy(mine->path, zk->scratch.text, mine->base_len);
+    memcpy(mine->path, path.text, path.len);
     mine->name_len = mine->dir_len;
     if (zk->dialect->semaphore)
         hf__zk_curator_semaphore_line(mine, HF__ZK_LINE_MUTEX);
@@ -194,16 +236,15 @@ int hf__zk_nodes_make_path(struct hf__zk *zk, const struct hf__ticket *ticket,
 int hf__zk_nodes_renew_id(struct hf__zk *zk, const struct hf__ticket *ticket,
                           struct hf__zk_ticket *mine)
 {
+    struct hf__buf *id = begin(zk, hf__zk_wire_text_of(""));
+
     if (zk->dialect->bare)
         return 0; /* it is in the data */
-    zk->scratch.len = 0;
-    add_id(zk, ticket, &zk->scratch);
-    if (hf__buf_failed(&zk->scratch)) {
-        hf__buf_release(&zk->scratch);
+    add_id(zk, ticket, id);
+    if (hf__buf_failed(id))
         return HF_ENOMEM;
-    }
-    assert(zk->scratch.len == mine->id_len - mine->dir_len - 1);
-    memcpy(mine->path + mine->dir_len + 1, zk->scratch.text, zk->scratch.len);
+    assert(id->len == mine->id_len - mine->dir_len - 1);
+    memcpy(mine->path + mine->dir_len + 1, id->text, id->len);
     return 0;
 }
 
@@ -228,16 +269,20 @@ void hf__zk_nodes_lose(struct hf__zk_ticket *mine, enum hf__zk_node node)
     mine->path_len = 0;
 }
 
-int hf__zk_nodes_neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
-                           const struct hf__zk_contender *other, hf_error *err)
+struct hf__zk_wire_text hf__zk_nodes_own(const struct hf__zk_ticket *mine)
 {
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, mine->path, mine->dir_len + 1);
-    hf__buf_append(&zk->scratch, other->name.text, other->name.len);
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return hf__fail(err, HF_ENOMEM, "out of memory");
+    return (struct hf__zk_wire_text){mine->path, mine->path_len};
+}
+
+struct hf__zk_wire_text hf__zk_nodes_dir(const struct hf__zk_ticket *mine)
+{
+    return (struct hf__zk_wire_text){mine->path, mine->dir_len};
+}
+
+struct hf__zk_wire_text hf__zk_nodes_id(const struct hf__zk_ticket *mine)
+{
+    return (struct hf__zk_wire_text){mine->path + mine->dir_len + 1,
+                                     mine->id_len - mine->dir_len - 1};
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -258,12 +303,11 @@ void hf__zk_nodes_write(const struct hf__zk *zk,
 bool hf__zk_nodes_is_of(struct hf__zk *zk, const struct hf__ticket *ticket,
                         struct hf__zk_wire_text data)
 {
-    zk->scratch.len = 0;
-    hf__buf_add_char(&zk->scratch, '\n');
-    add_id(zk, ticket, &zk->scratch);
-    return !hf__buf_failed(&zk->scratch) && data.len >= zk->scratch.len &&
-           memcmp(data.text + data.len - zk->scratch.len, zk->scratch.text,
-                  zk->scratch.len) == 0;
+    struct hf__buf *id = begin(zk, hf__zk_wire_text_of("\n"));
+
+    add_id(zk, ticket, id);
+    return !hf__buf_failed(id) && data.len >= id->len &&
+           memcmp(data.text + data.len - id->len, id->text, id->len) == 0;
 }
 
 bool hf__zk_nodes_read(struct hf__zk_wire_text data, char copy[HF__ZK_TEXTS],

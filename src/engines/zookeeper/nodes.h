@@ -35,8 +35,20 @@ extern const struct hf__zk_dialect hf__zk_nodes_dialects[];
 
 /* Once. 0, or HF_EINTERNAL without random numbers. */
 int hf__zk_nodes_init(struct hf__zk *zk);
-/* The path of @name's node in zk->scratch; HF_ENOMEM. */
-int hf__zk_nodes_path(struct hf__zk *zk, const char *name, size_t len);
+/* Paths are spelled in zk->scratch. One that did not find memory is NULL, and
+ * fails the request that it is put into.
+ *
+ * Begin one with the root, for hf__zk_nodes_spelled(). */
+struct hf__buf *hf__zk_nodes_begin(struct hf__zk *zk);
+struct hf__zk_wire_text hf__zk_nodes_spelled(const struct hf__zk *zk);
+struct hf__zk_wire_text hf__zk_nodes_root(const struct hf__zk *zk);
+/* @name below @dir, which is not in zk->scratch. */
+struct hf__zk_wire_text hf__zk_nodes_below(struct hf__zk *zk,
+                                           struct hf__zk_wire_text dir,
+                                           struct hf__zk_wire_text name);
+/* The node of the lock @name, or what we keep of it in @beside: "/.versions". */
+struct hf__zk_wire_text hf__zk_nodes_path(struct hf__zk *zk, const char *beside,
+                                          const char *name, size_t len);
 /* The name of the lock whose node is called @child, below the root; false: it is
  * none of ours. */
 bool hf__zk_nodes_name(const struct hf__zk *zk, struct hf__zk_wire_text child,
@@ -52,9 +64,15 @@ bool hf__zk_nodes_adopt(struct hf__zk_ticket *mine, const char *name,
                         size_t len);
 /* Its node, if it has one, is not known any more. */
 void hf__zk_nodes_lose(struct hf__zk_ticket *mine, enum hf__zk_node node);
-/* The path of another child of the same node in zk->scratch. */
-int hf__zk_nodes_neighbour(struct hf__zk *zk, const struct hf__zk_ticket *mine,
-                           const struct hf__zk_contender *other, hf_error *err);
+/* Its node, which is KNOWN, and the one that it is a child of. */
+struct hf__zk_wire_text hf__zk_nodes_own(const struct hf__zk_ticket *mine);
+struct hf__zk_wire_text hf__zk_nodes_dir(const struct hf__zk_ticket *mine);
+/* What its name begins with, as no other's. */
+struct hf__zk_wire_text hf__zk_nodes_id(const struct hf__zk_ticket *mine);
+/* @path, of which @len bytes were to be made, and @missing is whether the node
+ * above was not there: how much is to be made next? 0: nothing. */
+size_t hf__zk_nodes_next(struct hf__zk_wire_text path, size_t len,
+                         bool missing);
 /* The marker and kind of what @mode asks for. */
 enum hf__zk_kind hf__zk_nodes_kind(int32_t mode);
 /* What a node says about its owner. @token: 0, or what replaces the czxid.
@@ -70,7 +88,7 @@ bool hf__zk_nodes_read(struct hf__zk_wire_text data, char copy[HF__ZK_TEXTS],
 /* Is @data what we have written for @ticket, in a dialect with bare names? */
 bool hf__zk_nodes_is_of(struct hf__zk *zk, const struct hf__ticket *ticket,
                         struct hf__zk_wire_text data);
-uint64_t hf__zk_nodes_hash(const struct hf__zk *zk, const char *path,
-                           size_t len);
+uint64_t hf__zk_nodes_hash(const struct hf__zk *zk,
+                           struct hf__zk_wire_text path);
 
 #endif

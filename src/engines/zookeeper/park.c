@@ -41,7 +41,7 @@ bool hf__zk_park_bears(const struct hf__zk *zk, struct hf__ticket *ticket)
 {
     const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    return mine->called && mine->record == HF__ZK_RECORD_KNOWN;
+    return mine->record == HF__ZK_RECORD_CALLED;
 }
 
 /* ---- outcomes ------------------------------------------------------------ */
@@ -54,12 +54,11 @@ static void parked(struct hf__zk *zk, struct hf__ticket *ticket)
 
     hf__zk_park_forget_old(zk, ticket);
     mine->old = 0;
-    mine->owes = false;
     hf__zk_tickets_move(zk, mine, HF__ZK_PARKED);
     hf__up_parked(&zk->base, ticket);
     condition = hf__zk_condition_find(zk, id);
     if (condition)
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
 }
 
 void hf__zk_park_failed(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -93,20 +92,13 @@ static int on_old_record(struct hf__zk *zk, struct hf__ticket *ticket,
 static int lost(struct hf__zk *zk, struct hf__ticket *ticket, hf_error *err)
 {
     struct hf__ticket *old = given_up(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_old_record, HF__ZK_WRITES);
-    int rc;
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_old_record);
 
     if (!old || !hf__zk_park_bears(zk, old)) {
         hf__zk_tickets_gone(zk, ticket, HF__LOST_TAKEN);
         return 0;
     }
-    rc = hf__zk_condition_path(zk, old, err);
-    if (rc == 0)
-        rc = hf__zk_calls_delete(zk, zk->scratch.text, zk->scratch.len, &call,
-                                 err);
-    hf__zk_ticket(zk, ticket)->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_delete(zk, hf__zk_condition_path(zk, old), &call, err);
 }
 
 /* ---- using up a wake-up -------------------------------------------------- */
@@ -117,15 +109,13 @@ static int read_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
                        struct hf__ticket *bearer, hf__zk_step_fn *step,
                        hf_error *err)
 {
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, step, /* flags= */ 0);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
     const struct hf__zk_condition *condition =
         hf__zk_ticket(zk, bearer)->condition;
-    int rc =
-        hf__zk_calls_ask(zk, HF__ZK_GET_DATA, condition->dir,
-                         condition->dir_len, /* watch= */ false, &call, err);
 
-    hf__zk_ticket(zk, ticket)->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA,
+                            hf__zk_condition_dir(condition), /* watch= */ false,
+                            &call, err);
 }
 
 /* The stamps in @reply without the one that @bearer uses up, as a part of the
@@ -148,11 +138,10 @@ static int add_stamps(struct hf__zk *zk, struct hf__ticket *bearer,
                                                          mine->record_number));
     if (rc == 0 && wakes.n != n) {
         hf__zk_condition_write(&wakes, mine->record_number, &text);
-        hf__zk_multi_set(zk, condition->dir, condition->dir_len, &text,
-                         stat.version);
+        hf__zk_multi_set(zk, hf__zk_condition_dir(condition),
+                         hf__zk_wire_text_in(&text), stat.version);
     } else if (rc == 0) {
-        hf__zk_multi_check(zk, condition->dir, condition->dir_len,
-                           stat.version);
+        hf__zk_multi_check(zk, hf__zk_condition_dir(condition), stat.version);
     }
     hf__buf_release(&text);
     hf__condition_release(&wakes);
@@ -166,26 +155,15 @@ static int add_end(struct hf__zk *zk, struct hf__ticket *bearer,
     const struct hf__zk_ticket *mine = hf__zk_ticket(zk, bearer);
     int rc;
 
-    hf__zk_multi_delete(zk, mine->path, mine->path_len);
+    hf__zk_multi_delete(zk, hf__zk_nodes_own(mine));
     if (!reply)
         return 0; /* it bears none */
-    rc = hf__zk_condition_path(zk, bearer, err);
-    if (rc != 0)
-        return rc;
-    hf__zk_multi_delete(zk, zk->scratch.text, zk->scratch.len);
+    hf__zk_multi_delete(zk, hf__zk_condition_path(zk, bearer));
     rc = add_stamps(zk, bearer, reply);
     return rc == 0
                ? 0
                : hf__fail(err, rc, "%s: the wake-ups of '%s' cannot be read",
                           zk->peer, bearer->name);
-}
-
-/* Take back a request that could not be written. */
-static int take_back(struct hf__zk *zk, size_t mark, int rc)
-{
-    zk->stream.out.failed = false;
-    zk->stream.out.len = mark;
-    return rc;
 }
 
 static int on_left_in_order(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -216,8 +194,7 @@ static int on_own_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
                          struct hf__zk_reply *reply, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call multi =
-        hf__zk_tickets_step(ticket, on_left_in_order, HF__ZK_WRITES);
+    struct hf__zk_call multi = hf__zk_tickets_step(ticket, on_left_in_order);
     size_t mark;
     int rc;
 
@@ -232,11 +209,11 @@ static int on_own_stamps(struct hf__zk *zk, struct hf__ticket *ticket,
         return hf__zk_errors_read(zk, reply->error, err);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
     rc = add_end(zk, ticket, reply, err);
-    if (rc != 0)
-        return take_back(zk, mark, rc);
-    rc = hf__zk_multi_end(zk, mark, &multi, err);
-    mine->under_way = rc == 0;
-    return rc;
+    if (rc != 0) {
+        hf__zk_calls_take_back(zk, mark);
+        return rc;
+    }
+    return hf__zk_multi_end(zk, mark, &multi, err);
 }
 
 int hf__zk_park_use_up(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -254,24 +231,23 @@ static int send_park(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_parked, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_parked);
     struct hf__buf data = {0};
     size_t mark;
-    int rc = hf__zk_condition_base(zk, ticket, err);
+    int rc;
 
-    if (rc != 0)
-        return rc;
     hf__zk_nodes_write(zk, ticket, /* token= */ 0, /* held= */ false, &data);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    hf__zk_multi_create(zk, zk->scratch.text, zk->scratch.len, &data,
+    hf__zk_multi_create(zk, hf__zk_condition_base(zk, ticket),
+                        hf__zk_wire_text_in(&data),
                         HF__ZK_EPHEMERAL_SEQUENTIAL);
     hf__buf_release(&data);
     rc = add_end(zk, old, reply, err);
-    if (rc != 0)
-        return take_back(zk, mark, rc);
+    if (rc != 0) {
+        hf__zk_calls_take_back(zk, mark);
+        return rc;
+    }
     rc = hf__zk_multi_end(zk, mark, &call, err);
-    mine->under_way = rc == 0;
     if (rc == 0)
         mine->record = HF__ZK_RECORD_UNSURE;
     return rc;
@@ -400,15 +376,13 @@ int hf__zk_park_seek(struct hf__zk *zk, struct hf__ticket *ticket,
                      hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_sought, HF__ZK_TRAILS);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_sought);
     int rc = hf__zk_calls_sync(zk, err);
 
     if (rc == 0)
-        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN, mine->condition->dir,
-                              mine->condition->dir_len, /* watch= */ false,
-                              &call, err);
-    mine->under_way |= rc == 0;
+        rc = hf__zk_calls_ask(zk, HF__ZK_GET_CHILDREN,
+                              hf__zk_condition_dir(mine->condition),
+                              /* watch= */ false, &call, err);
     return rc;
 }
 
@@ -420,13 +394,13 @@ static bool tell_state(struct hf__zk *zk, struct hf__ticket *ticket)
 
     switch (mine->state) {
     case HF__ZK_ASKING:
+    case HF__ZK_CALLED:
+        hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
         return true;
     case HF__ZK_WAITING:
-        mine->owes = false;
         hf__up_queued(&zk->base, ticket);
         return true;
     case HF__ZK_HELD:
-        mine->owes = false;
         grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
         hf__up_granted(&zk->base, ticket, &grant);
         return true;
@@ -466,12 +440,11 @@ int hf__zk_park(struct hf__engine *engine, struct hf__ticket *ticket,
     hf_error why;
     int rc;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     rc = mine->path ? 0 : prepare(zk, ticket, old, err);
     if (rc != 0)
         return rc;
-    mine->owes = true;
     if (tell_state(zk, ticket))
         return 0;
     if (mine->state == HF__ZK_PARKED) {
@@ -516,7 +489,7 @@ static int on_unparked(struct hf__zk *zk, struct hf__ticket *ticket,
     if (mine->record == HF__ZK_RECORD_NONE)
         to_the_line(zk, ticket);
     else if (result.error == HF__ZK_BAD_VERSION)
-        hf__zk_condition_look(zk, mine->condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, mine->condition);
     else
         return hf__zk_errors_read(zk, result.error, err);
     return 0;
@@ -526,19 +499,13 @@ static int send_unpark(struct hf__zk *zk, struct hf__ticket *ticket,
                        int32_t version, hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_unparked, HF__ZK_WRITES);
-    int rc = hf__zk_condition_path(zk, ticket, err);
-    size_t mark;
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_unparked);
+    size_t mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
+    int rc;
 
-    if (rc != 0)
-        return rc;
-    mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    hf__zk_multi_check(zk, mine->condition->dir, mine->condition->dir_len,
-                       version);
-    hf__zk_multi_delete(zk, zk->scratch.text, zk->scratch.len);
+    hf__zk_multi_check(zk, hf__zk_condition_dir(mine->condition), version);
+    hf__zk_multi_delete(zk, hf__zk_condition_path(zk, ticket));
     rc = hf__zk_multi_end(zk, mark, &call, err);
-    mine->under_way = rc == 0;
     if (rc == 0)
         mine->record = HF__ZK_RECORD_UNSURE;
     return rc;
@@ -561,21 +528,18 @@ int hf__zk_unpark(struct hf__engine *engine, struct hf__ticket *ticket,
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     if (!mine->path) {
         hf__up_lost(&zk->base, ticket, HF__LOST_TAKEN);
         return 0;
     }
-    mine->owes = true;
     if (tell_state(zk, ticket))
         return 0;
-    if (mine->called || !mine->condition) {
-        hf__zk_acquire_called(zk, ticket);
-        return 0;
-    }
     hf__zk_tickets_move(zk, mine, HF__ZK_UNPARKING);
-    if (!mine->under_way)
-        hf__zk_condition_look(zk, mine->condition, /* flags= */ 0);
+    if (mine->record == HF__ZK_RECORD_CALLED || !mine->condition)
+        hf__zk_acquire_called(zk, ticket);
+    else if (!mine->under_way)
+        hf__zk_condition_look(zk, mine->condition);
     return 0;
 }

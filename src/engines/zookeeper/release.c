@@ -123,23 +123,20 @@ static int leave_condition(struct hf__zk *zk, struct hf__ticket *ticket,
 static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
                        hf_error *err)
 {
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_deleted, HF__ZK_WRITES);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_deleted);
 
     call.number = true;
-    return hf__zk_curator_semaphore_pass(zk, ticket, &call, err);
+    return hf__zk_calls_delete(
+        zk, hf__zk_wire_text_of(hf__zk_ticket(zk, ticket)->mutex), &call, err);
 }
 
 int hf__zk_release_node(struct hf__zk *zk, struct hf__ticket *ticket,
                         hf_error *err)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call =
-        hf__zk_tickets_step(ticket, on_deleted, HF__ZK_WRITES);
-    int rc = hf__zk_calls_delete(zk, mine->path, mine->path_len, &call, err);
+    const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_deleted);
 
-    mine->under_way = rc == 0;
-    return rc;
+    return hf__zk_calls_delete(zk, hf__zk_nodes_own(mine), &call, err);
 }
 
 /* There may be a node, or is one, and we do not know its name. */
@@ -180,7 +177,7 @@ int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
         hf__up_left(&zk->base, ticket, releasing ? HF_ELOST : 0);
         return 0;
     }
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     hf__zk_tickets_move(zk, mine,
                         releasing ? HF__ZK_RELEASING : HF__ZK_WITHDRAWING);

@@ -36,7 +36,7 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
         hf__zk_acquire_not_there(zk, ticket);
     } else if (reply->error == HF__ZK_OK) {
         if (mine->state == HF__ZK_HELD)
-            mine->watched = hf__zk_nodes_hash(zk, mine->path, mine->path_len);
+            mine->watched = hf__zk_nodes_hash(zk, hf__zk_nodes_own(mine));
         grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
         hf__up_renewed(&zk->base, ticket, &grant);
     }
@@ -44,42 +44,38 @@ static void on_exists(struct hf__zk *zk, const struct hf__zk_call *call,
 
 /* One with a condition, which the core never asks for again. True: that is all
  * there is to do. One in line looks again, as its watch may be lost. */
-static bool renew_parked(struct hf__zk *zk, struct hf__ticket *ticket,
-                         uint32_t flags)
+static bool renew_parked(struct hf__zk *zk, struct hf__ticket *ticket)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
     if (mine->state == HF__ZK_PARKED)
         hf__zk_condition_beat(zk, ticket);
     else if (mine->state == HF__ZK_UNKNOWN && !mine->under_way &&
-             (mine->called || !mine->condition))
+             (hf__zk_park_bears(zk, ticket) || !mine->condition))
         hf__zk_acquire_called(zk, ticket);
     else if (mine->state == HF__ZK_WAITING && !mine->under_way)
-        (void)hf__zk_acquire_look(zk, ticket, /* watch= */ false, flags,
+        (void)hf__zk_acquire_look(zk, ticket, /* watch= */ false,
                                   /* err= */ NULL);
     return !holds_or_waits(mine);
 }
 
 /* Is its node there? Tell us, too, when it goes: somebody may break it. */
 int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
-                     uint32_t flags, hf_error *err)
+                     hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {.done = on_exists,
-                               .ticket = ticket->id,
-                               .number = mine->renamed,
-                               .flags = flags};
+    struct hf__zk_call call = {
+        .done = on_exists, .ticket = ticket->id, .number = mine->renamed};
 
-    if (ticket->cond && renew_parked(zk, ticket, flags))
+    if (ticket->cond && renew_parked(zk, ticket))
         return 0;
     if (!holds_or_waits(mine))
         return 0;
     if (mine->node != HF__ZK_NODE_KNOWN)
         return mine->under_way
                    ? 0
-                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false, flags,
-                                         err);
-    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, mine->path, mine->path_len,
+                   : hf__zk_acquire_look(zk, ticket, /* watch= */ false, err);
+    return hf__zk_calls_ask(zk, HF__ZK_EXISTS, hf__zk_nodes_own(mine),
                             /* watch= */ mine->state == HF__ZK_HELD, &call,
                             err);
 }
@@ -90,34 +86,29 @@ int hf__zk_renew(struct hf__engine *engine, struct hf__ticket **tickets,
     struct hf__zk *zk = (struct hf__zk *)engine;
     int rc;
 
-    if (!zk->up)
-        return hf__zk_errors_not_up(zk, err);
     rc = hf__zk_calls_barrier(zk, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = hf__zk_renew_ask(zk, tickets[i], HF__ZK_TRAILS, err);
-    hf__zk_condition_look_at_news(zk, HF__ZK_TRAILS);
+        rc = hf__zk_renew_ask(zk, tickets[i], err);
+    hf__zk_condition_look_at_news(zk);
     return rc;
 }
 
 /* ---- downgrading --------------------------------------------------------- */
 
 /* The reader's node carries the writer's number, as Curator's does. */
-static int reader_name(struct hf__zk *zk, const struct hf__zk_ticket *mine)
+static struct hf__zk_wire_text reader_path(struct hf__zk *zk,
+                                           const struct hf__zk_ticket *mine)
 {
     struct hf__zk_contender own;
     struct hf__zk_wire_text name = {mine->path + mine->dir_len + 1,
                                     mine->path_len - mine->dir_len - 1};
 
     if (!hf__zk_queue_read_contender(&own, name))
-        return HF_EINTERNAL;
-    zk->scratch.len = 0;
-    hf__buf_append(&zk->scratch, mine->path, mine->id_len);
+        return (struct hf__zk_wire_text){NULL, 0};
+    (void)hf__zk_nodes_below(zk, hf__zk_nodes_dir(mine), hf__zk_nodes_id(mine));
     hf__buf_printf(&zk->scratch, "%s%010d", zk->dialect->marker[HF__ZK_READ],
                    (int)own.sequence);
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return HF_ENOMEM;
+    return hf__zk_nodes_spelled(zk);
 }
 
 static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
@@ -125,6 +116,7 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
 {
     struct hf__ticket *ticket = hf__zk_tickets_find(zk, call->ticket);
     struct hf__zk_ticket *mine;
+    struct hf__zk_wire_text path;
     struct hf__grant grant;
     hf_error err;
 
@@ -144,11 +136,10 @@ static void on_downgraded(struct hf__zk *zk, const struct hf__zk_call *call,
             zk, ticket); /* only a node that is gone cannot be replaced */
         return;
     }
-    if (reader_name(zk, mine) != 0 ||
-        !hf__zk_nodes_adopt(mine, zk->scratch.text + mine->dir_len + 1,
-                            zk->scratch.len - mine->dir_len - 1)) {
+    path = reader_path(zk, mine);
+    if (!path.text || !hf__zk_nodes_adopt(mine, path.text + mine->dir_len + 1,
+                                          path.len - mine->dir_len - 1))
         hf__zk_nodes_lose(mine, HF__ZK_NODE_UNSURE);
-    }
     ticket->mode = HF_SHARED;
     grant = hf__zk_acquire_grant(zk, ticket, mine->czxid);
     hf__up_renewed(&zk->base, ticket, &grant);
@@ -160,8 +151,7 @@ int hf__zk_renew_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
 {
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    struct hf__zk_call call = {
-        .done = on_downgraded, .ticket = ticket->id, .flags = HF__ZK_WRITES};
+    struct hf__zk_call call = {.done = on_downgraded, .ticket = ticket->id};
     struct hf__buf data = {0};
     size_t mark;
     int rc;
@@ -169,16 +159,14 @@ int hf__zk_renew_downgrade(struct hf__engine *engine, struct hf__ticket *ticket,
     if (!zk->dialect->marker[HF__ZK_READ])
         return hf__fail(err, HF_EUNSUPPORTED, "dialect=%s has no shared mode",
                         zk->dialect->name);
-    if (!zk->up || mine->state != HF__ZK_HELD ||
+    if (!hf__zk_connection_is_up(zk) || mine->state != HF__ZK_HELD ||
         mine->node != HF__ZK_NODE_KNOWN)
         return hf__zk_errors_not_up(zk, err);
-    if (reader_name(zk, mine) != 0)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
     hf__zk_nodes_write(zk, ticket, mine->czxid, /* held= */ false, &data);
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    hf__zk_multi_create(zk, zk->scratch.text, zk->scratch.len, &data,
+    hf__zk_multi_create(zk, reader_path(zk, mine), hf__zk_wire_text_in(&data),
                         HF__ZK_EPHEMERAL);
-    hf__zk_multi_delete(zk, mine->path, mine->path_len);
+    hf__zk_multi_delete(zk, hf__zk_nodes_own(mine));
     hf__buf_release(&data);
     rc = hf__zk_multi_end(zk, mark, &call, err);
     if (rc == 0) {

@@ -71,7 +71,7 @@ void hf__zk_session_prove(struct hf__zk *zk, const struct hf__zk_call *call,
         return; /* this server does not report for us any more */
     hf__zk_lease_heard(&zk->lease, hf__zk_session_ns(zk), call->sent_ns,
                        hf__now());
-    if (!(call->flags & HF__ZK_WRITES) || call->type == HF__ZK_SYNC)
+    if (!hf__zk_calls_writes(call) || call->type == HF__ZK_SYNC)
         return; /* no majority had to agree to it */
     since_ns = hf__zk_lease_since(&zk->lease, hf__zk_session_ns(zk),
                                   call->sent_ns, call->known_ns);
@@ -124,7 +124,7 @@ void hf__zk_session_expired(struct hf__zk *zk)
 {
     hf_error err;
 
-    zk->up = false;
+    zk->connection = HF__ZK_DOWN;
     zk->session = 0;
     memset(zk->password, 0, sizeof(zk->password));
     lose_all(zk);
@@ -137,7 +137,7 @@ void hf__zk_session_close(struct hf__zk *zk)
 {
     size_t mark;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return;
     mark = hf__zk_calls_begin(zk, HF__ZK_CLOSE);
     hf__zk_calls_close_frame(zk, mark);
@@ -148,8 +148,7 @@ void hf__zk_session_close(struct hf__zk *zk)
 
 static void connected(struct hf__zk *zk)
 {
-    zk->greeted = true;
-    zk->up = true;
+    zk->connection = HF__ZK_UP;
     hf__link_wake(&zk->link, hf__now() + hf__zk_session_silence_ns(zk));
     hf__up_connected(&zk->base);
 }
@@ -221,7 +220,7 @@ void hf__zk_session_on_greeting(struct hf__zk *zk, struct hf__zk_wire *in)
     memcpy(zk->password, password.text, sizeof(zk->password));
     zk->proven_ns = zk->sent_ns;
     hf__zk_lease_begin(&zk->lease, zk->sent_ns);
-    zk->greeted = true;
+    zk->connection = HF__ZK_GREETED;
     zk->refusals = 0;
     if (is_too_short(zk))
         return;

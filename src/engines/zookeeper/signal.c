@@ -26,7 +26,7 @@ static void finish(struct hf__zk *zk, struct hf__zk_condition *condition,
 
     query->woken = rc == 0 ? (uint32_t)woken : 0;
     if (hf__signals_first(&condition->signals))
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
     else
         hf__zk_condition_tidy(condition);
     hf__up_answer(&zk->base, query, rc, err);
@@ -97,7 +97,7 @@ static void on_signalled(struct hf__zk *zk, const struct hf__zk_call *call,
     } else if ((result.error == HF__ZK_NO_NODE ||
                 result.error == HF__ZK_BAD_VERSION) &&
                ++signal->tries < TOUCHED) {
-        hf__zk_condition_look(zk, condition, /* flags= */ 0);
+        hf__zk_condition_look(zk, condition);
     } else {
         (void)hf__zk_errors_read(zk, result.error, &err);
         finish(zk, condition, err.code, &err);
@@ -109,22 +109,13 @@ static void add_touches(struct hf__zk *zk,
                         const struct hf__zk_condition *condition,
                         const struct hf__zk_view *view, size_t woken)
 {
-    static const struct hf__buf nothing = {0};
     uint32_t end = view->called + (uint32_t)(woken < TOUCHED ? woken : TOUCHED);
 
-    for (uint32_t i = view->called; i < end; i++) {
-        struct hf__zk_wire_text name = view->line.all[i].name;
-
-        zk->scratch.len = 0;
-        hf__buf_append(&zk->scratch, condition->dir, condition->dir_len);
-        hf__buf_add_char(&zk->scratch, '/');
-        hf__buf_append(&zk->scratch, name.text, name.len);
-        zk->stream.out.failed |= hf__buf_failed(&zk->scratch);
-        hf__zk_multi_set(zk, hf__buf_text(&zk->scratch), zk->scratch.len,
-                         &nothing, HF__ZK_ANY_VERSION);
-    }
-    if (hf__buf_failed(&zk->scratch))
-        hf__buf_release(&zk->scratch);
+    for (uint32_t i = view->called; i < end; i++)
+        hf__zk_multi_set(zk,
+                         hf__zk_nodes_below(zk, hf__zk_condition_dir(condition),
+                                            view->line.all[i].name),
+                         hf__zk_wire_text_of(""), HF__ZK_ANY_VERSION);
 }
 
 static int send_stamp(struct hf__zk *zk, struct hf__zk_condition *condition,
@@ -133,8 +124,7 @@ static int send_stamp(struct hf__zk *zk, struct hf__zk_condition *condition,
 {
     struct hf__signal *signal = hf__signals_first(&condition->signals);
     struct hf__zk_call call = {.done = on_signalled,
-                               .condition = condition->id,
-                               .flags = HF__ZK_WRITES};
+                               .condition = condition->id};
     struct hf__buf stamps = {0};
     uint32_t n = view->line.n;
     bool changed;
@@ -146,12 +136,12 @@ static int send_stamp(struct hf__zk *zk, struct hf__zk_condition *condition,
     if (rc != 0)
         return rc;
     mark = hf__zk_calls_begin(zk, HF__ZK_MULTI);
-    hf__zk_multi_check(zk, mine->path, mine->path_len, HF__ZK_ANY_VERSION);
+    hf__zk_multi_check(zk, hf__zk_nodes_own(mine), HF__ZK_ANY_VERSION);
     if (changed) {
         hf__zk_condition_write(&view->wakes,
                                n > 0 ? view->line.all[0].sequence : 0, &stamps);
-        hf__zk_multi_set(zk, condition->dir, condition->dir_len, &stamps,
-                         view->version);
+        hf__zk_multi_set(zk, hf__zk_condition_dir(condition),
+                         hf__zk_wire_text_in(&stamps), view->version);
         add_touches(zk, condition, view, signal->woken);
     }
     hf__buf_release(&stamps);
@@ -189,7 +179,7 @@ int hf__zk_signal(struct hf__engine *engine, struct hf__query *query,
     struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_condition *condition;
 
-    if (!zk->up)
+    if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
     condition =
         hf__zk_condition_get(zk, query->name, strlen(query->name), query->cond);
@@ -199,6 +189,6 @@ int hf__zk_signal(struct hf__engine *engine, struct hf__query *query,
         hf__zk_condition_tidy(condition);
         return hf__fail(err, HF_ENOMEM, "out of memory");
     }
-    hf__zk_condition_look(zk, condition, /* flags= */ 0);
+    hf__zk_condition_look(zk, condition);
     return 0;
 }

@@ -14,16 +14,18 @@ static const uint16_t moves[HF__ZK_STATES] = {
     [HF__ZK_IDLE] = MAY(ASKING) | MAY(PARKING),
     [HF__ZK_ASKING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
                       MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
+    [HF__ZK_CALLED] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
+                      MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
     [HF__ZK_WAITING] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(UNKNOWN) |
                        MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
     [HF__ZK_HELD] = MAY(ASKING) | MAY(YIELDING) | MAY(RELEASING) |
                     MAY(WITHDRAWING) | MAY(IDLE),
-    [HF__ZK_UNKNOWN] = MAY(ASKING) | MAY(WAITING) | MAY(HELD) | MAY(PARKING) |
-                       MAY(UNPARKING) | MAY(RELEASING) | MAY(WITHDRAWING) |
-                       MAY(IDLE),
+    [HF__ZK_UNKNOWN] = MAY(ASKING) | MAY(CALLED) | MAY(WAITING) | MAY(HELD) |
+                       MAY(PARKING) | MAY(UNPARKING) | MAY(RELEASING) |
+                       MAY(WITHDRAWING) | MAY(IDLE),
     [HF__ZK_PARKING] = MAY(PARKING) | MAY(PARKED) | MAY(UNKNOWN) |
                        MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
-    [HF__ZK_PARKED] = MAY(PARKED) | MAY(ASKING) | MAY(UNPARKING) |
+    [HF__ZK_PARKED] = MAY(PARKED) | MAY(CALLED) | MAY(UNPARKING) |
                       MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
     [HF__ZK_UNPARKING] = MAY(UNPARKING) | MAY(ASKING) | MAY(UNKNOWN) |
                          MAY(RELEASING) | MAY(WITHDRAWING) | MAY(IDLE),
@@ -92,15 +94,13 @@ void hf__zk_tickets_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
                             const hf_error *err)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    bool called = mine->state == HF__ZK_CALLED;
 
-    bool told = !ticket->cond || mine->owes || hf__zk_tickets_leaves(mine);
-
-    if (mine->state != HF__ZK_ASKING && mine->state != HF__ZK_PARKING &&
+    if (!hf__zk_tickets_asks(mine) && mine->state != HF__ZK_PARKING &&
         mine->state != HF__ZK_UNPARKING && !hf__zk_tickets_leaves(mine))
         return;
     hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
-    mine->owes = false;
-    if (told) /* one that was called goes on with the next renewal */
+    if (!called) /* one that was goes on with the next renewal */
         hf__up_unknown(&zk->base, ticket, err);
 }
 
@@ -130,10 +130,10 @@ static void on_step(struct hf__zk *zk, const struct hf__zk_call *call,
 }
 
 struct hf__zk_call hf__zk_tickets_step(const struct hf__ticket *ticket,
-                                       hf__zk_step_fn *step, uint32_t flags)
+                                       hf__zk_step_fn *step)
 {
     return (struct hf__zk_call){
-        .done = on_step, .step = step, .ticket = ticket->id, .flags = flags};
+        .done = on_step, .step = step, .ticket = ticket->id};
 }
 
 void hf__zk_tickets_answer_lost(struct hf__zk *zk, struct hf__ticket *ticket)

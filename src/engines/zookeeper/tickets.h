@@ -18,11 +18,12 @@ struct hf__zk;
  *
  *   IDLE        -> ASKING PARKING
  *   ASKING      -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
+ *   CALLED      -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
  *   WAITING     -> ASKING WAITING HELD UNKNOWN RELEASING WITHDRAWING IDLE
  *   HELD        -> ASKING YIELDING RELEASING WITHDRAWING IDLE
- *   UNKNOWN     -> ASKING WAITING HELD PARKING UNPARKING RELEASING WITHDRAWING IDLE
+ *   UNKNOWN     -> ASKING CALLED WAITING HELD PARKING UNPARKING RELEASING WITHDRAWING IDLE
  *   PARKING     -> PARKING PARKED UNKNOWN RELEASING WITHDRAWING IDLE
- *   PARKED      -> PARKED ASKING UNPARKING RELEASING WITHDRAWING IDLE
+ *   PARKED      -> PARKED CALLED UNPARKING RELEASING WITHDRAWING IDLE
  *   UNPARKING   -> UNPARKING ASKING UNKNOWN RELEASING WITHDRAWING IDLE
  *   YIELDING    -> HELD RELEASING WITHDRAWING IDLE
  *   RELEASING   -> UNKNOWN RELEASING WITHDRAWING IDLE
@@ -33,7 +34,8 @@ struct hf__zk;
  */
 enum hf__zk_state {
     HF__ZK_IDLE,    /* not in the table: the server has nothing of it */
-    HF__ZK_ASKING,  /* an acquire has not been reported yet */
+    HF__ZK_ASKING,  /* an acquire or unpark() has not been reported yet */
+    HF__ZK_CALLED,  /* asks because it was called; no report is owed */
     HF__ZK_WAITING, /* in line */
     HF__ZK_HELD,
     HF__ZK_UNKNOWN,   /* reported as unknown, or as a place that was lost */
@@ -85,11 +87,13 @@ struct hf__zk_ticket {
     int32_t record_number;              /* of its record, where it is KNOWN */
     uint32_t round;                     /* condition.c's */
     uint8_t record;                     /* enum hf__zk_record */
-    bool called;                        /* it bears a wake-up */
-    bool owes;  /* a park() or unpark() is to be reported */
-    bool beats; /* a renewal is to be reported */
 };
 
+/* It asks for the lock. */
+static inline bool hf__zk_tickets_asks(const struct hf__zk_ticket *mine)
+{
+    return mine->state == HF__ZK_ASKING || mine->state == HF__ZK_CALLED;
+}
 /* release() or withdraw() was called. */
 static inline bool hf__zk_tickets_leaves(const struct hf__zk_ticket *mine)
 {
@@ -106,7 +110,7 @@ void hf__zk_tickets_forget_all(struct hf__zk *zk);
 /* A call whose answer @step gets: if the ticket is still there, when nothing of
  * it is under way any more, and unless the answer was lost. */
 struct hf__zk_call hf__zk_tickets_step(const struct hf__ticket *ticket,
-                                       hf__zk_step_fn *step, uint32_t flags);
+                                       hf__zk_step_fn *step);
 /* The step under way has no outcome: report that, if one is to be reported. */
 void hf__zk_tickets_unknown(struct hf__zk *zk, struct hf__ticket *ticket,
                             const hf_error *err);

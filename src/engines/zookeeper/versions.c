@@ -37,27 +37,12 @@ static void answer_conflict(struct hf__zk *zk, struct hf__query *query)
     hf__up_answer(&zk->base, query, rc, &err);
 }
 
-/* ROOT/.versions/NAME in zk->scratch. No lock's node begins with a dot. */
-static int version_path(struct hf__zk *zk, const struct hf__query *query,
-                        hf_error *err)
+/* ROOT/.versions/NAME. No lock's node begins with a dot. */
+static struct hf__zk_wire_text version_path(struct hf__zk *zk,
+                                            const struct hf__query *query)
 {
-    static const char dir[] = "/.versions";
-    size_t len;
-
-    if (!zk->up)
-        return hf__zk_errors_not_up(zk, err);
-    if (hf__zk_nodes_path(zk, query->name, strlen(query->name)) != 0)
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    len = zk->scratch.len - zk->root_len;
-    hf__buf_add(&zk->scratch, dir);
-    if (hf__buf_failed(&zk->scratch)) {
-        hf__buf_release(&zk->scratch);
-        return hf__fail(err, HF_ENOMEM, "out of memory");
-    }
-    memmove(zk->scratch.text + zk->root_len + strlen(dir),
-            zk->scratch.text + zk->root_len, len);
-    memcpy(zk->scratch.text + zk->root_len, dir, strlen(dir));
-    return 0;
+    return hf__zk_nodes_path(zk, "/.versions", query->name,
+                             strlen(query->name));
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -65,15 +50,11 @@ static int version_path(struct hf__zk *zk, const struct hf__query *query,
 static int ask_stat(struct hf__zk *zk, struct hf__query *query,
                     hf__zk_reply_fn *done, hf_error *err)
 {
-    struct hf__zk_call call = {
-        .done = done, .query = query, .flags = HF__ZK_TRAILS};
-    int rc = version_path(zk, query, err);
+    struct hf__zk_call call = {.done = done, .query = query};
+    int rc = hf__zk_calls_sync(zk, err);
 
     if (rc == 0)
-        rc = hf__zk_calls_sync(zk, err);
-    if (rc == 0)
-        rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->scratch.text,
-                              zk->scratch.len,
+        rc = hf__zk_calls_ask(zk, HF__ZK_EXISTS, version_path(zk, query),
                               /* watch= */ false, &call, err);
     return rc;
 }
@@ -143,7 +124,9 @@ static void on_written(struct hf__zk *zk, const struct hf__zk_call *call,
 static void on_above(struct hf__zk *zk, const struct hf__zk_call *call,
                      struct hf__zk_reply *reply)
 {
-    size_t len = (size_t)call->number;
+    struct hf__zk_wire_text path = version_path(zk, call->query);
+    bool missing;
+    size_t next = 0;
     hf_error err;
     int rc;
 
@@ -151,21 +134,16 @@ static void on_above(struct hf__zk *zk, const struct hf__zk_call *call,
         answer_lost(zk, call->query, HF_EUNAVAILABLE);
         return;
     }
-    rc = version_path(zk, call->query, &err);
-    if (rc == 0 && reply->error == HF__ZK_NO_NODE) {
-        while (len > 0 && zk->scratch.text[--len] != '/')
-            continue;
-        rc = len > 0 ? create_it(zk, call->query, len, &err)
-                     : hf__zk_errors_read(zk, reply->error, &err);
-    } else if (rc == 0 && reply->error != HF__ZK_OK &&
-               reply->error != HF__ZK_NODE_EXISTS) {
+    missing = reply->error == HF__ZK_NO_NODE;
+    if (path.text)
+        next = hf__zk_nodes_next(path, (size_t)call->number, missing);
+    if (!path.text)
+        rc = hf__fail(&err, HF_ENOMEM, "out of memory");
+    else if (next > 0 && (missing || reply->error == HF__ZK_OK ||
+                          reply->error == HF__ZK_NODE_EXISTS))
+        rc = create_it(zk, call->query, next, &err);
+    else
         rc = hf__zk_errors_read(zk, reply->error, &err);
-    } else if (rc == 0) {
-        len++;
-        while (len < zk->scratch.len && zk->scratch.text[len] != '/')
-            len++;
-        rc = create_it(zk, call->query, len, &err);
-    }
     if (rc != 0)
         hf__up_answer(&zk->base, call->query, rc, &err);
 }
@@ -179,32 +157,20 @@ static void on_made(struct hf__zk *zk, const struct hf__zk_call *call,
         on_written(zk, call, reply);
 }
 
-/* Make the first @len bytes of the path in zk->scratch: all of it is the
- * version's node, less is one above it. */
+/* Make the first @len bytes of the path: all of it is the version's node, less
+ * is one above it. */
 static int create_it(struct hf__zk *zk, struct hf__query *query, size_t len,
                      hf_error *err)
 {
-    bool whole = len == zk->scratch.len;
+    struct hf__zk_wire_text path = version_path(zk, query);
+    bool whole = len >= path.len;
     struct hf__zk_call call = {.done = whole ? on_made : on_above,
-                               .query = query,
-                               .number = (int32_t)len,
-                               .flags = HF__ZK_WRITES};
+                               .query = query};
 
-    return hf__zk_calls_create(zk, zk->scratch.text, len, /* data= */ NULL,
+    path.len = whole ? path.len : len;
+    call.number = (int32_t)path.len;
+    return hf__zk_calls_create(zk, path, hf__zk_wire_text_of(""),
                                HF__ZK_PERSISTENT, &call, err);
-}
-
-static int write_it(struct hf__zk *zk, struct hf__query *query, int32_t version,
-                    hf_error *err)
-{
-    struct hf__zk_call call = {
-        .done = on_written, .query = query, .flags = HF__ZK_WRITES};
-    size_t mark = hf__zk_calls_begin(zk, HF__ZK_SET_DATA);
-
-    hf__zk_wire_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);
-    hf__zk_wire_put_text(&zk->stream.out, "", 0);
-    hf__zk_wire_put_int(&zk->stream.out, version);
-    return hf__zk_calls_end(zk, mark, &call, err);
 }
 
 /* Is the node still what the caller has read? */
@@ -212,6 +178,7 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
                        struct hf__zk_reply *reply)
 {
     struct hf__query *query = call->query;
+    struct hf__zk_call write = {.done = on_written, .query = query};
     struct hf__zk_wire_stat stat = {0};
     hf_error err;
     int rc;
@@ -235,10 +202,10 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
         answer_lost(zk, query, HF_EUNAVAILABLE);
         return;
     }
-    rc = version_path(zk, query, &err);
-    if (rc == 0)
-        rc = stat.mzxid == 0 ? create_it(zk, query, zk->scratch.len, &err)
-                             : write_it(zk, query, stat.version, &err);
+    rc = stat.mzxid == 0 ? create_it(zk, query, /* len= */ SIZE_MAX, &err)
+                         : hf__zk_calls_set(zk, version_path(zk, query),
+                                            hf__zk_wire_text_of(""),
+                                            stat.version, &write, &err);
     if (rc != 0)
         hf__up_answer(&zk->base, query, rc, &err);
 }

@@ -30,7 +30,7 @@ void hf__zk_wait_look_again(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     if (hf__zk_ticket(zk, ticket)->under_way)
         return;
-    if (hf__zk_acquire_look(zk, ticket, watch, /* flags= */ 0,
+    if (hf__zk_acquire_look(zk, ticket, watch,
                             /* err= */ NULL) != 0)
         hf__zk_wait_lost_place(zk, ticket);
 }
@@ -57,14 +57,12 @@ static int watch(struct hf__zk *zk, struct hf__ticket *ticket,
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     struct hf__zk_call call = {.done = on_watching, .ticket = ticket->id};
-    int rc = hf__zk_nodes_neighbour(zk, mine, before, err);
+    struct hf__zk_wire_text path =
+        hf__zk_nodes_below(zk, hf__zk_nodes_dir(mine), before->name);
 
-    if (rc != 0)
-        return rc;
-    mine->watched = hf__zk_nodes_hash(zk, zk->scratch.text, zk->scratch.len);
-    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, zk->scratch.text,
-                            zk->scratch.len,
-                            /* watch= */ true, &call, err);
+    mine->watched = hf__zk_nodes_hash(zk, path);
+    return hf__zk_calls_ask(zk, HF__ZK_GET_DATA, path, /* watch= */ true, &call,
+                            err);
 }
 
 /* Not our turn. @watched: the list is watched already. */
@@ -73,24 +71,23 @@ void hf__zk_wait_stand(struct hf__zk *zk, struct hf__ticket *ticket,
                        bool watched)
 {
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
-    bool asking = mine->state == HF__ZK_ASKING;
+    bool asks = hf__zk_tickets_asks(mine);
     hf_error err;
     int rc = 0;
 
-    hf__zk_tickets_move(zk, mine, HF__ZK_WAITING);
     mine->waited = true;
     if (!watched)
-        rc = first ? hf__zk_acquire_look(zk, ticket, /* watch= */ true,
-                                         /* flags= */ 0, &err)
+        rc = first ? hf__zk_acquire_look(zk, ticket, /* watch= */ true, &err)
                    : watch(zk, ticket, before, &err);
-    if (rc != 0 && asking) {
-        hf__zk_tickets_move(zk, mine, HF__ZK_ASKING);
+    if (rc != 0 && asks) {
         hf__zk_tickets_unknown(zk, ticket, &err);
-    } else if (rc != 0) {
-        hf__zk_wait_lost_place(zk, ticket);
-    } else if (asking) {
-        hf__up_queued(&zk->base, ticket);
+        return;
     }
+    hf__zk_tickets_move(zk, mine, HF__ZK_WAITING);
+    if (rc != 0)
+        hf__zk_wait_lost_place(zk, ticket);
+    else if (asks)
+        hf__up_queued(&zk->base, ticket);
 }
 
 struct event {
@@ -109,13 +106,13 @@ static void look_at_event(struct hf__ticket *ticket, void *ctx)
     if (mine->state == HF__ZK_WAITING)
         hf__zk_wait_look_again(event->zk, ticket, /* watch= */ false);
     else
-        (void)hf__zk_renew_ask(event->zk, ticket, /* flags= */ 0,
+        (void)hf__zk_renew_ask(event->zk, ticket,
                                /* err= */ NULL);
 }
 
 void hf__zk_wait_event(struct hf__zk *zk, struct hf__zk_wire_text path)
 {
-    struct event event = {zk, hf__zk_nodes_hash(zk, path.text, path.len)};
+    struct event event = {zk, hf__zk_nodes_hash(zk, path)};
 
     hf__ticket_table_each(&zk->tickets, look_at_event, &event);
     hf__zk_condition_event(zk, event.hash);

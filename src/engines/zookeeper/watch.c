@@ -84,26 +84,18 @@ static void on_added(struct hf__zk *zk, const struct hf__zk_call *call,
     hf__up_changed(&zk->base, NULL);
 }
 
-/* The node whose descendants @feed is about, into zk->scratch. */
-static int find_node(struct hf__zk *zk, const struct hf__feed *feed)
-{
-    if (feed->name)
-        return hf__zk_nodes_path(zk, feed->name, strlen(feed->name));
-    zk->scratch.len = 0;
-    hf__buf_add(&zk->scratch, zk->top);
-    if (!hf__buf_failed(&zk->scratch))
-        return 0;
-    hf__buf_release(&zk->scratch);
-    return HF_ENOMEM;
-}
-
-/* A request that is the node in zk->scratch and a number. */
-static int send_node(struct hf__zk *zk, int32_t type, int32_t number,
+/* A request that is the node whose descendants @feed is about, and a number. */
+static int send_node(struct hf__zk *zk, int32_t type,
+                     const struct hf__feed *feed, int32_t number,
                      const struct hf__zk_call *call)
 {
     size_t mark = hf__zk_calls_begin(zk, type);
 
-    hf__zk_wire_put_text(&zk->stream.out, zk->scratch.text, zk->scratch.len);
+    hf__zk_wire_put(&zk->stream.out,
+                    feed->name
+                        ? hf__zk_nodes_path(zk, /* beside= */ "", feed->name,
+                                            strlen(feed->name))
+                        : hf__zk_wire_text_of(zk->top));
     hf__zk_wire_put_int(&zk->stream.out, number);
     return hf__zk_calls_end(zk, mark, call, /* err= */ NULL);
 }
@@ -116,12 +108,12 @@ void hf__zk_watch(struct hf__engine *engine, struct hf__feed *feed)
     set_live(zk, feed, false);
     hf__list_remove(&feed->link);
     feed->refused = zk->cannot_watch;
-    if (feed->refused || !zk->up || find_node(zk, feed) != 0)
+    if (feed->refused)
         return;
     zk->feed_number = zk->feed_number == INT32_MAX ? 1 : zk->feed_number + 1;
     feed->engine_data = (void *)(intptr_t)zk->feed_number;
     call.number = zk->feed_number;
-    if (send_node(zk, HF__ZK_ADD_WATCH, PERSISTENT_RECURSIVE, &call) == 0)
+    if (send_node(zk, HF__ZK_ADD_WATCH, feed, PERSISTENT_RECURSIVE, &call) == 0)
         hf__list_append(&zk->feeds, &feed->link);
 }
 
@@ -140,9 +132,8 @@ void hf__zk_watch_stop(struct hf__engine *engine, struct hf__feed *feed)
     struct hf__zk_call call = {.done = hf__zk_calls_ignore};
 
     hf__list_remove(&feed->link);
-    if (feed->live && zk->up && !feed->name && !has_prefix_feed(zk) &&
-        find_node(zk, feed) == 0)
-        (void)send_node(zk, HF__ZK_REMOVE_WATCHES, ANY_WATCH, &call);
+    if (feed->live && !feed->name && !has_prefix_feed(zk))
+        (void)send_node(zk, HF__ZK_REMOVE_WATCHES, feed, ANY_WATCH, &call);
     set_live(zk, feed, false);
 }
 

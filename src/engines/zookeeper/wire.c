@@ -165,6 +165,14 @@ void hf__zk_wire_put_text(struct hf__buf *out, const void *text, size_t len)
     hf__buf_append(out, text, len);
 }
 
+void hf__zk_wire_put(struct hf__buf *out, struct hf__zk_wire_text text)
+{
+    if (text.text)
+        hf__zk_wire_put_text(out, text.text, text.len);
+    else
+        out->failed = true;
+}
+
 void hf__zk_wire_put_part(struct hf__buf *out, int32_t type)
 {
     hf__zk_wire_put_int(out, type);

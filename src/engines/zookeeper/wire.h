@@ -69,6 +69,20 @@ struct hf__zk_wire_text {
     size_t len;
 };
 
+/* A text of ours. */
+static inline struct hf__zk_wire_text hf__zk_wire_text_of(const char *text)
+{
+    return (struct hf__zk_wire_text){text, strlen(text)};
+}
+/* What @buf has; NULL: something of it did not find memory. */
+static inline struct hf__zk_wire_text hf__zk_wire_text_in(
+    const struct hf__buf *buf)
+{
+    if (hf__buf_failed(buf))
+        return (struct hf__zk_wire_text){NULL, 0};
+    return (struct hf__zk_wire_text){hf__buf_text(buf), buf->len};
+}
+
 /* The part of a node's Stat that we use. */
 struct hf__zk_wire_stat {
     int64_t czxid;    /* the transaction that made it */
@@ -103,6 +117,8 @@ void hf__zk_wire_put_bool(struct hf__buf *out, bool value);
 void hf__zk_wire_put_int(struct hf__buf *out, int32_t value);
 void hf__zk_wire_put_long(struct hf__buf *out, int64_t value);
 void hf__zk_wire_put_text(struct hf__buf *out, const void *text, size_t len);
+/* The same; NULL fails @out. */
+void hf__zk_wire_put(struct hf__buf *out, struct hf__zk_wire_text text);
 /* Begin a part of a transaction: what it needs follows, as in a request of its
  * own. After the last part comes one of the type -1. */
 void hf__zk_wire_put_part(struct hf__buf *out, int32_t type);

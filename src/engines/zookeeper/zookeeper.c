@@ -53,7 +53,7 @@ static int64_t break_silence(struct hf__zk *zk, int64_t now_ns)
     if (now_ns < due_ns)
         return due_ns;
     if (zk->calls.n == 0)
-        (void)hf__zk_calls_ask(zk, HF__ZK_EXISTS, zk->top, strlen(zk->top),
+        (void)hf__zk_calls_ask(zk, HF__ZK_EXISTS, hf__zk_wire_text_of(zk->top),
                                /* watch= */ false, &call, /* err= */ NULL);
     return now_ns + hf__zk_session_silence_ns(zk);
 }
@@ -67,7 +67,7 @@ static void timer_fire(struct hf__timer *timer)
 
     if (zk->stream.state == HF__STREAM_IDLE)
         return;
-    if (!zk->up) {
+    if (!hf__zk_connection_is_up(zk)) {
         due_ns = zk->connect_ns + connect_patience_ns(zk);
         if (now_ns >= due_ns)
             overdue(zk, "no connection", connect_patience_ns(zk));

@@ -77,8 +77,7 @@ struct hf__zk {
     uint32_t boarding;      /* of those, in the buffer */
     struct hf__zk_pending *pending;
     struct hf__zk_pending **pending_last;
-    bool up;
-    bool greeted; /* the session is there, the credentials are checked */
+    enum hf__zk_connection connection;
     int32_t xid;
     int32_t type;       /* of the request that was begun last */
     int64_t connect_ns; /* when connecting began */
@@ -115,6 +114,10 @@ static inline struct hf__zk_ticket *hf__zk_ticket(const struct hf__zk *zk,
 {
     return hf__engine_ticket(&zk->base, ticket);
 }
+static inline bool hf__zk_connection_is_up(const struct hf__zk *zk)
+{
+    return zk->connection == HF__ZK_UP;
+}
 /* NULL: it is gone. */
 static inline struct hf__ticket *hf__zk_tickets_find(const struct hf__zk *zk,
                                                      uint64_t id)
@@ -138,7 +141,7 @@ hf__engine_acquire_fn hf__zk_acquire;
 /* List the children of the lock's node, and see what follows for @ticket.
  * @watch: and tell us when they change. */
 int hf__zk_acquire_look(struct hf__zk *zk, struct hf__ticket *ticket,
-                        bool watch, uint32_t flags, hf_error *err);
+                        bool watch, hf_error *err);
 /* The same behind everything that is to be written now. */
 int hf__zk_acquire_look_behind(struct hf__zk *zk, struct hf__ticket *ticket,
                                hf_error *err);
@@ -158,7 +161,7 @@ hf__engine_renew_fn hf__zk_renew;
 hf__engine_downgrade_fn hf__zk_renew_downgrade;
 /* Is its node there? Tell us, too, when it goes: somebody may break it. */
 int hf__zk_renew_ask(struct hf__zk *zk, struct hf__ticket *ticket,
-                     uint32_t flags, hf_error *err);
+                     hf_error *err);
 
 /* medallion_seek.c */
 /* Ask the children of @line which of them is @ticket's; what follows is done

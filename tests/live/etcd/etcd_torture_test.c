@@ -12,7 +12,7 @@ static bool clean(void *etcd)
 }
 
 /* What is left ends with its lease, at the latest. */
-TEST_FORKED(torture, every_allocation_may_fail)
+static void torture_with(torture_fn *torture_by)
 {
     struct etcd *etcd;
     int port;
@@ -20,8 +20,18 @@ TEST_FORKED(torture, every_allocation_may_fail)
     heap_install();
     etcd = etcd_start(1);
     port = server_port(etcd->members[0]);
-    torture(&(struct torture){.url = etcd_url(&port, 1, QUICK),
-                              .clean = clean,
-                              .ctx = etcd,
-                              .every = 10});
+    torture_by(&(struct torture){.url = etcd_url(&port, 1, QUICK),
+                                 .clean = clean,
+                                 .ctx = etcd,
+                                 .every = 10});
+}
+
+TEST_FORKED(torture, every_allocation_may_fail)
+{
+    torture_with(torture);
+}
+
+TEST_FORKED(torture, conditions)
+{
+    torture_with(torture_conditions);
 }

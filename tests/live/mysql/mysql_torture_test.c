@@ -32,7 +32,8 @@ static bool shedlock_clean(void *port)
                "1\t0\t0\n") == 0;
 }
 
-static void torture_until(const char *query, bool (*is_clean)(void *port))
+static void torture_until(const char *query, bool (*is_clean)(void *port),
+                          torture_fn *torture_by)
 {
     int port = mysql_fresh();
     char url[512];
@@ -49,13 +50,13 @@ static void torture_until(const char *query, bool (*is_clean)(void *port))
     hold = client_acquire(first, "first");
     client_release(hold);
     hf_close(first);
-    torture(&(struct torture){
+    torture_by(&(struct torture){
         .url = url, .clean = is_clean, .ctx = &port, .every = 1000});
 }
 
 static void torture_with(const char *query)
 {
-    torture_until(query, clean);
+    torture_until(query, clean, torture);
 }
 
 TEST_FORKED(torture, table)
@@ -75,7 +76,7 @@ TEST_FORKED(torture, for_update)
 
 TEST_FORKED(torture, shedlock)
 {
-    torture_until(QUICK "&dialect=shedlock", shedlock_clean);
+    torture_until(QUICK "&dialect=shedlock", shedlock_clean, torture);
 }
 
 /* The pool has one connection. A ticket that kept it after its question could
@@ -102,4 +103,9 @@ TEST_FORKED(torture, a_pool_of_one_connection_serves_a_ticket_that_asks_again)
             ASSERT_EQ(hf_release(hold, NULL), 0);
     }
     test_note("%ld allocations", n - 1);
+}
+
+TEST_FORKED(torture, conditions)
+{
+    torture_until(QUICK "&mode=table", clean, torture_conditions);
 }

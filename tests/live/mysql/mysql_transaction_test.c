@@ -20,17 +20,7 @@
     X(mysql_errno)                                                             \
     X(mysql_rollback)                                                          \
     X(mysql_thread_id)
-static struct {
-    CALLERS(HF__DYNLIB_FIELD)
-} caller;
-
-static MYSQL *lend(hf_hold *hold)
-{
-    static const char *const names[] = {CALLERS(HF__DYNLIB_NAME)};
-
-    return database_lend(hold, "libmariadb.so.3", names, HF_COUNT_OF(names),
-                         &caller);
-}
+DATABASE_LEND(CALLERS, "libmariadb.so.3", MYSQL)
 
 TEST(transaction, is_committed_with_the_release)
 {

@@ -15,20 +15,15 @@
 
 /* ---- waits ----------------------------------------------------------------- */
 
-struct wait {
-    hf_hold *hold;
-    hf_request *request;
-};
-
 static int rows(struct server *server, const char *which)
 {
     return atoi(
         postgres_do(server, "SELECT count(*) FROM holdfast_cond %s", which));
 }
 
-static struct wait start_wait(hf_client *client, int64_t wait_ms)
+static struct client_wait start_wait(hf_client *client, int64_t wait_ms)
 {
-    struct wait wait = {
+    struct client_wait wait = {
         .hold = client_acquire_with(client, "jobs",
                                     OPTS(HF_FOREVER, .flags = HF_NEW_OWNER))};
     hf_error err;
@@ -40,27 +35,15 @@ static struct wait start_wait(hf_client *client, int64_t wait_ms)
 }
 
 /* The same, and it is the @n-th row. */
-static struct wait park(struct server *server, hf_client *client, int n)
+static struct client_wait park(struct server *server, hf_client *client, int n)
 {
-    struct wait wait = start_wait(client, HF_FOREVER);
+    struct client_wait wait = start_wait(client, HF_FOREVER);
 
     EVENTUALLY(rows(server, "") == n);
     return wait;
 }
 
-/* It holds the lock when it returns. */
-static void finish(struct wait *wait)
-{
-    hf_error err;
-
-    ASSERT_OK(hf_request_wait(wait->request, EVENT_PATIENCE_MS, NULL, &err),
-              &err);
-    ASSERT_EQ(hf_check(wait->hold), HF_HELD);
-    hf_request_free(wait->request);
-    client_release(wait->hold);
-}
-
-static void cancel(struct wait *wait)
+static void cancel(struct client_wait *wait)
 {
     hf_cancel(wait->request);
     (void)hf_request_wait(wait->request, EVENT_PATIENCE_MS, NULL, NULL);
@@ -70,20 +53,20 @@ static void cancel(struct wait *wait)
 
 static int signal_one(hf_client *client)
 {
-    hf_hold *hold = client_acquire(client, "jobs");
-    hf_error err;
-    int n = hf_cond_signal(hold, "c", &err);
-
-    if (n < 0)
-        FAIL("signal: %s", err.text);
-    client_release(hold);
-    return n;
+    return client_signal(client, "jobs", "c");
 }
 
 static void nothing_left(struct server *server)
 {
     EVENTUALLY(postgres_leftovers(server) == 0);
     ASSERT_EQ(rows(server, ""), 0);
+}
+
+/* It holds the lock when it returns, and then nothing is left. */
+static void woken_and_gone(struct client_wait *wait, struct server *server)
+{
+    client_woken(wait);
+    nothing_left(server);
 }
 
 /* ---- deaths ---------------------------------------------------------------- */
@@ -114,7 +97,7 @@ TEST(conditions, a_signaller_killed_in_its_transaction_wakes_nobody)
     int port = server_port(server);
     struct proc *proc = proc_start(signaller, &port);
     hf_client *client = postgres_open(port, TABLE);
-    struct wait wait = park(server, client, 1);
+    struct client_wait wait = park(server, client, 1);
     FILE *locker;
 
     proc_say(proc, "acquire");
@@ -130,8 +113,7 @@ TEST(conditions, a_signaller_killed_in_its_transaction_wakes_nobody)
     ASSERT_EQ(rows(server, "WHERE called"), 0);
     ASSERT_EQ(hf_request_pending(wait.request), 1);
     ASSERT_EQ(signal_one(client), 1); /* when its lease is over */
-    finish(&wait);
-    nothing_left(server);
+    woken_and_gone(&wait, server);
 }
 
 static void waiter(struct proc *self, void *arg)
@@ -151,7 +133,7 @@ TEST(conditions, the_wake_up_of_a_killed_bearer_is_the_next_ones)
     int port = server_port(server);
     struct proc *proc = proc_start(waiter, &port);
     hf_client *client = postgres_open(port, SHORT);
-    struct wait wait;
+    struct client_wait wait;
 
     EVENTUALLY(rows(server, "") == 1);
     wait = park(server, client, 2);
@@ -159,8 +141,7 @@ TEST(conditions, the_wake_up_of_a_killed_bearer_is_the_next_ones)
     (void)proc_expect(proc, "woken");
     ASSERT_EQ(rows(server, "WHERE called"), 1);
     proc_kill(proc);
-    finish(&wait);
-    nothing_left(server);
+    woken_and_gone(&wait, server);
 }
 
 /* Nobody is parked, either: who deletes its place deletes the wake-up. */
@@ -184,22 +165,21 @@ TEST(conditions, the_wake_up_of_a_killed_bearer_is_nobodys_if_nobody_waits)
 TEST(conditions, a_waiter_that_was_passed_over_returns_holding)
 {
     struct rivals at = postgres_rivals(TABLE "&ttl=3s");
-    struct wait wait = park(at.server, at.client, 1);
+    struct client_wait wait = park(at.server, at.client, 1);
     hf_hold *hold = client_acquire(at.rival, "jobs");
 
     (void)postgres_do(at.server, "UPDATE holdfast_cond SET until = "
                                  "clock_timestamp() - interval '1 s'");
     ASSERT_GE(hf_cond_signal(hold, "c", NULL), 0);
     client_release(hold);
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 /* It knows that it stands in line, and its place goes as often as it asks. */
 TEST(conditions, a_bearer_that_lost_its_place_leaves_no_wake_up)
 {
     struct rivals at = postgres_rivals(SHORT);
-    struct wait wait = park(at.server, at.client, 1);
+    struct client_wait wait = park(at.server, at.client, 1);
     hf_hold *hold = client_acquire(at.rival, "jobs");
 
     ASSERT_EQ(hf_cond_signal(hold, "c", NULL), 1);
@@ -207,8 +187,7 @@ TEST(conditions, a_bearer_that_lost_its_place_leaves_no_wake_up)
                             "DELETE FROM holdfast_place WHERE token IS NULL"),
                 rows(at.server, "") == 0));
     client_release(hold);
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 /* A client that knows nothing of conditions deletes what is overdue, or a user
@@ -216,8 +195,8 @@ TEST(conditions, a_bearer_that_lost_its_place_leaves_no_wake_up)
 TEST(conditions, a_wake_up_without_a_place_in_line_is_the_next_ones)
 {
     struct rivals at = postgres_rivals(SHORT);
-    struct wait first = park(at.server, at.client, 1);
-    struct wait second = park(at.server, at.rival, 2);
+    struct client_wait first = park(at.server, at.client, 1);
+    struct client_wait second = park(at.server, at.rival, 2);
     hf_hold *hold = client_acquire(at.client, "jobs");
 
     ASSERT_EQ(hf_cond_signal(hold, "c", NULL), 1);
@@ -226,7 +205,7 @@ TEST(conditions, a_wake_up_without_a_place_in_line_is_the_next_ones)
     (void)postgres_do(at.server,
                       "DELETE FROM holdfast_place WHERE token IS NULL");
     client_release(hold);
-    finish(&second);
+    client_woken(&second);
     cancel(&first);
     nothing_left(at.server);
 }
@@ -236,8 +215,8 @@ TEST(conditions, a_wake_up_without_a_place_in_line_is_the_next_ones)
 TEST(conditions, a_cancelled_bearer_passes_its_wake_up_on_behind_a_lone_holder)
 {
     struct rivals at = postgres_rivals(TABLE "&ttl=600s");
-    struct wait first = park(at.server, at.client, 1);
-    struct wait second = park(at.server, at.rival, 2);
+    struct client_wait first = park(at.server, at.client, 1);
+    struct client_wait second = park(at.server, at.rival, 2);
     hf_hold *hold = client_acquire(at.client, "jobs");
 
     (void)postgres_do(at.server,
@@ -245,8 +224,7 @@ TEST(conditions, a_cancelled_bearer_passes_its_wake_up_on_behind_a_lone_holder)
                       "(SELECT min(number) FROM holdfast_cond)");
     cancel(&first);
     client_release(hold);
-    finish(&second);
-    nothing_left(at.server);
+    woken_and_gone(&second, at.server);
 }
 
 /* ---- answers --------------------------------------------------------------- */
@@ -257,46 +235,41 @@ static void lose_answers(struct proxy *proxy)
     proxy_pass(proxy);
 }
 
+/* The server has parked it, and the answer does not come. */
+static struct client_wait park_unanswered(const struct rivals *at)
+{
+    struct client_wait wait = {.hold = client_acquire(at->client, "jobs")};
+
+    proxy_hold(at->proxy, PROXY_TO_CLIENT, true);
+    wait.request = client_wait_start(wait.hold, "c");
+    EVENTUALLY(rows(at->server, "WHERE NOT called") == 1);
+    return wait;
+}
+
 TEST(conditions, a_park_whose_answer_is_lost_is_parked)
 {
     struct rivals at = postgres_proxied(TABLE, TABLE);
-    hf_hold *hold = client_acquire(at.client, "jobs");
-    struct wait wait = {.hold = hold};
-    hf_error err;
+    struct client_wait wait = park_unanswered(&at);
 
-    proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
-    ASSERT_OK(hf_cond_wait_start(hold, "c", HF_FOREVER, NULL, NULL,
-                                 &wait.request, &err),
-              &err);
-    EVENTUALLY(rows(at.server, "WHERE NOT called") == 1);
     lose_answers(at.proxy);
     ASSERT_EQ(signal_one(at.rival), 1);
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 TEST(conditions, a_park_that_was_called_before_it_is_asked_again_is_woken)
 {
     struct rivals at = postgres_proxied(TABLE, TABLE);
-    hf_hold *hold = client_acquire(at.client, "jobs");
-    struct wait wait = {.hold = hold};
-    hf_error err;
+    struct client_wait wait = park_unanswered(&at);
 
-    proxy_hold(at.proxy, PROXY_TO_CLIENT, true);
-    ASSERT_OK(hf_cond_wait_start(hold, "c", HF_FOREVER, NULL, NULL,
-                                 &wait.request, &err),
-              &err);
-    EVENTUALLY(rows(at.server, "WHERE NOT called") == 1);
     ASSERT_EQ(signal_one(at.rival), 1);
     lose_answers(at.proxy);
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 TEST(conditions, a_signal_whose_answer_is_lost_has_woken)
 {
     struct rivals at = postgres_proxied(TABLE, TABLE);
-    struct wait wait = park(at.server, at.rival, 1);
+    struct client_wait wait = park(at.server, at.rival, 1);
     hf_hold *hold = client_acquire(at.client, "jobs");
     hf_request *request;
     hf_error err;
@@ -309,15 +282,14 @@ TEST(conditions, a_signal_whose_answer_is_lost_has_woken)
     ASSERT_RC(hf_request_wait(request, EVENT_PATIENCE_MS, NULL, &err), 0, &err);
     hf_request_free(request);
     client_release(hold);
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 /* It is not known whether the release used the wake-up up. */
 TEST(conditions, a_release_whose_answer_is_lost_leaves_nothing)
 {
     struct rivals at = postgres_proxied(TABLE, TABLE);
-    struct wait wait = park(at.server, at.client, 1);
+    struct client_wait wait = park(at.server, at.client, 1);
     hf_request *request;
     hf_error err;
     int rc;
@@ -342,25 +314,23 @@ TEST(conditions, a_release_whose_answer_is_lost_leaves_nothing)
 TEST(conditions, a_wait_survives_a_crash_of_the_server)
 {
     struct rivals at = postgres_rivals(TABLE);
-    struct wait wait = park(at.server, at.client, 1);
+    struct client_wait wait = park(at.server, at.client, 1);
 
     postgres_crash(at.server);
     EVENTUALLY(signal_one(at.rival) == 1);
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 TEST(conditions, a_wake_up_survives_a_crash_of_the_server)
 {
     struct rivals at = postgres_rivals(TABLE);
-    struct wait wait = park(at.server, at.client, 1);
+    struct client_wait wait = park(at.server, at.client, 1);
     hf_hold *hold = client_acquire(at.rival, "jobs");
 
     ASSERT_EQ(hf_cond_signal(hold, "c", NULL), 1);
     postgres_crash(at.server);
     (void)hf_release(hold, NULL);
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 /* The same data as before, but another line of them may be longer. */
@@ -381,21 +351,19 @@ TEST(conditions,
 {
     struct server *server = postgres_start();
     hf_client *client = postgres_open(server_port(server), TABLE "&ttl=60s");
-    struct wait wait = park(server, client, 1);
+    struct client_wait wait = park(server, client, 1);
 
     promote(server);
-    finish(&wait);
-    nothing_left(server);
+    woken_and_gone(&wait, server);
 }
 
 TEST(conditions, whoever_is_forgotten_returns_holding)
 {
     struct rivals at = postgres_rivals(SHORT);
-    struct wait wait = park(at.server, at.client, 1);
+    struct client_wait wait = park(at.server, at.client, 1);
 
     (void)postgres_do(at.server, "DELETE FROM holdfast_cond");
-    finish(&wait);
-    nothing_left(at.server);
+    woken_and_gone(&wait, at.server);
 }
 
 /* ---- renewals -------------------------------------------------------------- */
@@ -405,7 +373,7 @@ TEST(conditions, whoever_is_forgotten_returns_holding)
 TEST(conditions, a_row_that_another_session_locks_is_renewed_later)
 {
     struct rivals at = postgres_rivals(SHORT);
-    struct wait wait = park(at.server, at.client, 1);
+    struct client_wait wait = park(at.server, at.client, 1);
     hf_hold *hold = client_acquire(at.client, "others");
     int64_t since_ms = clock_ms();
     FILE *locker =
@@ -418,7 +386,7 @@ TEST(conditions, a_row_that_another_session_locks_is_renewed_later)
     postgres_end(at.server, locker);
     EVENTUALLY(rows(at.server, "WHERE until > clock_timestamp()") == 1);
     ASSERT_EQ(signal_one(at.rival), 1);
-    finish(&wait);
+    client_woken(&wait);
     client_release(hold);
     nothing_left(at.server);
 }
@@ -427,7 +395,7 @@ TEST(conditions, a_row_that_another_session_locks_is_renewed_later)
 TEST(conditions, what_the_dead_have_left_is_swept)
 {
     struct rivals at = postgres_rivals(TABLE);
-    struct wait wait;
+    struct client_wait wait;
 
     (void)postgres_do(
         at.server,

@@ -20,7 +20,8 @@ static bool shedlock_clean(void *server)
                   "t|0\n") == 0;
 }
 
-static void torture_until(const char *query, bool (*is_clean)(void *server))
+static void torture_until(const char *query, bool (*is_clean)(void *server),
+                          torture_fn *torture_by)
 {
     struct server *server;
     hf_client *first;
@@ -34,13 +35,13 @@ static void torture_until(const char *query, bool (*is_clean)(void *server))
     /* The tables are made, and what is kept for good is loaded. */
     ASSERT_OK(hf_open(url, NULL, &first, &err), &err);
     hf_close(first);
-    torture(&(struct torture){
+    torture_by(&(struct torture){
         .url = url, .clean = is_clean, .ctx = server, .every = 1000});
 }
 
 static void torture_with(const char *query)
 {
-    torture_until(query, clean);
+    torture_until(query, clean, torture);
 }
 
 TEST_FORKED(torture, advisory)
@@ -60,5 +61,10 @@ TEST_FORKED(torture, for_update)
 
 TEST_FORKED(torture, shedlock)
 {
-    torture_until(QUICK "&dialect=shedlock", shedlock_clean);
+    torture_until(QUICK "&dialect=shedlock", shedlock_clean, torture);
+}
+
+TEST_FORKED(torture, conditions)
+{
+    torture_until(QUICK "&mode=table", clean, torture_conditions);
 }

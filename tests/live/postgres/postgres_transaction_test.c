@@ -22,17 +22,7 @@
     X(PQclear)                                                                 \
     X(PQbackendPID)                                                            \
     X(PQtransactionStatus)
-static struct {
-    CALLERS(HF__DYNLIB_FIELD)
-} caller;
-
-static PGconn *connection_of(hf_hold *hold)
-{
-    static const char *const names[] = {CALLERS(HF__DYNLIB_NAME)};
-
-    return database_lend(hold, "libpq.so.5", names, HF_COUNT_OF(names),
-                         &caller);
-}
+DATABASE_LEND(CALLERS, "libpq.so.5", PGconn)
 
 static bool run(PGconn *conn, const char *statement)
 {
@@ -63,13 +53,13 @@ TEST(transaction, is_committed_with_the_release)
         postgres_open(server_port(server), TRANSACTION "&ttl=1s");
     hf_client *rival = postgres_open(server_port(server), TRANSACTION);
     hf_hold *hold = client_acquire(client, "stock");
-    PGconn *conn = connection_of(hold);
+    PGconn *conn = lend(hold);
     hf_error err;
 
     ASSERT_EQ(caller.PQtransactionStatus(conn), PQTRANS_INTRANS);
     ASSERT_TRUE(run(conn, "UPDATE stock SET n = n - 1"));
     ASSERT_EQ(stock(server), 1);
-    ASSERT_TRUE(connection_of(hold) == conn);
+    ASSERT_TRUE(lend(hold) == conn);
     /* It is not the lease any more that keeps it. */
     (void)postgres_do(server, "SELECT pg_sleep(1.5)");
     ASSERT_EQ(hf_check(hold), HF_HELD);
@@ -86,7 +76,7 @@ static int release_after(struct server *server, hf_client *client,
                          const char *const *statements)
 {
     hf_hold *hold = client_acquire(client, "stock");
-    PGconn *conn = connection_of(hold);
+    PGconn *conn = lend(hold);
 
     ASSERT_TRUE(run(conn, "UPDATE stock SET n = n - 1"));
     for (; *statements; statements++)
@@ -138,7 +128,7 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
     hf_client *client = postgres_open(server_port(server), TRANSACTION);
     hf_hold *one = client_acquire(client, "one");
     hf_hold *two = client_acquire(client, "two");
-    PGconn *mine = connection_of(one);
+    PGconn *mine = lend(one);
     pthread_t thread;
     void *other_failed;
     bool works;
@@ -147,8 +137,7 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
                               "int); INSERT INTO account VALUES (1, 0), "
                               "(2, 0)");
     ASSERT_TRUE(run(mine, "UPDATE account SET n = n + 1 WHERE id = 1"));
-    ASSERT_EQ(pthread_create(&thread, NULL, update_second, connection_of(two)),
-              0);
+    ASSERT_EQ(pthread_create(&thread, NULL, update_second, lend(two)), 0);
     EVENTUALLY(atoi(postgres_do(server, "SELECT count(*) FROM pg_locks "
                                         "WHERE NOT granted")) == 1);
     works = run(mine, "UPDATE account SET n = n + 1 WHERE id = 2");
@@ -161,7 +150,7 @@ TEST(transaction, that_is_the_victim_of_a_deadlock_is_lost)
 
 static void *lend_it(void *hold)
 {
-    return connection_of(hold);
+    return lend(hold);
 }
 
 TEST(transaction, is_lent_to_all_threads_that_ask_at_once)

@@ -250,19 +250,29 @@ TEST(credentials, that_are_wrong_are_said_at_once)
     hf_close(client);
 }
 
+/* A client of a user that has these @rights only. */
+static hf_client *open_poor(struct server *server, const char *rights,
+                            const char *query)
+{
+    hf_client *client;
+    hf_error err;
+
+    (void)redis_do(server, "ACL SETUSER poor on >x %s", rights);
+    ASSERT_OK(hf_open(test_text("redis://poor:x@127.0.0.1:%d?%s",
+                                server_port(server), query),
+                      NULL, &client, &err),
+              &err);
+    return client;
+}
+
 TEST(credentials, that_allow_too_little_leave_nothing_behind)
 {
     struct server *server = redis_start();
-    hf_client *client;
+    /* SET is allowed; the token's SET, under another key, is not. */
+    hf_client *client = open_poor(server, "~hf:{jobs} &* +@all", "");
     hf_hold *hold;
-    char url[128];
     hf_error err;
 
-    /* SET is allowed; the token's SET, under another key, is not. */
-    (void)redis_do(server, "ACL SETUSER poor on >x ~hf:{jobs} &* +@all");
-    (void)snprintf(url, sizeof(url), "redis://poor:x@127.0.0.1:%d",
-                   server_port(server));
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     ASSERT_RC(hf_acquire(client, "jobs", WITHIN(2000), &hold, &err), HF_EAUTH,
               &err);
     ASSERT_HAS(err.text, "ACL");
@@ -282,15 +292,10 @@ static int scripts_run(struct server *server)
 static void release_without_the_right_to_load(const char *query)
 {
     struct server *server = redis_start();
-    hf_client *client;
+    hf_client *client = open_poor(server, "~* &* +@all -script|load", query);
     hf_hold *hold;
-    char url[128];
     hf_error err;
 
-    (void)redis_do(server, "ACL SETUSER poor on >x ~* &* +@all -script|load");
-    (void)snprintf(url, sizeof(url), "redis://poor:x@127.0.0.1:%d?%s",
-                   server_port(server), query);
-    ASSERT_OK(hf_open(url, NULL, &client, &err), &err);
     if (hf_acquire(client, "jobs", WITHIN(2000), &hold, &err) == 0)
         ASSERT_NE(hf_release(hold, &err), 0);
     else

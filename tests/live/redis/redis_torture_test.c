@@ -91,3 +91,15 @@ TEST_FORKED(torture, cluster)
                    server_port(server));
     torture_at(server, url);
 }
+
+TEST_FORKED(torture, conditions)
+{
+    struct server *server;
+
+    heap_install();
+    server = redis_start();
+    torture_conditions(
+        &(struct torture){.url = redis_url(server_port(server), QUICK),
+                          .clean = clean,
+                          .ctx = server});
+}

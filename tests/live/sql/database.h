@@ -52,5 +52,17 @@ hf_hold *database_shedlock_after(const char *statement);
  * @library, which are called @names. */
 void *database_lend(hf_hold *hold, const char *library,
                     const char *const *names, size_t n, void *functions);
+/* lend() does that with caller, a struct of the functions that @CALLERS lists. */
+#define DATABASE_LEND(CALLERS, library, type)                                  \
+    static struct {                                                            \
+        CALLERS(HF__DYNLIB_FIELD)                                              \
+    } caller;                                                                  \
+    static type *lend(hf_hold *hold)                                           \
+    {                                                                          \
+        static const char *const names[] = {CALLERS(HF__DYNLIB_NAME)};         \
+                                                                               \
+        return database_lend(hold, library, names, HF_COUNT_OF(names),         \
+                             &caller);                                         \
+    }
 
 #endif

@@ -28,7 +28,7 @@ static bool clean(void *observer)
 }
 
 /* Who looks has time; who is tortured has not. */
-static void torture_with(const char *dialect, int mode)
+static void torture_with(const char *dialect, int mode, torture_fn *torture_by)
 {
     const char *base = getenv("HOLDFAST_TEST_URL");
     hf_client *observer;
@@ -42,17 +42,22 @@ static void torture_with(const char *dialect, int mode)
     ASSERT_OK(hf_open(url, NULL, &observer, &err), &err);
     EVENTUALLY(clean(observer)); /* and has what it keeps */
     (void)snprintf(url, sizeof(url), "%s?" QUICK "&dialect=%s", base, dialect);
-    torture(&(struct torture){
+    torture_by(&(struct torture){
         .url = url, .mode = mode, .clean = clean, .ctx = observer});
     hf_close(observer);
 }
 
 TEST_FORKED(torture, exclusive)
 {
-    torture_with("curator", HF_EXCLUSIVE);
+    torture_with("curator", HF_EXCLUSIVE, torture);
 }
 
 TEST_FORKED(torture, semaphore)
 {
-    torture_with("curator-semaphore", HF_SLOT);
+    torture_with("curator-semaphore", HF_SLOT, torture);
+}
+
+TEST_FORKED(torture, conditions)
+{
+    torture_with("curator", HF_EXCLUSIVE, torture_conditions);
 }

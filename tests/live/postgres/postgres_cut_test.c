@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* postgres_cut_test.c - connections that end in every step of a lock's life. */
+#include "cuts.h"
+#include "postgres.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms&ttl=30s&mode=table"
+
+static void cut(cuts_scene_fn *scene)
+{
+    struct rivals two = postgres_proxied(QUICK, QUICK);
+
+    cuts(&two, scene, 30);
+    EVENTUALLY(postgres_leftovers(two.server) == 0);
+}
+
+TEST_CALL(cut, while_in_line, cut(cuts_stand_in_line))
+TEST_CALL(cut, while_on_a_condition, cut(cuts_wait_on_condition))
+TEST_CALL(cut, while_looking, cut(cuts_look))

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * zookeeper_cut_test.c - connections that end in every step of a lock's life, on
+ * the server of HOLDFAST_TEST_URL.
+ */
+#include <stdlib.h>
+
+#include "cuts.h"
+#include "test.h"
+
+#define QUICK "retry.base=1ms&retry.max_interval=20ms&ttl=30s"
+
+static const char *url_of(int port)
+{
+    return test_text("zk://127.0.0.1:%d/locks?" QUICK, port);
+}
+
+static int server_port_of_url(void)
+{
+    const char *base = getenv("HOLDFAST_TEST_URL");
+    int port;
+
+    if (!base || sscanf(base, "zk://127.0.0.1:%d/locks", &port) != 1)
+        FAIL("HOLDFAST_TEST_URL is no URL of one server");
+    return port;
+}
+
+static void cut(cuts_scene_fn *scene)
+{
+    int port = server_port_of_url();
+    struct proxy *proxy = proxy_start(port);
+    struct rivals two = {.proxy = proxy,
+                         .client = client_open(url_of(proxy_port(proxy))),
+                         .rival = client_open(url_of(port))};
+
+    cuts(&two, scene, 30);
+}
+
+TEST_CALL(cut, while_in_line, cut(cuts_stand_in_line))
+TEST_CALL(cut, while_on_a_condition, cut(cuts_wait_on_condition))
+TEST_CALL(cut, while_looking, cut(cuts_look))

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* coroutine.h - functions with stacks of their own, one of which runs. */
+#ifndef HF_SIM_COROUTINE_H
+#define HF_SIM_COROUTINE_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <ucontext.h>
+
+struct coroutine {
+    ucontext_t context; /* where it begins, */
+    jmp_buf place;      /* and where it goes on */
+    void (*run)(void);
+    void *stack;
+    void *fake_stack; /* the address sanitizer's */
+    void *fiber;      /* the thread sanitizer's */
+    bool begun;       /* place is set */
+};
+
+/* It will execute @run. @coroutine is all zeroes, or one that has ended, whose
+ * stack is used again. False: there is no memory. */
+bool coroutine_init(struct coroutine *coroutine, void (*run)(void));
+/* From the stack of the program to it; returns when it leaves or ends. */
+void coroutine_enter(struct coroutine *coroutine);
+/* From the coroutine that runs to the program; returns when it runs again. */
+void coroutine_leave(struct coroutine *coroutine);
+/* Also of one that has not ended. */
+void coroutine_release(struct coroutine *coroutine);
+
+#endif
