@@ -12,7 +12,8 @@
  *
  * -DBUG_NO_SEEK creates another node when an answer was lost, -DBUG_WATCH_RACE
  * does not look again after the watch, -DBUG_OLD_NODE trusts the node of an
- * expired session, -DBUG_FROM_ANSWER counts the claim from the answer.
+ * expired session, -DBUG_FROM_ANSWER counts the claim from the answer,
+ * -DBUG_ALONE believes a leader that was replaced, and that nobody follows.
  */
 #define CLIENTS 2
 #define NODES 6
@@ -69,14 +70,18 @@ inline open_session()
     d_step { expired[me] = false; alive[me] = now + SESSION; sent = now }
 }
 
-/* A sign of life: the server hears it now, and its answer comes later. */
+/* A sign of life: the servers hear it now, and its answer comes later. A leader
+ * that was replaced answers none: it needs a majority. */
 inline beat()
 {
-    d_step {
+    atomic {
         sent = now;
         if
         :: !expired[me] -> alive[me] = now + SESSION
-        :: else
+        :: expired[me]
+#ifdef BUG_ALONE
+        :: true
+#endif
         fi
     }
 }
