@@ -123,19 +123,9 @@ static void other_free(struct hf__etcd_other *other)
     hf__free(other);
 }
 
-static void drop_data(struct hf__list *calls)
+static void end_all(struct hf__list *calls)
 {
     HF_LIST_EACH(calls, link) {
-        struct hf__etcd_call *call =
-            HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link);
-
-        hf__free(HF_STEAL(call->data));
-    }
-}
-
-static void drop_delayed(struct hf__etcd *etcd)
-{
-    HF_LIST_EACH(&etcd->delayed, link) {
         hf__etcd_connection_end(
             HF_CONTAINER_OF(link, struct hf__etcd_call, rpc.link));
     }
@@ -160,9 +150,9 @@ void hf__etcd_connection_release(struct hf__etcd *etcd, bool forked)
     HF_LIST_EACH(&etcd->others, link) {
         other_free(HF_CONTAINER_OF(link, struct hf__etcd_other, link));
     }
-    drop_delayed(etcd);
-    drop_data(&etcd->grpc.active);
-    drop_data(&etcd->grpc.ended);
+    end_all(&etcd->delayed);
+    end_all(&etcd->grpc.active);
+    end_all(&etcd->grpc.ended);
     hf__grpc_release(&etcd->grpc, /* forked= */ false);
     hf__tls_context_free(HF_STEAL(etcd->tls));
     explicit_bzero(etcd->token, sizeof(etcd->token));
@@ -557,8 +547,9 @@ static void connect_next(struct hf__etcd *etcd, const hf_error *err)
         set_down(etcd, &why);
 }
 
-int hf__etcd_connection_start(struct hf__etcd *etcd, hf_error *err)
+int hf__etcd_connection_start(struct hf__engine *engine, hf_error *err)
 {
+    struct hf__etcd *etcd = (struct hf__etcd *)engine;
     int rc;
 
     move(etcd, HF__ETCD_CONNECTING);

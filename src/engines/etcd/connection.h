@@ -76,7 +76,7 @@ struct hf__etcd_call {
 /* Connections to nobody yet. */
 void hf__etcd_connection_init(struct hf__etcd *etcd);
 void hf__etcd_connection_release(struct hf__etcd *etcd, bool forked);
-int hf__etcd_connection_start(struct hf__etcd *etcd, hf_error *err);
+hf__engine_connect_fn hf__etcd_connection_start;
 /* The member cannot be trusted any more: report what was under way. */
 void hf__etcd_connection_fail(struct hf__etcd *etcd, const hf_error *err);
 /* A call of @path; its message is added to call->rpc.body. There is always one:

@@ -59,12 +59,6 @@ static int read_hosts(struct hf__etcd *etcd, hf_error *err)
     return 0;
 }
 
-/* One of many clients begins with one of several members. */
-static void choose_first(struct hf__etcd *etcd)
-{
-    etcd->endpoint = hf__random_below(etcd->n_endpoints);
-}
-
 static int read_tls(struct hf__etcd *etcd, hf_error *err)
 {
     if (strcmp(etcd->base.host->url->scheme, "etcds") != 0)
@@ -87,15 +81,11 @@ static int etcd_open(struct hf__engine *engine, hf_error *err)
     if (rc != 0)
         return rc;
     hf__etcd_connection_init(etcd);
-    choose_first(etcd);
+    /* One of many clients begins with one of several members. */
+    etcd->endpoint = hf__random_below(etcd->n_endpoints);
     if (hf__etcd_queue_init(etcd) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
     return 0;
-}
-
-static int etcd_connect(struct hf__engine *engine, hf_error *err)
-{
-    return hf__etcd_connection_start(etcd_of(engine), err);
 }
 
 static bool is_open(const struct hf__etcd *etcd)
@@ -141,7 +131,7 @@ const struct hf__engine_ops hf__engine_etcd = {
     .size = sizeof(struct hf__etcd),
     .ticket_size = sizeof(struct hf__etcd_ticket),
     .open = etcd_open,
-    .connect = etcd_connect,
+    .connect = hf__etcd_connection_start,
     .close = etcd_close,
     .finish = hf__etcd_lease_finish,
     .acquire = hf__etcd_acquire,

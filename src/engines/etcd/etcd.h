@@ -101,14 +101,6 @@ static inline bool hf__etcd_connection_is_up(const struct hf__etcd *etcd)
 {
     return etcd->connection >= HF__ETCD_UP;
 }
-/* The first known ticket for which @wanted; NULL: none. */
-static inline struct hf__ticket *hf__etcd_tickets_seek(
-    const struct hf__etcd *etcd, hf__ticket_wanted_fn *wanted, const void *what)
-{
-    size_t bucket = 0;
-
-    return hf__ticket_table_next(&etcd->tickets, &bucket, wanted, what);
-}
 
 /* ---- acquire.c, release.c ------------------------------------------------ */
 

@@ -28,7 +28,6 @@ enum {
     MOST_REPLY = HF__FRAME_HEAD + HF__FRAME_MOST,
     MOST_MESSAGE = 4 << 20,
     MOST_KEPT = 2 * MOST_REPLY,
-    MOST_SPARE = 1 << 16, /* what a call keeps for the next one */
     WINDOW = MOST_REPLY
 };
 
@@ -207,11 +206,10 @@ static void tell_ended(struct hf__grpc *grpc)
 /* Tell the owners; each may start and stop calls, and close us. */
 static void tell(struct hf__grpc *grpc)
 {
-    tell_ended(grpc);
-    while (grpc->news) {
-        grpc->news = tell_message(grpc);
+    do
         tell_ended(grpc);
-    }
+    while (tell_message(grpc));
+    tell_ended(grpc);
 }
 
 static void drop(struct hf__grpc *grpc, const hf_error *err)
@@ -281,7 +279,6 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream,
     if (hf__buf_failed(&call->reply))
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     grpc->kept += len;
-    grpc->news |= call->message != NULL;
     return 0;
 }
 
@@ -460,26 +457,11 @@ static void forget_reply(struct hf__grpc_call *call)
 
 struct hf__grpc_call *hf__grpc_call_new(struct hf__grpc *grpc)
 {
-    struct hf__list *link = hf__list_first(&grpc->spare);
-    struct hf__buf body = {0};
-    struct hf__buf reply = {0};
-    struct hf__grpc_call *call;
+    struct hf__grpc_call *call = hf__calloc(1, grpc->call_size);
 
-    if (link) {
-        hf__list_remove(link);
-        grpc->spare_n--;
-        call = HF_CONTAINER_OF(link, struct hf__grpc_call, link);
-        body = call->body;
-        reply = call->reply;
-        memset(call, 0, grpc->call_size);
-    } else {
-        call = hf__calloc(1, grpc->call_size);
-    }
     if (!call)
         return NULL;
     call->grpc = grpc;
-    call->body = body;
-    call->reply = reply;
     hf__list_init(&call->link);
     hf__buf_append(&call->body, no_head, sizeof(no_head));
     return call;
@@ -588,23 +570,12 @@ int hf__grpc_start(struct hf__grpc_call *call, const char *path,
 
 void hf__grpc_stop(struct hf__grpc_call *call)
 {
-    struct hf__grpc *grpc;
-
     if (!call)
         return;
-    grpc = call->grpc;
     forget_stream(call);
     forget_reply(call);
     hf__list_remove(&call->link);
-    if (grpc->spare_n >= HF__GRPC_SPARE || hf__buf_failed(&call->body) ||
-        hf__buf_failed(&call->reply) || call->reply.size > MOST_SPARE ||
-        call->body.size > MOST_SPARE) {
-        call_free(call);
-        return;
-    }
-    call->body.len = 0;
-    hf__list_append(&grpc->spare, &call->link);
-    grpc->spare_n++;
+    call_free(call);
 }
 
 int64_t hf__grpc_due(struct hf__grpc *grpc, int64_t now_ns)
@@ -669,7 +640,6 @@ void hf__grpc_init(struct hf__grpc *grpc)
     grpc->stream.closed = closed;
     hf__list_init(&grpc->active);
     hf__list_init(&grpc->ended);
-    hf__list_init(&grpc->spare);
 }
 
 static void free_calls(struct hf__list *calls)
@@ -691,5 +661,4 @@ void hf__grpc_release(struct hf__grpc *grpc, bool forked)
     hf__grpc_close(grpc);
     free_calls(&grpc->active);
     free_calls(&grpc->ended);
-    free_calls(&grpc->spare);
 }

@@ -33,14 +33,13 @@ typedef void hf__grpc_wake_fn(struct hf__grpc *grpc, int64_t due_ns);
 enum {
     HF__GRPC_LOST = -1,   /* no answer */
     HF__GRPC_UNSENT = -2, /* and it certainly was not carried out */
-    HF__GRPC_SPARE = 8,
     HF__GRPC_TOKEN = 1024,
     HF__GRPC_TEXT = 160,
     HF__GRPC_NAME = 272 /* "host:port" */
 };
 
 struct hf__grpc_call {
-    struct hf__list link; /* grpc->active, ended or spare */
+    struct hf__list link; /* grpc->active or ended */
     struct hf__grpc *grpc;
     int32_t stream;       /* HTTP/2's number; 0: none */
     struct hf__buf body;  /* the owner adds to it before the start */
@@ -70,13 +69,10 @@ struct hf__grpc {
 
     nghttp2_session *session; /* NULL: no connection */
     bool leaving;             /* the server is */
-    bool news;                /* something of a stream came */
     size_t kept;              /* bytes of answers, of all calls */
     hf_error why; /* it is broken, which the loop tells; code 0: it is not */
     struct hf__list active;
     struct hf__list ended; /* done() has to be called */
-    struct hf__list spare;
-    uint32_t spare_n;
 };
 
 /* Load the library. */

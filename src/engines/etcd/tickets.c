@@ -53,6 +53,15 @@ struct hf__ticket *hf__etcd_tickets_of(const struct hf__etcd_call *call)
                : NULL;
 }
 
+struct hf__ticket *hf__etcd_tickets_seek(const struct hf__etcd *etcd,
+                                         hf__ticket_wanted_fn *wanted,
+                                         const void *what)
+{
+    size_t bucket = 0;
+
+    return hf__ticket_table_next(&etcd->tickets, &bucket, wanted, what);
+}
+
 int hf__etcd_tickets_ask(struct hf__etcd *etcd, struct hf__ticket *ticket,
                          hf__etcd_tickets_add_fn *add, hf__etcd_reply_fn *done,
                          hf_error *err)

@@ -102,6 +102,10 @@ int hf__etcd_tickets_ask(struct hf__etcd *etcd, struct hf__ticket *ticket,
 /* The ticket of @call; NULL also if its lease has ended since, and with it the
  * key that the answer is about: it may have been asked for again. */
 struct hf__ticket *hf__etcd_tickets_of(const struct hf__etcd_call *call);
+/* The first known ticket for which @wanted; NULL: none. */
+struct hf__ticket *hf__etcd_tickets_seek(const struct hf__etcd *etcd,
+                                         hf__ticket_wanted_fn *wanted,
+                                         const void *what);
 static inline const struct hf__etcd_ticket *hf__etcd_tickets_at(
     struct hf__ticket_entry *entry)
 {

@@ -21,23 +21,6 @@
 
 enum { NOTICES_MAX = 300, STEPS_MAX = 8 };
 
-static void answer_lost(struct hf__zk *zk, struct hf__query *query)
-{
-    hf_error err;
-    int rc = hf__zk_errors_lost(zk, &err);
-
-    hf__up_answer(&zk->base, query, rc, &err);
-}
-
-static void answer_refused(struct hf__zk *zk, struct hf__query *query,
-                           int32_t error)
-{
-    hf_error err;
-    int rc = hf__zk_errors_read(zk, error, &err);
-
-    hf__up_answer(&zk->base, query, rc, &err);
-}
-
 /* What could not be sent ends the question. */
 static void answer_unsent(struct hf__zk *zk, struct hf__query *query, int rc,
                           const hf_error *err)
@@ -154,13 +137,10 @@ static int ask_number(struct hf__zk *zk, const struct hf__zk_call *before,
 static bool goes_on(struct hf__zk *zk, const struct hf__zk_call *call,
                     const struct hf__zk_reply *reply, int32_t also)
 {
-    if (!reply)
-        answer_lost(zk, call->query);
-    else if (call->number >= STEPS_MAX ||
-             (reply->error != HF__ZK_OK && reply->error != also))
-        answer_refused(zk, call->query, reply->error);
-    else
+    if (reply && call->number < STEPS_MAX &&
+        (reply->error == HF__ZK_OK || reply->error == also))
         return true;
+    hf__zk_errors_answer(zk, call->query, reply);
     return false;
 }
 
@@ -259,7 +239,7 @@ static void on_notice(struct hf__zk *zk, const struct hf__zk_call *call,
     if (reply)
         hf__up_answer(&zk->base, query, 0, /* err= */ NULL);
     else
-        answer_lost(zk, query);
+        hf__zk_errors_answer(zk, query, reply);
 }
 
 static int ask_notice(struct hf__zk *zk, struct hf__query *query,

@@ -48,6 +48,11 @@ static int push_call(struct hf__zk *zk, struct hf__zk_call *call)
     return 0;
 }
 
+const struct hf__zk_call *hf__zk_calls_oldest(const struct hf__zk *zk)
+{
+    return hf__calls_at(&zk->calls, 0);
+}
+
 bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call)
 {
     if (!hf__calls_take(&zk->calls, call))
@@ -152,8 +157,10 @@ void hf__zk_calls_send_pending(struct hf__zk *zk)
     }
 }
 
-void hf__zk_calls_flush(struct hf__zk *zk)
+void hf__zk_calls_flush(struct hf__engine *engine)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
+
     zk->boarding = 0;
     hf__stream_flush(&zk->stream);
 }
@@ -304,18 +311,15 @@ void hf__zk_calls_lose(struct hf__zk *zk)
 /* Calls that nobody will answer. */
 void hf__zk_calls_drop(struct hf__zk *zk)
 {
+    struct hf__zk_pending *pending;
     struct hf__zk_call call;
 
-    while (zk->pending) {
-        struct hf__zk_pending *pending = zk->pending;
-
-        zk->pending = pending->next;
+    while ((pending = take_pending(zk)) != NULL) {
         hf__zk_inspect_drop(pending->call.query);
         hf__free(pending);
     }
     while (hf__calls_take(&zk->calls, &call))
         hf__zk_inspect_drop(call.query);
-    zk->pending_last = &zk->pending;
     hf__calls_release(&zk->calls);
     zk->base.under_way = 0;
 }

@@ -85,12 +85,14 @@ int hf__zk_calls_create(struct hf__zk *zk, struct hf__zk_wire_text path,
 int hf__zk_calls_set(struct hf__zk *zk, struct hf__zk_wire_text path,
                      struct hf__zk_wire_text data, int32_t version,
                      const struct hf__zk_call *call, hf_error *err);
+/* The oldest call under way; there is one. */
+const struct hf__zk_call *hf__zk_calls_oldest(const struct hf__zk *zk);
 /* The oldest call goes to @call; false: there is none. */
 bool hf__zk_calls_take(struct hf__zk *zk, struct hf__zk_call *call);
 /* No write is under way: the calls that waited are the next flight. */
 void hf__zk_calls_send_pending(struct hf__zk *zk);
 /* Send what was gathered: the flight leaves. */
-void hf__zk_calls_flush(struct hf__zk *zk);
+hf__engine_flush_fn hf__zk_calls_flush;
 /* Calls are under way: ping if it is time; returns when it will be. */
 int64_t hf__zk_calls_nudge(struct hf__zk *zk, int64_t now_ns);
 /* The connection is gone: tell each call so. */

@@ -188,16 +188,6 @@ static struct hf__zk_wire_text path_of(struct hf__zk *zk,
                               record->name);
 }
 
-int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
-                            hf__zk_step_fn *step, int32_t number, hf_error *err)
-{
-    struct hf__zk_call call = hf__zk_tickets_step(ticket, step);
-
-    call.number = number;
-    return hf__zk_calls_delete(zk, hf__zk_condition_path(zk, ticket), &call,
-                               err);
-}
-
 /* call->number: why it is lost. */
 static int on_record_deleted(struct hf__zk *zk, struct hf__ticket *ticket,
                              const struct hf__zk_call *call,
@@ -214,17 +204,26 @@ static int on_record_deleted(struct hf__zk *zk, struct hf__ticket *ticket,
     return 0;
 }
 
+int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
+                            int reason, hf_error *err)
+{
+    struct hf__zk_call call = hf__zk_tickets_step(ticket, on_record_deleted);
+
+    call.number = reason;
+    return hf__zk_calls_delete(zk, hf__zk_condition_path(zk, ticket), &call,
+                               err);
+}
+
 /* If the record cannot be deleted now, the next renewal comes here again. */
 void hf__zk_condition_lose(struct hf__zk *zk, struct hf__ticket *ticket,
                            int reason)
 {
-    struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
+    const struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
 
     if (mine->record == HF__ZK_RECORD_NONE)
         hf__zk_tickets_gone(zk, ticket, reason);
     else if (!mine->under_way)
-        (void)hf__zk_condition_delete(zk, ticket, on_record_deleted, reason,
-                                      /* err= */ NULL);
+        (void)hf__zk_condition_delete(zk, ticket, reason, /* err= */ NULL);
 }
 
 /* ---- stamps -------------------------------------------------------------- */

@@ -96,10 +96,9 @@ struct hf__zk_wire_text hf__zk_condition_path(struct hf__zk *zk,
 /* Where @ticket's record is in @line; line->n: nowhere. */
 uint32_t hf__zk_condition_place(struct hf__zk *zk, struct hf__ticket *ticket,
                                 const struct hf__zk_queue *line);
-/* Delete the ticket's record; @step gets the answer. */
+/* Delete the ticket's record. Then it goes on leaving, or is lost, for @reason. */
 int hf__zk_condition_delete(struct hf__zk *zk, struct hf__ticket *ticket,
-                            hf__zk_step_fn *step, int32_t number,
-                            hf_error *err);
+                            int reason, hf_error *err);
 /* It is neither in line nor holds any more: what is left of it goes, and then
  * that is reported. */
 void hf__zk_condition_lose(struct hf__zk *zk, struct hf__ticket *ticket,

@@ -212,8 +212,9 @@ void hf__zk_connection_peer(const struct hf__zk *zk, size_t server,
     peer->tls = zk->tls;
 }
 
-int hf__zk_connection_start(struct hf__zk *zk, hf_error *err)
+int hf__zk_connection_start(struct hf__engine *engine, hf_error *err)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
     int rc;
 
     zk->stream.opened = stream_opened;

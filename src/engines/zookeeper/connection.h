@@ -5,6 +5,7 @@
 #ifndef HF_ZOOKEEPER_CONNECTION_H
 #define HF_ZOOKEEPER_CONNECTION_H
 
+#include "engines/engine.h"
 #include "net/stream.h"
 
 struct hf__zk;
@@ -15,7 +16,7 @@ enum hf__zk_connection {
     HF__ZK_UP
 };
 
-int hf__zk_connection_start(struct hf__zk *zk, hf_error *err);
+hf__engine_connect_fn hf__zk_connection_start;
 /* The address of a server of the URL. */
 void hf__zk_connection_peer(const struct hf__zk *zk, size_t server,
                             struct hf__stream_peer *peer);

@@ -40,3 +40,13 @@ int hf__zk_errors_not_up(const struct hf__zk *zk, hf_error *err)
 {
     return hf__fail(err, HF_EUNAVAILABLE, "%s: not connected", zk->peer);
 }
+
+void hf__zk_errors_answer(struct hf__zk *zk, struct hf__query *query,
+                          const struct hf__zk_reply *reply)
+{
+    hf_error err;
+    int rc = reply ? hf__zk_errors_read(zk, reply->error, &err)
+                   : hf__zk_errors_lost(zk, &err);
+
+    hf__up_answer(&zk->base, query, rc, &err);
+}

@@ -99,25 +99,12 @@ static int on_deleted(struct hf__zk *zk, struct hf__ticket *ticket,
     return 0;
 }
 
-/* Its record is gone; a wake-up that it bore is the next waiter's. */
-static int on_record_deleted(struct hf__zk *zk, struct hf__ticket *ticket,
-                             const struct hf__zk_call *call,
-                             struct hf__zk_reply *reply, hf_error *err)
-{
-    (void)call;
-    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE)
-        return hf__zk_errors_read(zk, reply->error, err);
-    hf__zk_ticket(zk, ticket)->record = HF__ZK_RECORD_NONE;
-    return hf__zk_release_begin(zk, ticket, err);
-}
-
 static int leave_condition(struct hf__zk *zk, struct hf__ticket *ticket,
                            hf_error *err)
 {
     if (hf__zk_ticket(zk, ticket)->record == HF__ZK_RECORD_UNSURE)
         return hf__zk_park_seek(zk, ticket, err);
-    return hf__zk_condition_delete(zk, ticket, on_record_deleted,
-                                   /* number= */ 0, err);
+    return hf__zk_condition_delete(zk, ticket, /* reason= */ 0, err);
 }
 
 static int leave_mutex(struct hf__zk *zk, struct hf__ticket *ticket,
@@ -166,21 +153,21 @@ int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
     return hf__zk_acquire_look_behind(zk, ticket, err);
 }
 
-int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
-                   hf_error *err)
+static int leave(struct hf__engine *engine, struct hf__ticket *ticket,
+                 enum hf__zk_state state, hf_error *err)
 {
+    struct hf__zk *zk = (struct hf__zk *)engine;
     struct hf__zk_ticket *mine = hf__zk_ticket(zk, ticket);
     int rc;
 
     if (!mine->path) {
         /* Never asked for, or its end has been reported. */
-        hf__up_left(&zk->base, ticket, releasing ? HF_ELOST : 0);
+        hf__up_left(engine, ticket, state == HF__ZK_RELEASING ? HF_ELOST : 0);
         return 0;
     }
     if (!hf__zk_connection_is_up(zk))
         return hf__zk_errors_not_up(zk, err);
-    hf__zk_tickets_move(zk, mine,
-                        releasing ? HF__ZK_RELEASING : HF__ZK_WITHDRAWING);
+    hf__zk_tickets_move(zk, mine, state);
     mine->watched = 0;
     mine->refused.code = 0;
     if (mine->under_way)
@@ -189,4 +176,16 @@ int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
     if (rc != 0)
         hf__zk_tickets_move(zk, mine, HF__ZK_UNKNOWN);
     return rc;
+}
+
+int hf__zk_release(struct hf__engine *engine, struct hf__ticket *ticket,
+                   hf_error *err)
+{
+    return leave(engine, ticket, HF__ZK_RELEASING, err);
+}
+
+int hf__zk_release_withdraw(struct hf__engine *engine,
+                            struct hf__ticket *ticket, hf_error *err)
+{
+    return leave(engine, ticket, HF__ZK_WITHDRAWING, err);
 }

@@ -9,8 +9,8 @@
 
 struct hf__zk;
 
-int hf__zk_release(struct hf__zk *zk, struct hf__ticket *ticket, bool releasing,
-                   hf_error *err);
+hf__engine_release_fn hf__zk_release;
+hf__engine_withdraw_fn hf__zk_release_withdraw;
 /* Take the next step of releasing, whatever is known of its nodes. */
 int hf__zk_release_begin(struct hf__zk *zk, struct hf__ticket *ticket,
                          hf_error *err);

@@ -11,23 +11,6 @@
  */
 #include "engines/zookeeper/zookeeper.h"
 
-static void answer(struct hf__zk *zk, struct hf__query *query, int32_t error)
-{
-    hf_error err;
-    int rc = hf__zk_errors_read(zk, error, &err);
-
-    hf__up_answer(&zk->base, query, rc, &err);
-}
-
-static void answer_lost(struct hf__zk *zk, struct hf__query *query, int code)
-{
-    hf_error err;
-
-    (void)hf__zk_errors_lost(zk, &err);
-    err.code = code;
-    hf__up_answer(&zk->base, query, code, &err);
-}
-
 static void answer_conflict(struct hf__zk *zk, struct hf__query *query)
 {
     hf_error err;
@@ -59,17 +42,19 @@ static int ask_stat(struct hf__zk *zk, struct hf__query *query,
     return rc;
 }
 
+static bool is_there_or_not(const struct hf__zk_reply *reply)
+{
+    return reply &&
+           (reply->error == HF__ZK_OK || reply->error == HF__ZK_NO_NODE);
+}
+
 static void on_read(struct hf__zk *zk, const struct hf__zk_call *call,
                     struct hf__zk_reply *reply)
 {
     struct hf__zk_wire_stat stat = {0};
 
-    if (!reply) {
-        answer_lost(zk, call->query, HF_EUNAVAILABLE);
-        return;
-    }
-    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
-        answer(zk, call->query, reply->error);
+    if (!is_there_or_not(reply)) {
+        hf__zk_errors_answer(zk, call->query, reply);
         return;
     }
     if (reply->error == HF__ZK_OK)
@@ -99,7 +84,9 @@ static void on_written(struct hf__zk *zk, const struct hf__zk_call *call,
     int rc;
 
     if (!reply) {
-        answer_lost(zk, call->query, HF_EUNKNOWN);
+        (void)hf__zk_errors_lost(zk, &err);
+        err.code = HF_EUNKNOWN;
+        hf__up_answer(&zk->base, call->query, err.code, &err);
         return;
     }
     if (reply->error == HF__ZK_BAD_VERSION ||
@@ -110,7 +97,7 @@ static void on_written(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     if (reply->error != HF__ZK_OK) {
-        answer(zk, call->query, reply->error);
+        hf__zk_errors_answer(zk, call->query, reply);
         return;
     }
     if (call->number != 0) /* a create answers with the path first */
@@ -131,7 +118,7 @@ static void on_above(struct hf__zk *zk, const struct hf__zk_call *call,
     int rc;
 
     if (!reply) {
-        answer_lost(zk, call->query, HF_EUNAVAILABLE);
+        hf__zk_errors_answer(zk, call->query, reply);
         return;
     }
     missing = reply->error == HF__ZK_NO_NODE;
@@ -183,12 +170,8 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
     hf_error err;
     int rc;
 
-    if (!reply) {
-        answer_lost(zk, query, HF_EUNAVAILABLE);
-        return;
-    }
-    if (reply->error != HF__ZK_OK && reply->error != HF__ZK_NO_NODE) {
-        answer(zk, query, reply->error);
+    if (!is_there_or_not(reply)) {
+        hf__zk_errors_answer(zk, query, reply);
         return;
     }
     if (reply->error == HF__ZK_OK)
@@ -199,7 +182,7 @@ static void on_compare(struct hf__zk *zk, const struct hf__zk_call *call,
         return;
     }
     if (!query->waiter) { /* and is told that nothing was committed */
-        answer_lost(zk, query, HF_EUNAVAILABLE);
+        hf__zk_errors_answer(zk, query, /* reply= */ NULL);
         return;
     }
     rc = stat.mzxid == 0 ? create_it(zk, query, /* len= */ SIZE_MAX, &err)

@@ -208,11 +208,6 @@ static int zk_open(struct hf__engine *engine, hf_error *err)
     return rc;
 }
 
-static int zk_connect(struct hf__engine *engine, hf_error *err)
-{
-    return hf__zk_connection_start(zk_of(engine), err);
-}
-
 static void zk_close(struct hf__engine *engine, bool forked)
 {
     struct hf__zk *zk = zk_of(engine);
@@ -239,25 +234,6 @@ static void zk_close(struct hf__engine *engine, bool forked)
     hf__buf_release(&zk->scratch);
 }
 
-/* ---- calls ------------------------------------------------------------- */
-
-static int zk_withdraw(struct hf__engine *engine, struct hf__ticket *ticket,
-                       hf_error *err)
-{
-    return hf__zk_release(zk_of(engine), ticket, /* releasing= */ false, err);
-}
-
-static int zk_release(struct hf__engine *engine, struct hf__ticket *ticket,
-                      hf_error *err)
-{
-    return hf__zk_release(zk_of(engine), ticket, /* releasing= */ true, err);
-}
-
-static void zk_flush(struct hf__engine *engine)
-{
-    hf__zk_calls_flush(zk_of(engine));
-}
-
 const struct hf__engine_ops hf__engine_zookeeper = {
     .name = "zookeeper",
     .schemes = "zk zks",
@@ -273,11 +249,11 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .size = sizeof(struct hf__zk),
     .ticket_size = sizeof(struct hf__zk_ticket),
     .open = zk_open,
-    .connect = zk_connect,
+    .connect = hf__zk_connection_start,
     .close = zk_close,
     .acquire = hf__zk_acquire,
-    .withdraw = zk_withdraw,
-    .release = zk_release,
+    .withdraw = hf__zk_release_withdraw,
+    .release = hf__zk_release,
     .renew = hf__zk_renew,
     .downgrade = hf__zk_renew_downgrade,
     .park = hf__zk_park,
@@ -293,5 +269,5 @@ const struct hf__engine_ops hf__engine_zookeeper = {
     .unwatch = hf__zk_watch_stop,
     .board_post = hf__zk_board_post,
     .board_read = hf__zk_board_read,
-    .flush = zk_flush,
+    .flush = hf__zk_calls_flush,
 };

@@ -124,17 +124,14 @@ static inline struct hf__ticket *hf__zk_tickets_find(const struct hf__zk *zk,
 {
     return hf__ticket_table_find(&zk->tickets, id);
 }
-/* The oldest call under way; there is one. */
-static inline const struct hf__zk_call *hf__zk_calls_oldest(
-    const struct hf__zk *zk)
-{
-    return hf__calls_at(&zk->calls, 0);
-}
 
 /* errors.c: fill @err, return its code. @error is the server's. */
 int hf__zk_errors_read(const struct hf__zk *zk, int32_t error, hf_error *err);
 int hf__zk_errors_lost(const struct hf__zk *zk, hf_error *err);
 int hf__zk_errors_not_up(const struct hf__zk *zk, hf_error *err);
+/* Answer @query with what is wrong: @reply was lost, or has an error. */
+void hf__zk_errors_answer(struct hf__zk *zk, struct hf__query *query,
+                          const struct hf__zk_reply *reply);
 
 /* acquire.c */
 hf__engine_acquire_fn hf__zk_acquire;
