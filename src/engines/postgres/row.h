@@ -17,6 +17,13 @@
 
 /* ---- row.c --------------------------------------------------------------- */
 
+/* A call for the ticket, from now on. */
+static inline struct hf__pg_call hf__pg_row_call(
+    const struct hf__pg_ticket *mine, hf__pg_done_fn *done)
+{
+    return (struct hf__pg_call){
+        .done = done, .ticket = mine->entry.ticket->id, .sent_ns = hf__now()};
+}
 void hf__pg_row_granted(struct hf__pg_ticket *mine, uint64_t token,
                         int64_t sent_ns);
 /* Does @error say for sure that nothing of the ticket is on the server? */

@@ -164,17 +164,10 @@ int hf__pg_table_acquire_begin_row(struct hf__pg_ticket *mine,
     return hf__fail(err, HF_ENOMEM, "out of memory");
 }
 
-static struct hf__pg_call call_of(const struct hf__pg_ticket *mine,
-                                  hf__pg_done_fn *done)
-{
-    return (struct hf__pg_call){
-        .done = done, .ticket = mine->entry.ticket->id, .sent_ns = hf__now()};
-}
-
 int hf__pg_table_acquire_ask(struct hf__pg_ticket *mine, hf_error *err)
 {
     struct hf__pg_conn *main = &mine->engine->main;
-    struct hf__pg_call call = call_of(mine, on_asked);
+    struct hf__pg_call call = hf__pg_row_call(mine, on_asked);
     char mode[HF__PG_DIGITS];
     char slots[HF__PG_DIGITS];
     struct hf__pg_table_words words;
@@ -227,7 +220,7 @@ static void on_taken(struct hf__pg_conn *conn, const struct hf__pg_call *call,
 
 static int send_take(struct hf__pg_ticket *mine, bool alone, hf_error *err)
 {
-    struct hf__pg_call call = call_of(mine, on_taken);
+    struct hf__pg_call call = hf__pg_row_call(mine, on_taken);
     char room[HF__PG_DIGITS];
     struct hf__pg_table_words words;
     int rc = hf__pg_table_acquire_begin_row(mine, &words, err);
@@ -261,7 +254,7 @@ static void on_joined(struct hf__pg_conn *conn, const struct hf__pg_call *call,
 /* The grant may come before the answer. */
 static int send_join(struct hf__pg_ticket *mine, hf_error *err)
 {
-    struct hf__pg_call call = call_of(mine, on_joined);
+    struct hf__pg_call call = hf__pg_row_call(mine, on_joined);
     struct hf__pg_table_words words;
     int rc = hf__pg_table_acquire_begin_row(mine, &words, err);
 

@@ -31,13 +31,6 @@ enum { SWEEP = 64 };
 
 /* ---- calls --------------------------------------------------------------- */
 
-static struct hf__pg_call call_of(const struct hf__pg_ticket *mine,
-                                  hf__pg_done_fn *done)
-{
-    return (struct hf__pg_call){
-        .done = done, .ticket = mine->entry.ticket->id, .sent_ns = hf__now()};
-}
-
 /* Wake-ups without a bearer, and the line, are served. */
 static void add_serve(struct hf__pg *postgres,
                       const struct hf__pg_table_words *words)
@@ -52,7 +45,7 @@ static int send_serve(const struct hf__pg_ticket *mine,
                       hf__pg_done_fn *done, hf_error *err)
 {
     struct hf__pg_conn *main = &mine->engine->main;
-    struct hf__pg_call call = call_of(mine, done);
+    struct hf__pg_call call = hf__pg_row_call(mine, done);
 
     add_serve(mine->engine, words);
     hf__pg_calls_add(main, HF__STMT_TABLE_LOOK, words->values, 2);

@@ -276,23 +276,21 @@ int hf__native_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
 {
     struct hf__redis_name *name = hf__redis_ticket_name(redis, ticket);
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    bool known = mine->record != NULL;
-    bool glance = name->taken && ticket->nowait && !known && !redis->in_cluster;
+    bool glance;
     bool quick;
-    int rc;
+    int rc = hf__redis_tickets_ask(redis, ticket, name->token, err);
 
-    rc = hf__redis_tickets_know(redis, ticket, name->token, err);
     if (rc != 0)
         return rc;
-    quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !known &&
+    glance =
+        name->taken && ticket->nowait && !mine->again && !redis->in_cluster;
+    quick = ticket->mode == HF_EXCLUSIVE && !ticket->nowait && !mine->again &&
             name->contended == 0 && name->based_ns != 0 &&
             ticket->reserve < 999 && name->token - name->based < BASED_US &&
             ticket->sent_ns - name->based_ns <
                 (redis->in_cluster ? BASED_IN_CLUSTER_NS : BASED_NS);
-    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
-    mine->again = known;
     rc = quick    ? send_fast(redis, ticket, err)
          : glance ? send_glance(redis, ticket, err)
                   : send_acquire(redis, ticket, err);
-    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, err);
 }

@@ -150,18 +150,15 @@ int hf__native_condition_park(struct hf__redis *redis,
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__redis_ticket *held = hf__redis_ticket(redis, old);
-    bool known = mine->record != NULL;
-    int rc = hf__redis_tickets_know(redis, ticket, /* token= */ 0, err);
+    int rc = hf__redis_tickets_ask(redis, ticket, /* token= */ 0, err);
 
     if (rc != 0)
         return rc;
-    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
-    mine->again = known;
     mine->old = old;
     if (held->record)
         hf__redis_ticket_to(held, HF__REDIS_YIELDING);
     rc = send_script(redis, ticket, HF__SCRIPT_NATIVE_PARK, err);
-    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, err);
 }
 
 int hf__native_condition_unpark(struct hf__redis *redis,

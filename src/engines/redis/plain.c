@@ -126,16 +126,13 @@ static void put_shaped(const struct hf__redis *redis, uint64_t id, char *record)
            redis->shape->len);
 }
 
-static int know(struct hf__redis *redis, struct hf__ticket *ticket,
-                hf_error *err)
+static int start(struct hf__redis *redis, struct hf__ticket *ticket,
+                 hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    int rc;
+    int rc = hf__redis_tickets_ask(redis, ticket, /* token= */ 0, err);
 
-    if (mine->record)
-        return 0;
-    rc = hf__redis_tickets_know(redis, ticket, /* token= */ 0, err);
-    if (rc != 0 || !mine->record)
+    if (rc != 0 || mine->again)
         return rc;
     if (redis->shape) {
         put_shaped(redis, ticket->id, mine->record);
@@ -239,16 +236,12 @@ static int send_set(struct hf__redis *redis, struct hf__ticket *ticket,
 static int acquire(struct hf__redis *redis, struct hf__ticket *ticket,
                    hf_error *err)
 {
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    bool known = mine->record != NULL;
-    int rc = know(redis, ticket, err);
+    int rc = start(redis, ticket, err);
 
     if (rc != 0)
         return rc;
-    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
-    mine->again = known;
     rc = send_set(redis, ticket, err);
-    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, err);
 }
 
 /* ---- leaving ----------------------------------------------------------- */

@@ -213,23 +213,15 @@ static int check_name(struct hf__redis *redis, struct hf__ticket *ticket,
 int hf__redisson_acquire(struct hf__redis *redis, struct hf__ticket *ticket,
                          hf_error *err)
 {
-    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
-    bool known = mine->record != NULL;
-    int rc = hf__redis_tickets_know(redis, ticket, /* token= */ 0, err);
+    int rc = hf__redis_tickets_ask(redis, ticket, /* token= */ 0, err);
 
     if (rc != 0)
         return rc;
-    if (!known) {
+    if (!hf__redis_ticket(redis, ticket)->again)
         rc = check_name(redis, ticket, err);
-        if (rc != 0) {
-            hf__redis_tickets_forget(redis, ticket);
-            return rc;
-        }
-    }
-    mine->again = known;
-    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
-    rc = hf__redisson_acquire_try(redis, ticket, err);
-    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, known, err);
+    if (rc == 0)
+        rc = hf__redisson_acquire_try(redis, ticket, err);
+    return rc == 0 ? 0 : hf__redis_tickets_not_asked(redis, ticket, err);
 }
 
 /* Somebody has left: all of ours who wait for it look again. One who is looking

@@ -168,8 +168,8 @@ static void take_out(struct hf__redis *redis, struct hf__ticket *ticket)
     hf__redis_connection_count(redis);
 }
 
-int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
-                           uint64_t token, hf_error *err)
+static int make_record(struct hf__redis *redis, struct hf__ticket *ticket,
+                       uint64_t token, hf_error *err)
 {
     struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
     struct hf__buf *key = &redis->scratch;
@@ -179,11 +179,8 @@ int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
     size_t texts_len = redis->whoami_len + owner_len + 1 + note_len + cond_len;
     uint64_t nonce = 0;
     char *to;
-    int rc;
+    int rc = take_nonce(redis, &nonce, err);
 
-    if (mine->record)
-        return 0;
-    rc = take_nonce(redis, &nonce, err);
     if (rc != 0)
         return rc;
     redis->dialect->key(redis, ticket->name, ticket->name_len);
@@ -206,6 +203,20 @@ int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
     mine->record_len = (uint32_t)(HF__RECORD_TEXTS + texts_len);
     mine->key_len = (uint32_t)key->len;
     put_in(redis, ticket);
+    return 0;
+}
+
+int hf__redis_tickets_ask(struct hf__redis *redis, struct hf__ticket *ticket,
+                          uint64_t token, hf_error *err)
+{
+    struct hf__redis_ticket *mine = hf__redis_ticket(redis, ticket);
+    bool known = mine->record != NULL;
+    int rc = known ? 0 : make_record(redis, ticket, token, err);
+
+    if (rc != 0)
+        return rc;
+    hf__redis_ticket_to(mine, HF__REDIS_ASKING);
+    mine->again = known;
     return 0;
 }
 
@@ -353,12 +364,11 @@ void hf__redis_tickets_other_data(struct hf__redis *redis)
 }
 
 int hf__redis_tickets_not_asked(struct hf__redis *redis,
-                                struct hf__ticket *ticket, bool known,
-                                const hf_error *err)
+                                struct hf__ticket *ticket, const hf_error *err)
 {
     hf_error why;
 
-    if (!known) {
+    if (!hf__redis_ticket(redis, ticket)->again) {
         hf__redis_tickets_forget(redis, ticket);
         return err ? err->code : HF_ENOMEM;
     }

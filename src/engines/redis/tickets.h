@@ -121,15 +121,15 @@ static inline bool hf__redis_ticket_leaves(const struct hf__redis_ticket *mine)
 }
 /* Once. 0, or HF_EINTERNAL without random numbers. */
 int hf__redis_tickets_init(struct hf__redis *redis);
-/* Know @ticket from now on, with record and key. The record never changes, since
- * the line is searched for it. @token: the last one of its name; 0: none. */
-int hf__redis_tickets_know(struct hf__redis *redis, struct hf__ticket *ticket,
-                           uint64_t token, hf_error *err);
+/* @ticket is ASKING. Know it from now on, with record and key; mine->again tells
+ * whether it was known. The record never changes, since the line is searched for
+ * it. @token: the last one of its name; 0: none. */
+int hf__redis_tickets_ask(struct hf__redis *redis, struct hf__ticket *ticket,
+                          uint64_t token, hf_error *err);
 /* An acquire could not be sent; what acquire() returns then. A ticket that the
  * server may know of an earlier attempt must not be given up silently. */
 int hf__redis_tickets_not_asked(struct hf__redis *redis,
-                                struct hf__ticket *ticket, bool known,
-                                const hf_error *err);
+                                struct hf__ticket *ticket, const hf_error *err);
 /* The ticket with @id; NULL if it is not known (any more). */
 static inline struct hf__ticket *hf__redis_tickets_find(
     const struct hf__redis *redis, uint64_t id)
