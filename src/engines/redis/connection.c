@@ -123,13 +123,19 @@ void hf__redis_connection_ignore(struct hf__redis *redis,
     (void)reply; /* what depends on it will say if it went wrong */
 }
 
-void hf__redis_connection_put_asking(struct hf__redis *redis,
-                                     const struct hf__redis_ticket *mine)
+/* Apart, so that what is asked often stays short. */
+static __attribute__((cold, noinline)) void send_asking(struct hf__redis *redis)
 {
     struct hf__redis_call call = {.done = hf__redis_connection_ignore};
 
+    (void)hf__redis_connection_say(redis, "ASKING", &call, /* err= */ NULL);
+}
+
+void hf__redis_connection_put_asking(struct hf__redis *redis,
+                                     const struct hf__redis_ticket *mine)
+{
     if (mine->importing)
-        (void)hf__redis_connection_say(redis, "ASKING", &call, /* err= */ NULL);
+        send_asking(redis);
 }
 
 /* The answer names the script by its digest. An error does not: it may have

@@ -210,9 +210,9 @@ TEST(crowded, readers_whom_nobody_told_find_that_they_may)
     struct server *server = postgres_start();
     hf_client *writer = postgres_open(server_port(server), TABLE);
     hf_request *requests[2];
+    hf_hold *gone = acquire(writer, HF_EXCLUSIVE);
     hf_hold *holds[2];
 
-    (void)acquire(writer, HF_EXCLUSIVE);
     for (int i = 0; i < 2; i++) {
         requests[i] =
             start_reading(postgres_open(server_port(server), TABLE "&ttl=1s"));
@@ -230,6 +230,7 @@ TEST(crowded, readers_whom_nobody_told_find_that_they_may)
         holds[i] = client_finish(requests[i]);
     for (int i = 0; i < 2; i++)
         client_release(holds[i]);
+    (void)hf_release(gone, NULL);
 }
 
 /* Names are elements of an array there. */
