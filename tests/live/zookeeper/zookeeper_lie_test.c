@@ -272,7 +272,7 @@ static void wake(hf_client *rival)
 {
     hf_hold *hold;
 
-    if (hf_acquire(rival, "jobs", WITHIN(SHORT_MS), &hold, NULL) == 0) {
+    if (hf_acquire(rival, "jobs", WITHIN(4 * SHORT_MS), &hold, NULL) == 0) {
         (void)hf_cond_signal(hold, "ready", NULL);
         client_release(hold);
     }
@@ -304,6 +304,18 @@ static void wait_on_condition(hf_client *client, hf_client *rival, bool honest)
     held_alone(hold, rival, honest);
     begin_wait(hold, 1, NULL);
     (void)hf_cond_broadcast(hold, "ready", NULL);
+    held_alone(hold, rival, honest);
+    (void)hf_release(hold, NULL);
+}
+
+/* Whoever was woken bears the wake-up until it releases. */
+static void release_the_woken(hf_client *client, hf_client *rival, bool honest)
+{
+    hf_hold *hold;
+
+    if (hf_acquire(client, "jobs", WITHIN(10 * SHORT_MS), &hold, NULL) != 0)
+        return;
+    begin_wait(hold, 10 * SHORT_MS, rival);
     held_alone(hold, rival, honest);
     (void)hf_release(hold, NULL);
 }
@@ -449,5 +461,6 @@ static void lie_to(scene_fn *scene, struct lie lie)
 
 LIES(line, stand_in_line)
 LIES(wait, wait_on_condition)
+LIES(release, release_the_woken)
 LIES(cancel, cancel_the_woken)
 LIES(look, look)
