@@ -312,3 +312,29 @@ TEST(multi, is_lost_with_its_first_lost_member)
     ASSERT_EQ(hf_release(hold, NULL), HF_ELOST);
     EVENTUALLY(contract_try(client, names[0], HF_EXCLUSIVE, 0) == 0);
 }
+
+/* Each waits by a client of its own, so that the engine knows of all. */
+TEST(modes, a_slot_that_becomes_free_is_given_to_who_waits)
+{
+    enum { SLOTS = 2 };
+    const char *name = contract_name("pool");
+    hf_client *holder = contract_open(NULL);
+    hf_hold *holds[SLOTS];
+    hf_request *waits[SLOTS];
+
+    NEEDS(HF_CAP_SLOTS);
+    for (int i = 0; i < SLOTS; i++)
+        holds[i] = contract_acquire_mode(holder, name, HF_SLOT, SLOTS);
+    for (int i = 0; i < SLOTS; i++)
+        waits[i] = client_start_with(
+            contract_open(NULL), name,
+            OPTS(HF_FOREVER, .mode = HF_SLOT, .slots = SLOTS));
+    /* Both go: whoever was first, both who wait get a slot each. */
+    for (int i = 0; i < SLOTS; i++)
+        client_release(holds[i]);
+    for (int i = 0; i < SLOTS; i++)
+        holds[i] = client_finish(waits[i]);
+    ASSERT_EQ(contract_try(holder, name, HF_SLOT, SLOTS), HF_EBUSY);
+    for (int i = 0; i < SLOTS; i++)
+        client_release(holds[i]);
+}

@@ -104,6 +104,13 @@ void cuts_wait_or_lose(const struct rivals *two)
     (void)hf_release(hold, NULL);
 }
 
+static int ignore_cycle(const char *text, void *ctx)
+{
+    (void)text;
+    (void)ctx;
+    return 0;
+}
+
 static void look(hf_client *client, uint64_t token)
 {
     uint64_t version;
@@ -118,6 +125,8 @@ static void look(hf_client *client, uint64_t token)
     if (rc != HF_EUNSUPPORTED) /* Redis may know it after a renewal only */
         done_or_cut("check", rc, &err);
     done_or_cut("doctor", hf_doctor(client, client_ignore_finding, NULL, &err),
+                &err);
+    done_or_cut("deadlocks", hf_deadlocks(client, ignore_cycle, NULL, &err),
                 &err);
     if (hf_version_read(client, "page", &version, &err) == 0) {
         rc = hf_version_commit(client, "page", version, &version, &err);
@@ -138,6 +147,30 @@ void cuts_look(const struct rivals *two)
     hf_request_free(request); /* that cancels it */
     client_release(hold);
     client_woken(&parked);
+}
+
+static void count_grant(const hf_watch_event *event, void *ctx)
+{
+    if (event->kind == HF_EV_GRANTED)
+        event_tell(ctx, event->kind);
+}
+
+void cuts_watch(const struct rivals *two)
+{
+    struct event granted = EVENT_INIT;
+    hf_watch *watches[2];
+    hf_hold *hold;
+    hf_error err;
+
+    for (int i = 0; i < 2; i++)
+        ASSERT_OK(hf_watch_start(two->client, "jobs", i == 0 ? 0 : HF_EXACT,
+                                 count_grant, &granted, &watches[i], &err),
+                  &err);
+    hold = client_acquire(two->rival, "jobs");
+    event_await(&granted, 2, EVENT_PATIENCE_MS);
+    for (int i = 0; i < 2; i++)
+        hf_watch_stop(watches[i]);
+    client_release(hold);
 }
 
 /* ---- cuts ----------------------------------------------------------------- */

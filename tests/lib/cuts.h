@@ -27,6 +27,9 @@ cuts_scene_fn cuts_wait_or_lose;
 /* It looks at a lock that is held, waited for, and waited on. */
 cuts_scene_fn cuts_look;
 
+/* A watch of it goes on: what the rival does later is told. */
+cuts_scene_fn cuts_watch;
+
 /* Play @scene with @times cuts in each direction; names of locks are "jobs". */
 void cuts(const struct rivals *two, cuts_scene_fn *scene, int times);
 

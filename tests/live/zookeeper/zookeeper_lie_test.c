@@ -43,6 +43,7 @@ struct liar {
     int server_port;
     pthread_t thread;
     hf_client *client;
+    const char *dialect;
     struct lie lie;
     _Atomic int at;      /* the request it lies about; 0: none */
     _Atomic int heard;   /* requests so far */
@@ -272,7 +273,7 @@ static void wake(hf_client *rival)
 {
     hf_hold *hold;
 
-    if (hf_acquire(rival, "jobs", WITHIN(SHORT_MS), &hold, NULL) == 0) {
+    if (hf_acquire(rival, "jobs", WITHIN(4 * SHORT_MS), &hold, NULL) == 0) {
         (void)hf_cond_signal(hold, "ready", NULL);
         client_release(hold);
     }
@@ -308,6 +309,18 @@ static void wait_on_condition(hf_client *client, hf_client *rival, bool honest)
     (void)hf_release(hold, NULL);
 }
 
+/* Whoever was woken bears the wake-up until it releases. */
+static void release_the_woken(hf_client *client, hf_client *rival, bool honest)
+{
+    hf_hold *hold;
+
+    if (hf_acquire(client, "jobs", WITHIN(10 * SHORT_MS), &hold, NULL) != 0)
+        return;
+    begin_wait(hold, 10 * SHORT_MS, rival);
+    held_alone(hold, rival, honest);
+    (void)hf_release(hold, NULL);
+}
+
 /* One parked is woken and, before it can have the lock, cancelled. */
 static void cancel_the_woken(hf_client *client, hf_client *rival, bool honest)
 {
@@ -332,6 +345,13 @@ static void cancel_the_woken(hf_client *client, hf_client *rival, bool honest)
     (void)hf_release(hold, NULL);
 }
 
+static int ignore_cycle(const char *text, void *ctx)
+{
+    (void)text;
+    (void)ctx;
+    return 0;
+}
+
 /* @client looks, and breaks in the end what the other two have. */
 static void look(hf_client *client, hf_client *rival, bool honest)
 {
@@ -343,6 +363,7 @@ static void look(hf_client *client, hf_client *rival, bool honest)
     (void)hf_show(client, "jobs", client_ignore_lock, NULL, NULL);
     (void)hf_list(client, NULL, client_ignore_lock, NULL, NULL);
     (void)hf_check_token(client, "jobs", hf_token(hold), NULL);
+    (void)hf_deadlocks(client, ignore_cycle, NULL, NULL);
     if (hf_version_read(client, "page", &version, NULL) == 0)
         (void)hf_version_commit(client, "page", version, &version, NULL);
     (void)hf_break(client, "jobs", hf_token(hold), NULL, NULL);
@@ -397,7 +418,9 @@ static int play(struct liar *liar, hf_client *rival, scene_fn *scene, int at)
     atomic_store(&liar->xid, 0);
     atomic_store(&liar->heard, 0);
     atomic_store(&liar->at, at);
-    if (hf_open(url_of(liar->port, QUICK), NULL, &liar->client, &err) != 0)
+    if (hf_open(
+            url_of(liar->port, test_text(QUICK "&dialect=%s", liar->dialect)),
+            NULL, &liar->client, &err) != 0)
         return 0;
     scene(liar->client, rival, liar->lie.fate != EXPIRED);
     hf_close(liar->client);
@@ -406,14 +429,16 @@ static int play(struct liar *liar, hf_client *rival, scene_fn *scene, int at)
     return atomic_load(&liar->heard);
 }
 
-static void lie_to(scene_fn *scene, struct lie lie)
+static void lie_in(const char *dialect, scene_fn *scene, struct lie lie)
 {
     int port = port_of_url();
     struct liar *liar = start_liar(port);
-    hf_client *rival = client_open(url_of(port, "io_timeout=60s"));
+    hf_client *rival = client_open(
+        url_of(port, test_text("io_timeout=60s&dialect=%s", dialect)));
     int lies = 0;
     int n;
 
+    liar->dialect = dialect;
     n = play(liar, rival, scene, 0);
     ASSERT_GT(n, 0);
     ASSERT_LT(n, STEPS);
@@ -426,6 +451,11 @@ static void lie_to(scene_fn *scene, struct lie lie)
     }
     ASSERT_EQ(client_try(rival, "jobs", NULL), 0);
     test_note("%d requests, %d lies", n, lies);
+}
+
+static void lie_to(scene_fn *scene, struct lie lie)
+{
+    lie_in("curator", scene, lie);
 }
 
 /* Every lie, in every step of @scene_. */
@@ -449,5 +479,13 @@ static void lie_to(scene_fn *scene, struct lie lie)
 
 LIES(line, stand_in_line)
 LIES(wait, wait_on_condition)
+LIES(release, release_the_woken)
 LIES(cancel, cancel_the_woken)
 LIES(look, look)
+
+/* Its nodes do not tell whose they are: they are sought by their data. */
+TEST_CALL(medallion, an_answer_is_lost,
+          lie_in("medallion-rw", stand_in_line, (struct lie){LOST, 0, 0}))
+TEST_CALL(medallion, no_right,
+          lie_in("medallion-rw", stand_in_line,
+                 (struct lie){TOLD, HF__ZK_NO_AUTH, 0}))
