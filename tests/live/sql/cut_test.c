@@ -59,8 +59,9 @@ static void hold_alone(const struct stage *stage)
 
     if (hf_acquire(stage->client, "7", WITHIN(WAIT_MS), &hold, NULL) != 0)
         return;
-    if (hf_verify(hold, NULL) == 0 && hf_check(hold) == HF_HELD)
-        ASSERT_NE(client_try(stage->rival, "7", NULL), 0);
+    /* The cut may come behind the answer to a verification, and end a session. */
+    if (hf_verify(hold, NULL) == 0 && client_try(stage->rival, "7", NULL) == 0)
+        ASSERT_NE(hf_verify(hold, NULL), 0);
     (void)hf_release(hold, NULL);
 }
 
