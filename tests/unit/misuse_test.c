@@ -26,13 +26,19 @@ static hf_client *fresh_client(void)
 }
 
 /* Refused, and the reason is told. */
+static void refused(const char *call, int rc, int wanted, const hf_error *err)
+{
+    if (rc != wanted || err->code != wanted || err->text[0] == '\0')
+        FAIL("%s: %s (%s), not %s", call, hf_errname(rc), err->text,
+             hf_errname(wanted));
+}
+
 #define REFUSED(call, rc_)                                                     \
     do {                                                                       \
         hf_error err = {0, 0, ""};                                             \
+        int refused_rc = call;                                                 \
                                                                                \
-        ASSERT_EQ(call, rc_);                                                  \
-        ASSERT_EQ(err.code, rc_);                                              \
-        ASSERT_TRUE(err.text[0] != '\0');                                      \
+        refused(#call, refused_rc, rc_, &err);                                 \
     } while (0)
 
 static void ignore_done(int rc, hf_hold *hold, const hf_error *err, void *ctx)
