@@ -49,7 +49,7 @@ struct hf__sql_dialect;
     X(TABLE_CEDE, table_cede, "-")                                             \
     X(TABLE_PASS, table_pass, "?vn")                                           \
     X(TABLE_GRANT, table_grant, "*V")                                          \
-    X(TABLE_LOOK, table_look, "1NbNT")                                         \
+    X(TABLE_LOOK, table_look, "1NbNTN")                                        \
     X(TABLE_LEAVE, table_leave, "*N")                                          \
     X(TABLE_RENEW, table_renew, "*nNN")                                        \
     X(TABLE_DOWNGRADE, table_downgrade, "?n")                                  \

@@ -92,7 +92,17 @@ void hf__pg_table_acquire_queued(struct hf__pg_ticket *mine, int64_t look_ms,
     hf__up_queued(&mine->engine->base, mine->entry.ticket);
 }
 
-/* The row of TABLE_LOOK: token, is there one, when to look, the holder. */
+/* A wake-up may still be on its way that was for an earlier row of the ticket. */
+static void expect_above(struct hf__pg_ticket *mine, uint64_t place)
+{
+    struct hf__pg_name *name = hf__pg_names_find(mine->engine, mine->key);
+
+    if (name->token < place)
+        name->token = place;
+}
+
+/* The row of TABLE_LOOK: token, is there one, when to look, the holder, and the
+ * place. */
 static void looked(struct hf__pg_ticket *mine, const struct hf__pg_result *row,
                    int64_t sent_ns)
 {
@@ -108,6 +118,7 @@ static void looked(struct hf__pg_ticket *mine, const struct hf__pg_result *row,
     }
     hf__pg_table_acquire_contended(mine);
     if (hf__pg_answer_text(row, 0, 1)[0] == 't') {
+        expect_above(mine, (uint64_t)hf__pg_answer_number(row, 0, 4, 0));
         hf__pg_table_acquire_queued(mine, hf__pg_answer_number(row, 0, 2, -1),
                                     sent_ns);
         return;

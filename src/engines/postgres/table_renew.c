@@ -18,6 +18,18 @@ static void lose_and_leave(struct hf__pg_ticket *mine)
     hf__pg_tickets_lost(mine, HF__LOST_TAKEN);
 }
 
+/* Its row is gone. The core asks again for a place in line, and a wake-up for the
+ * row may still be under way: the answer decides, not that. */
+static void lose_row(struct hf__pg_ticket *mine)
+{
+    struct hf__engine *engine = &mine->engine->base;
+    struct hf__ticket *ticket = mine->entry.ticket;
+
+    hf__pg_tickets_forget(mine);
+    mine->unsure = true;
+    hf__up_lost(engine, ticket, HF__LOST_TAKEN);
+}
+
 /* There is no such row any more. A waiter that has asked since has a place
  * again, or will hear that it has not. Of one that was called there may still be
  * the wake-up. */
@@ -29,7 +41,7 @@ static void miss_row(struct hf__pg_ticket *mine)
     if (asked ? !waits : mine->entry.ticket->cond != NULL)
         lose_and_leave(mine);
     else if (!asked)
-        hf__pg_tickets_lost(mine, HF__LOST_TAKEN);
+        lose_row(mine);
 }
 
 static bool is_renewable(const struct hf__pg_ticket *mine)

@@ -109,6 +109,33 @@ TEST(line, a_renewal_that_crosses_a_look_puts_nobody_in_it_twice)
     ASSERT_EQ(postgres_leftovers(server), 0);
 }
 
+/* A waiter that was stopped has a wake-up in its socket, and behind it the news
+ * that its row went: it stands in line by another one when it hears the first. */
+TEST(line, a_wake_up_for_a_row_that_went_grants_nothing)
+{
+    struct server *server = postgres_start();
+    hf_client *holder = postgres_open(server_port(server), TABLE);
+    hf_client *waiter = postgres_open(server_port(server), TABLE "&ttl=900ms");
+    hf_hold *hold = client_acquire(holder, "jobs");
+    hf_request *request = client_start(waiter, "jobs");
+    hf_hold *own = NULL;
+    char old[24];
+
+    assert_one_waits(server);
+    snprintf(old, sizeof(old), "'%d'",
+             atoi(postgres_do(server, "SELECT nextval('holdfast_token')")));
+    (void)postgres_do(server, "DELETE FROM holdfast_place WHERE token IS NULL");
+    assert_one_waits(server);
+    settle(waiter);
+    tell_channel(server, "substr(id, 17)", old);
+    settle(waiter);
+    settle(waiter);
+    ASSERT_EQ(hf_request_wait(request, 0, &own, NULL), HF_ETIMEOUT);
+    client_release(hold);
+    client_release(client_finish(request));
+    ASSERT_EQ(postgres_leftovers(server), 0);
+}
+
 TEST(row, of_a_holder_without_a_token_is_lost_and_goes)
 {
     struct server *server = postgres_start();
