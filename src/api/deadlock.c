@@ -30,11 +30,12 @@ static bool is_first(const struct hf__board_look *look, uint32_t number,
     return true;
 }
 
-static int find(const struct hf__board_look *look, struct cycles *cycles)
+static int find(const struct hf__board_look *look, struct cycles *cycles,
+                hf_error *err)
 {
     cycles->at = hf__calloc(look->deadlock.n + 1, sizeof(cycles->at[0]));
     if (!cycles->at)
-        return HF_ENOMEM;
+        return hf__fail(err, HF_ENOMEM, "out of memory");
     for (uint32_t i = 0; i < look->deadlock.n; i++) {
         struct hf__board_cycle *cycle = &cycles->at[cycles->n];
 
@@ -54,7 +55,7 @@ static void pause_between(void)
 }
 
 static int tell(const struct hf__board_look *look, const struct cycles *cycles,
-                hf_deadlock_cb *each, void *ctx)
+                hf_deadlock_cb *each, void *ctx, hf_error *err)
 {
     int rc = 0;
 
@@ -64,7 +65,8 @@ static int tell(const struct hf__board_look *look, const struct cycles *cycles,
         if (!hf__board_look_confirms(look, &cycles->at[i]))
             continue;
         hf__board_look_tell(look, &cycles->at[i], &text);
-        rc = hf__buf_failed(&text) ? HF_ENOMEM : each(hf__buf_text(&text), ctx);
+        rc = hf__buf_failed(&text) ? hf__fail(err, HF_ENOMEM, "out of memory")
+                                   : each(hf__buf_text(&text), ctx);
         hf__buf_release(&text);
     }
     return rc;
@@ -95,13 +97,13 @@ static int look_twice(const struct hf__board_place *place, hf_deadlock_cb *each,
 
     if (rc != 0)
         return rc;
-    rc = find(look, &cycles);
+    rc = find(look, &cycles, err);
     hf__board_look_free(look);
     if (rc == 0 && cycles.n > 0) {
         pause_between();
         rc = look_once(place, &look, err);
         if (rc == 0) {
-            rc = tell(look, &cycles, each, ctx);
+            rc = tell(look, &cycles, each, ctx, err);
             hf__board_look_free(look);
         }
     }

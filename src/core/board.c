@@ -237,14 +237,14 @@ static void add_row(const struct hf__board_look *look,
 }
 
 static int note_rows(struct hf__board_look *look, uint32_t number,
-                     const struct hf__rows *shown)
+                     const struct hf__rows *shown, hf_error *err)
 {
     struct hf__board_member *member = &look->members[number];
     struct rows rows = {.signature = 1};
 
     rows.at = hf__calloc(shown->n + 1, sizeof(rows.at[0]));
     if (!rows.at)
-        return HF_ENOMEM;
+        return hf__fail(err, HF_ENOMEM, "out of memory");
     /* Holders come first, then waiters in their order. */
     for (size_t i = 0; i < shown->n; i++)
         add_row(look, &member->wait, &shown->at[i]->is.lock, &rows);
@@ -276,7 +276,7 @@ static int show(struct hf__board_look *look, uint32_t number,
         rc =
             ask(&place->of, offsetof(struct hf__engine_ops, list), &query, err);
     if (rc == 0)
-        rc = note_rows(look, number, query->rows);
+        rc = note_rows(look, number, query->rows, err);
     hf__query_free(query);
     return rc;
 }
