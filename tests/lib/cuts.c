@@ -104,13 +104,6 @@ void cuts_wait_or_lose(const struct rivals *two)
     (void)hf_release(hold, NULL);
 }
 
-static int ignore_cycle(const char *text, void *ctx)
-{
-    (void)text;
-    (void)ctx;
-    return 0;
-}
-
 static void look(hf_client *client, uint64_t token)
 {
     uint64_t version;
@@ -126,7 +119,7 @@ static void look(hf_client *client, uint64_t token)
         done_or_cut("check", rc, &err);
     done_or_cut("doctor", hf_doctor(client, client_ignore_finding, NULL, &err),
                 &err);
-    rc = hf_deadlocks(client, ignore_cycle, NULL, &err);
+    rc = hf_deadlocks(client, client_ignore_cycle, NULL, &err);
     if (rc != HF_EUNSUPPORTED) /* MySQL has no board */
         done_or_cut("deadlocks", rc, &err);
     if (hf_version_read(client, "page", &version, &err) == 0) {

@@ -213,6 +213,13 @@ int client_ignore_finding(const hf_finding *finding, void *ctx)
     return 0;
 }
 
+int client_ignore_cycle(const char *text, void *ctx)
+{
+    (void)text;
+    (void)ctx;
+    return 0;
+}
+
 void client_on_event(hf_hold *hold, int state, void *ctx)
 {
     (void)hold;

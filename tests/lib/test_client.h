@@ -86,6 +86,7 @@ void client_loses_by_pause(const char *url, const char *next_url);
 /* Rows and findings that nobody looks at. */
 int client_ignore_lock(const hf_lock_info *info, void *ctx);
 int client_ignore_finding(const hf_finding *finding, void *ctx);
+int client_ignore_cycle(const char *text, void *ctx);
 /* @events were told of jeopardy, then of the loss. */
 void client_told_lost(struct event *events);
 /* on_event for an event that is told the states. */

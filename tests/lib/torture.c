@@ -9,13 +9,6 @@
 
 enum { FAILURES_MAX = 3000, WAIT_MS = 2000 };
 
-static int ignore_cycle(const char *text, void *ctx)
-{
-    (void)text;
-    (void)ctx;
-    return 0;
-}
-
 /* What does not depend on holding something. */
 static void look(hf_client *client)
 {
@@ -26,7 +19,7 @@ static void look(hf_client *client)
     (void)hf_check_token(client, "jobs", 7, NULL);
     (void)hf_version_read(client, "jobs", &version, NULL);
     (void)hf_doctor(client, client_ignore_finding, NULL, NULL);
-    (void)hf_deadlocks(client, ignore_cycle, NULL, NULL);
+    (void)hf_deadlocks(client, client_ignore_cycle, NULL, NULL);
 }
 
 static void try_once(hf_client *client, const hf_opts *like)

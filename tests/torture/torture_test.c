@@ -17,6 +17,7 @@
 #include "heap.h"
 #include "tempdir.h"
 #include "test.h"
+#include "test_client.h"
 
 enum { FAILURES_MAX = 2000 };
 
@@ -641,13 +642,6 @@ TORTURE(waiting_on_a_condition_and_waking)
     close_pair(&at);
 }
 
-static int ignore_cycle(const char *text, void *ctx)
-{
-    (void)text;
-    (void)ctx;
-    return 0;
-}
-
 /* Each waits for what the other one has: the detectors find it, and one of the
  * two gives way, or their time is over. */
 TORTURE(waiting_for_each_other)
@@ -670,7 +664,8 @@ TORTURE(waiting_for_each_other)
     }
     if (a && b)
         (void)step("deadlocks",
-                   hf_deadlocks(clients[0], ignore_cycle, NULL, &err), &err);
+                   hf_deadlocks(clients[0], client_ignore_cycle, NULL, &err),
+                   &err);
     for (int i = 0; i < 2; i++)
         hf_request_free(requests[i]);
     release(a);

@@ -61,13 +61,6 @@ static void ignore_event(const hf_watch_event *event, void *ctx)
     (void)ctx;
 }
 
-static int ignore_cycle(const char *text, void *ctx)
-{
-    (void)text;
-    (void)ctx;
-    return 0;
-}
-
 /* ---- nothing where something has to be --------------------------------------- */
 
 TEST(null, is_no_client)
@@ -78,7 +71,7 @@ TEST(null, is_no_client)
     REFUSED(hf_show(NULL, "jobs", client_ignore_lock, NULL, &err), HF_EINVAL);
     REFUSED(hf_check_token(NULL, "jobs", 1, &err), HF_EINVAL);
     REFUSED(hf_doctor(NULL, client_ignore_finding, NULL, &err), HF_EINVAL);
-    REFUSED(hf_deadlocks(NULL, ignore_cycle, NULL, &err), HF_EINVAL);
+    REFUSED(hf_deadlocks(NULL, client_ignore_cycle, NULL, &err), HF_EINVAL);
     REFUSED(hf_open_start("local:", NULL, NULL, NULL, NULL, &request, &err),
             HF_EINVAL);
     REFUSED(hf_open_start("local:", NULL, NULL, NULL, &client, NULL, &err),
@@ -232,7 +225,7 @@ static void is_closed(hf_client *client, hf_hold *hold)
     hf_hold *other;
 
     REFUSED(hf_acquire_many(client, names, 2, NULL, &other, &err), HF_ECLOSED);
-    REFUSED(hf_deadlocks(client, ignore_cycle, NULL, &err), HF_ECLOSED);
+    REFUSED(hf_deadlocks(client, client_ignore_cycle, NULL, &err), HF_ECLOSED);
     REFUSED(hf_show(client, "jobs", client_ignore_lock, NULL, &err),
             HF_ECLOSED);
     REFUSED(hf_cond_wait(hold, "c", 0, &err), HF_ECLOSED);

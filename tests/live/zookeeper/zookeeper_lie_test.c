@@ -345,13 +345,6 @@ static void cancel_the_woken(hf_client *client, hf_client *rival, bool honest)
     (void)hf_release(hold, NULL);
 }
 
-static int ignore_cycle(const char *text, void *ctx)
-{
-    (void)text;
-    (void)ctx;
-    return 0;
-}
-
 /* @client looks, and breaks in the end what the other two have. */
 static void look(hf_client *client, hf_client *rival, bool honest)
 {
@@ -363,7 +356,7 @@ static void look(hf_client *client, hf_client *rival, bool honest)
     (void)hf_show(client, "jobs", client_ignore_lock, NULL, NULL);
     (void)hf_list(client, NULL, client_ignore_lock, NULL, NULL);
     (void)hf_check_token(client, "jobs", hf_token(hold), NULL);
-    (void)hf_deadlocks(client, ignore_cycle, NULL, NULL);
+    (void)hf_deadlocks(client, client_ignore_cycle, NULL, NULL);
     if (hf_version_read(client, "page", &version, NULL) == 0)
         (void)hf_version_commit(client, "page", version, &version, NULL);
     (void)hf_break(client, "jobs", hf_token(hold), NULL, NULL);
