@@ -11,8 +11,8 @@
  * UNKNOWN. When the connection breaks between a create and its answer, the
  * child may be there or not, and nobody but us knows its ID. We ask again on
  * the same session: a barrier, so that what the old connection had sent is
- * settled, then the list. What is found is adopted, or deleted if it is not wanted any
- * more. If the session is gone, so is the child.
+ * settled, then the list. What is found is adopted, or deleted if it is not
+ * wanted any more. If the session is gone, so is the child.
  *
  * The lock's node is a container: ZooKeeper removes it when it has been empty
  * for a while. So a create may find its parent missing, and makes it.

@@ -4,8 +4,9 @@
  *
  * A renewal is one trip to a majority (the barrier: neither a server without its
  * leader nor a leader that was replaced can answer it) and, behind it, one
- * question per ticket whether its node is there. The first question for a holder also leaves a watch on the node, so
- * that a lock which somebody breaks is LOST at once.
+ * question per ticket whether its node is there. The first question for a holder
+ * also leaves a watch on the node, so that a lock which somebody breaks is LOST at
+ * once.
  *
  * Failure: a renewal without an answer is not reported; the core counts the
  * time. A node that is gone is a certain loss.

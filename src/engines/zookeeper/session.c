@@ -11,8 +11,9 @@
  * reads for a while, as a leader that was replaced answers a sync; and the leader,
  * which counts the session's time, hears of us only with the server's next
  * report, every half tick. So only answers to writes, which need a majority,
- * prove anything, and they prove what was heard before that report (lease.c). lock_delay makes the session longer than its leases:
- * when a holder dies, its node stays for that much more.
+ * prove anything, and they prove what was heard before that report (lease.c).
+ * lock_delay makes the session longer than its leases: when a holder dies, its
+ * node stays for that much more.
  */
 #include "engines/zookeeper/zookeeper.h"
 
