@@ -27,7 +27,7 @@ TEST(condition, a_wait_that_runs_out_holds_the_lock)
     condition_nothing_left(f.client, f.name);
 }
 
-/* Whoever comes first: a signal that says that it woke has woken. */
+/* The end of a wait crosses a signal: if the signal says that it woke, it did. */
 TEST(condition, a_timeout_swallows_no_wake_up)
 {
     struct rivals f;

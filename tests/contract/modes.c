@@ -329,7 +329,7 @@ TEST(modes, a_slot_that_becomes_free_is_given_to_who_waits)
         waits[i] = client_start_with(
             contract_open(NULL), name,
             OPTS(HF_FOREVER, .mode = HF_SLOT, .slots = SLOTS));
-    /* Both go: whoever was first, both who wait get a slot each. */
+    /* Both holders release, in either order: each waiter gets a slot. */
     for (int i = 0; i < SLOTS; i++)
         client_release(holds[i]);
     for (int i = 0; i < SLOTS; i++)

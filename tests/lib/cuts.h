@@ -21,7 +21,7 @@ cuts_scene_fn cuts_stand_in_line;
 /* It waits on a condition, is woken by the rival, waits again in vain, wakes
  * nobody and releases. */
 cuts_scene_fn cuts_wait_on_condition;
-/* The same where whoever does not hear that it was granted has lost: without the
+/* The same where a client that does not hear of its grant has lost: without the
  * rest. */
 cuts_scene_fn cuts_wait_or_lose;
 /* It looks at a lock that is held, waited for, and waited on. */

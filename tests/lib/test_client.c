@@ -3,6 +3,7 @@
 #include "test_client.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proc.h"
@@ -197,6 +198,16 @@ int client_signal(hf_client *client, const char *name, const char *cond)
 
     client_release(hold);
     return n;
+}
+
+int client_port_of(const char *url)
+{
+    static const char host[] = "127.0.0.1:";
+    const char *at = url ? strstr(url, host) : NULL;
+
+    if (!at)
+        FAIL("no server of this machine: %s", url ? url : "no URL");
+    return atoi(at + strlen(host));
 }
 
 int client_ignore_lock(const hf_lock_info *info, void *ctx)

@@ -84,6 +84,8 @@ void client_outlasts_pause(hf_client *client, struct server *server);
 void client_loses_by_pause(const char *url, const char *next_url);
 
 /* Rows and findings that nobody looks at. */
+/* The port of the (first) server in @url. */
+int client_port_of(const char *url);
 int client_ignore_lock(const hf_lock_info *info, void *ctx);
 int client_ignore_finding(const hf_finding *finding, void *ctx);
 int client_ignore_cycle(const char *text, void *ctx);

@@ -34,11 +34,6 @@ static const char *url_with(const char *url, const char *host, int port)
                      strchr(at, '/'));
 }
 
-static int port_of(const char *url)
-{
-    return atoi(strstr(url, "127.0.0.1:") + strlen("127.0.0.1:"));
-}
-
 static struct stage set_up(const char *table, const char *query)
 {
     struct stage stage = {.sessions = false};
@@ -48,7 +43,7 @@ static struct stage set_up(const char *table, const char *query)
     if (table)
         (void)database_do("%s", table);
     url = database_url(query);
-    stage.proxy = proxy_start(port_of(url));
+    stage.proxy = proxy_start(client_port_of(url));
     stage.client =
         client_open(url_with(url, "127.0.0.1", proxy_port(stage.proxy)));
     stage.rival = client_open(url);
@@ -139,7 +134,7 @@ TEST(host, by_its_name_is_found)
 
     database_fresh();
     url = database_url(QUICK);
-    client = client_open(url_with(url, "localhost", port_of(url)));
+    client = client_open(url_with(url, "localhost", client_port_of(url)));
     client_release(client_acquire(client, "7"));
 }
 

@@ -15,19 +15,9 @@ static const char *url_of(int port)
     return test_text("zk://127.0.0.1:%d/locks?" QUICK, port);
 }
 
-static int server_port_of_url(void)
-{
-    const char *base = getenv("HOLDFAST_TEST_URL");
-    int port;
-
-    if (!base || sscanf(base, "zk://127.0.0.1:%d/locks", &port) != 1)
-        FAIL("HOLDFAST_TEST_URL is no URL of one server");
-    return port;
-}
-
 static void cut(cuts_scene_fn *scene)
 {
-    int port = server_port_of_url();
+    int port = client_port_of(getenv("HOLDFAST_TEST_URL"));
     struct proxy *proxy = proxy_start(port);
     struct rivals two = {.proxy = proxy,
                          .client = client_open(url_of(proxy_port(proxy))),

@@ -268,7 +268,7 @@ static void stand_in_line(hf_client *client, hf_client *rival, bool honest)
     hf_request_free(request);
 }
 
-/* Whoever parks gives the lock up, so that @rival gets it. */
+/* A waiter that parks gives the lock up, so that @rival gets it. */
 static void wake(hf_client *rival)
 {
     hf_hold *hold;
@@ -309,7 +309,7 @@ static void wait_on_condition(hf_client *client, hf_client *rival, bool honest)
     (void)hf_release(hold, NULL);
 }
 
-/* Whoever was woken bears the wake-up until it releases. */
+/* A woken waiter bears the wake-up until it releases. */
 static void release_the_woken(hf_client *client, hf_client *rival, bool honest)
 {
     hf_hold *hold;
@@ -372,16 +372,6 @@ static const char *url_of(int port, const char *query)
     return test_text("zk://127.0.0.1:%d/locks?%s", port, query);
 }
 
-static int port_of_url(void)
-{
-    const char *base = getenv("HOLDFAST_TEST_URL");
-    int port;
-
-    if (!base || sscanf(base, "zk://127.0.0.1:%d/locks", &port) != 1)
-        FAIL("HOLDFAST_TEST_URL is no URL of one server");
-    return port;
-}
-
 static bool nothing_left(hf_client *client)
 {
     return client_count(client, "jobs", HF_HOLDER) == 0 &&
@@ -424,7 +414,7 @@ static int play(struct liar *liar, hf_client *rival, scene_fn *scene, int at)
 
 static void lie_in(const char *dialect, scene_fn *scene, struct lie lie)
 {
-    int port = port_of_url();
+    int port = client_port_of(getenv("HOLDFAST_TEST_URL"));
     struct liar *liar = start_liar(port);
     hf_client *rival = client_open(
         url_of(port, test_text("io_timeout=60s&dialect=%s", dialect)));
