@@ -11,25 +11,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SIM_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SIM_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define SIM_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SIM_TSAN 1
-#endif
-#endif
-
-#ifdef SIM_ASAN
+#if SIM_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
-#ifdef SIM_TSAN
+#if SIM_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -48,14 +33,14 @@ static struct coroutine *running; /* NULL: none */
 static void before_switch(void **fake_stack, const void *stack, size_t size,
                           void *fiber)
 {
-#ifdef SIM_ASAN
+#if SIM_ASAN
     __sanitizer_start_switch_fiber(fake_stack, stack, size);
 #else
     (void)fake_stack;
     (void)stack;
     (void)size;
 #endif
-#ifdef SIM_TSAN
+#if SIM_TSAN
     __tsan_switch_to_fiber(fiber, 0);
 #else
     (void)fiber;
@@ -64,7 +49,7 @@ static void before_switch(void **fake_stack, const void *stack, size_t size,
 
 static void after_switch(void *fake_stack)
 {
-#ifdef SIM_ASAN
+#if SIM_ASAN
     if (running)
         __sanitizer_finish_switch_fiber(fake_stack, &program.stack,
                                         &program.stack_size);
@@ -75,12 +60,18 @@ static void after_switch(void *fake_stack)
 #endif
 }
 
-/* @fake_stack: NULL of one that ends. */
+/*
+ * Each side notes its place before the sanitizers hear of the switch: TSan
+ * keeps the places of a fiber in a list, where it never forgets one of another
+ * stack. @fake_stack: NULL of one that ends.
+ */
 static void to_program(struct coroutine *self, void **fake_stack)
 {
-    before_switch(fake_stack, program.stack, program.stack_size, program.fiber);
-    if (_setjmp(self->place) == 0)
+    if (_setjmp(self->place) == 0) {
+        before_switch(fake_stack, program.stack, program.stack_size,
+                      program.fiber);
         _longjmp(program.place, 1);
+    }
 }
 
 static void entry(void)
@@ -88,6 +79,19 @@ static void entry(void)
     after_switch(NULL);
     running->run();
     to_program(running, NULL);
+}
+
+/* One that ends never returns from its functions: its fiber has them still. */
+static void renew_fiber(struct coroutine *coroutine, bool again)
+{
+#if SIM_TSAN
+    if (coroutine->fiber)
+        __tsan_destroy_fiber(coroutine->fiber);
+    coroutine->fiber = again ? __tsan_create_fiber(0) : NULL;
+#else
+    (void)coroutine;
+    (void)again;
+#endif
 }
 
 bool coroutine_init(struct coroutine *coroutine, void (*run)(void))
@@ -99,10 +103,8 @@ bool coroutine_init(struct coroutine *coroutine, void (*run)(void))
             coroutine->stack = NULL;
             return false;
         }
-#ifdef SIM_TSAN
-        coroutine->fiber = __tsan_create_fiber(0);
-#endif
     }
+    renew_fiber(coroutine, true);
     coroutine->run = run;
     coroutine->fake_stack = NULL;
     coroutine->begun = false;
@@ -125,13 +127,14 @@ static _Noreturn void go_on(struct coroutine *coroutine)
 void coroutine_enter(struct coroutine *coroutine)
 {
     running = coroutine;
-#ifdef SIM_TSAN
+#if SIM_TSAN
     program.fiber = __tsan_get_current_fiber();
 #endif
-    before_switch(&program.fake_stack, coroutine->stack, STACK_SIZE,
-                  coroutine->fiber);
-    if (_setjmp(program.place) == 0)
+    if (_setjmp(program.place) == 0) {
+        before_switch(&program.fake_stack, coroutine->stack, STACK_SIZE,
+                      coroutine->fiber);
         go_on(coroutine);
+    }
     running = NULL;
     after_switch(program.fake_stack);
 }
@@ -147,9 +150,5 @@ void coroutine_release(struct coroutine *coroutine)
     if (coroutine->stack)
         (void)munmap(coroutine->stack, STACK_SIZE);
     coroutine->stack = NULL;
-#ifdef SIM_TSAN
-    if (coroutine->fiber)
-        __tsan_destroy_fiber(coroutine->fiber);
-    coroutine->fiber = NULL;
-#endif
+    renew_fiber(coroutine, false);
 }

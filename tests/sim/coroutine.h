@@ -7,6 +7,20 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define SIM_ASAN 1
+#else
+#define SIM_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define SIM_TSAN 1
+#else
+#define SIM_TSAN 0
+#endif
+
 struct coroutine {
     ucontext_t context; /* where it begins, */
     jmp_buf place;      /* and where it goes on */

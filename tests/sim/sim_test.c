@@ -23,18 +23,18 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "coroutine.h"
 #include "heap.h"
 #include "script_engine.h"
 #include "server.h"
 #include "work.h"
 #include "world.h"
 
-#ifdef SIM_TSAN /* which makes it twenty times slower */
-enum { SEEDS = 1000 };
-#else
-enum { SEEDS = 10000 };
-#endif
-enum { JOBS_MAX = 8, MUTATION_SEEDS = 5000 };
+enum {
+    SEEDS = SIM_TSAN ? 1000 : 10000, /* it is twenty times slower */
+    JOBS_MAX = 8,
+    MUTATION_SEEDS = 5000
+};
 
 #define PATIENCE_NS (900 * HF_SECOND)
 #define QUIET_NS (15 * HF_SECOND)
