@@ -6,10 +6,11 @@
 #
 # A program that links the library's private parts and tests/lib, and a ctest
 # of the same name that runs it. What is not called …_test.c is a fixture. Most
-# tests wait for servers and leases, so ./dev runs four for each processor; BUSY
+# tests wait for servers and leases, so ./dev runs five for each processor; BUSY
 # is for one that computes. A live test fails if it leaves anything in the
-# temporary directory.
-set(HOLDFAST_TESTS_PER_PROCESSOR 4)
+# temporary directory. The long ones, which wait most, begin first.
+set(HOLDFAST_TESTS_PER_PROCESSOR 5)
+set(HOLDFAST_LONG_TEST_COST 100)
 
 # What ./dev asan and ./dev tsan build: programs with one of these labels.
 set(HOLDFAST_SANITIZED "unit|contract|sim|torture|stress")
@@ -83,6 +84,10 @@ function(holdfast_add_test)
         ${test_NAME}
         PROPERTIES LABELS "${test_LABELS}" TIMEOUT "${test_TIMEOUT}"
                    ENVIRONMENT "${test_ENVIRONMENT}")
+    if(test_LABELS MATCHES "contract|live")
+        set_tests_properties(${test_NAME}
+                             PROPERTIES COST ${HOLDFAST_LONG_TEST_COST})
+    endif()
     if(test_BUSY)
         set_tests_properties(
             ${test_NAME} PROPERTIES PROCESSORS ${HOLDFAST_TESTS_PER_PROCESSOR})
@@ -109,7 +114,8 @@ function(holdfast_add_contract name label query)
     add_test(NAME ${name}
              COMMAND ${contract_UNPARSED_ARGUMENTS} "${query}"
                      $<TARGET_FILE:contract_local> ${contract_SUITES})
-    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600 COST
+                                            ${HOLDFAST_LONG_TEST_COST})
 endfunction()
 
 # The contracts that MySQL and PostgreSQL share; @with starts the server, and has

@@ -12,7 +12,7 @@
 
 /* Of who is killed, so that the others need not wait long. Where one lease is
  * the whole client's, it has to be as short. */
-enum { SHORT_MS = 1000 };
+enum { SHORT_MS = 1000, LONG_MS = 9000 };
 
 static const char *short_lived_url(void)
 {
@@ -32,7 +32,7 @@ static int rounds(void)
 struct job {
     const char *url;
     const char *name;
-    int64_t ttl_ms; /* 0: as configured */
+    int64_t ttl_ms;
 };
 
 /* Does what it is told, a word at a time, and tells what came of it. */
@@ -85,7 +85,8 @@ static void ask(struct proc *proc, const char *word, const char *answer)
 }
 
 /* Two that are parked, in this order, and a third. Those who live have leases
- * that do not run out on a busy machine. */
+ * that do not run out on a busy machine; in a third of them they look whether
+ * somebody has died. */
 struct three {
     struct job living;
     struct job mortal;
@@ -108,7 +109,7 @@ static void start_three(struct three *three, enum victim victim)
 {
     const char *name = contract_name("jobs");
 
-    three->living = (struct job){contract_url(NULL), name, 0};
+    three->living = (struct job){contract_url(NULL), name, LONG_MS};
     three->mortal = (struct job){short_lived_url(), name, SHORT_MS};
     three->first =
         start_worker(victim == FIRST ? &three->mortal : &three->living);
