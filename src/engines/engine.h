@@ -480,7 +480,7 @@ int hf__query_add_finding(struct hf__query *query, int status,
                           const char *check, const char *fix,
                           const char *detail_format, ...) HF_PRINTF(5, 6);
 
-/* ---- the registry (engine.c) ------------------------------------------- */
+/* ---- the registry (registry.c) ----------------------------------------- */
 
 /* The engine for @scheme; HF_EUNSUPPORTED with an install hint. */
 int hf__engine_find(const char *scheme, const struct hf__engine_ops **ret_ops,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * engine.c - the engines there are, by URL scheme.
+ * registry.c - the engines there are, by URL scheme.
  *
  * An engine is one folder and one line here; nothing else knows its name. The
  * registry answers what an engine can promise without loading anything.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# names.sh ROOT OBJECT… - a file's internal functions carry its name.
+# names.sh ROOT OBJECT… - a file's internal functions carry its name, and so do
+# its first lines.
 #
 # What src/DIR/FILE.c exports as hf__… begins with hf__FILE_ (or its singular:
 # keys.c has hf__key_find). In an engine it may also begin with
@@ -13,6 +14,16 @@
 set -eu
 cd "$1"
 shift
+
+find src cli tests bench examples -name '*.[ch]' -exec awk '
+    FNR <= 4 && match($0, /[a-z0-9_]+\.[ch] - /) {
+        name = substr($0, RSTART, RLENGTH - 3)
+        if (substr("/" FILENAME, length(FILENAME) - length(name) + 1) != "/" name) {
+            printf "%s: its first lines call it %s\n", FILENAME, name
+            bad = 1
+        }
+    }
+    END { exit bad }' {} +
 
 nouns() {
     cat <<'END'

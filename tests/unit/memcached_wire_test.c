@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memcached_meta_test.c - what a Memcached server answers. */
+/* memcached_wire_test.c - what a Memcached server answers. */
 #include "engines/memcached/wire.h"
 #include "test.h"
 
