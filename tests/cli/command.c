@@ -188,6 +188,7 @@ static struct command *command_new(void)
 __attribute__((noreturn)) static void become(const char *const *arguments)
 {
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGHUP, SIG_DFL); /* ignored if nohup runs the tests */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     execvpe(arguments[0], (char **)(uintptr_t)arguments, variables);
     _exit(99);
