@@ -202,8 +202,10 @@ static int client_init(hf_client *client, const char *url,
     if (hf__gate_init(client) != 0 || hf__monitor_timer_user(client) != 0 ||
         hf__monitor_timer_user(client) != 0 || hf__fork_watch(client) != 0)
         return hf__fail(err, HF_ENOMEM, "out of memory");
-    rc =
-        hf__world->random(client->host.identity, sizeof(client->host.identity));
+    rc = hf__world->random(client->gate_key, sizeof(client->gate_key));
+    if (rc == 0)
+        rc = hf__world->random(client->host.identity,
+                               sizeof(client->host.identity));
     if (rc != 0)
         return hf__fail(err, rc, "the kernel gives no random numbers");
     introduce(client);
