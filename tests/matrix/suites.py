@@ -22,7 +22,8 @@ OF_ENGINE = {
     "postgres": r"^(contract|live)_postgres",
     "memcached": r"^(contract|live)_memcached",
 }
-NEVER = r"_(attack|hostile|cost|torture|topology)$|_mysql8(_tls)?$"
+NEVER = (r"_(attack|hostile|cost|torture|topology|leaves_nothing)$"
+         r"|_mysql8(_tls)?$")
 
 # What a test of the contract is called on the page, where its name is not
 # enough.
