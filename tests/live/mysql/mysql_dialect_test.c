@@ -63,7 +63,8 @@ TEST(shedlock, the_row_of_another_is_not_looked_at)
                          "e/"));
         hold = client_acquire(client, "jobs");
         ASSERT_HAS(
-            database_do("EXPLAIN UPDATE shedlock SET lock_until=NOW() "
+            database_do("EXPLAIN FORMAT=TRADITIONAL UPDATE shedlock SET "
+                        "lock_until=NOW() "
                         "WHERE name=_utf8mb4 x'6772c3b6c39f652f6a6f6273' "
                         "AND locked_by=_utf8mb4 x'61'"),
             "PRIMARY");
