@@ -84,9 +84,9 @@ static void ask(struct proc *proc, const char *word, const char *answer)
     (void)proc_expect(proc, answer);
 }
 
-/* Two that are parked, in this order, and a third. Those who live have leases
- * that do not run out on a busy machine; in a third of them they look whether
- * somebody has died. */
+/* Two workers that are parked, in this order, and a third one. The leases of the
+ * survivors do not run out on a busy machine; after a third of its lease each
+ * survivor looks for workers that have died. */
 struct three {
     struct job living;
     struct job mortal;

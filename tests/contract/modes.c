@@ -319,6 +319,7 @@ TEST(modes, a_slot_that_becomes_free_is_given_to_who_waits)
 {
     enum { SLOTS = 2 };
     const char *name = contract_name("pool-of-two");
+    hf_client *looks = contract_open(NULL);
     hf_hold *holds[SLOTS];
     hf_request *waits[SLOTS];
 
@@ -330,13 +331,14 @@ TEST(modes, a_slot_that_becomes_free_is_given_to_who_waits)
         waits[i] = client_start_with(
             contract_open(NULL), name,
             OPTS(HF_FOREVER, .mode = HF_SLOT, .slots = SLOTS));
+    if (contract_can(HF_CAP_FIFO | HF_CAP_LIST))
+        EVENTUALLY(client_count(looks, name, HF_WAITER) == SLOTS);
     /* Both holders release, in either order: each waiter gets a slot. */
     for (int i = 0; i < SLOTS; i++)
         client_release(holds[i]);
     for (int i = 0; i < SLOTS; i++)
         holds[i] = client_finish(waits[i]);
-    ASSERT_EQ(contract_try(contract_open(NULL), name, HF_SLOT, SLOTS),
-              HF_EBUSY);
+    ASSERT_EQ(contract_try(looks, name, HF_SLOT, SLOTS), HF_EBUSY);
     for (int i = 0; i < SLOTS; i++)
         client_release(holds[i]);
 }
