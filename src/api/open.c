@@ -188,8 +188,10 @@ static int client_init(hf_client *client, const char *url,
     rc = configure(client, url, config, err);
     if (rc != 0)
         return rc;
-    if (!client->settings.spin || hf__processors() == 1)
-        client->spin.from_ns = HF_NEVER; /* spinning never pays */
+    if (!client->settings.spin || hf__processors() == 1) {
+        client->spin.from_ns = HF_NEVER; /* it never pays */
+        client->linger.from_ns = HF_NEVER;
+    }
     if (hf__loop_init(&client->loop) != 0)
         return hf__fail(err, HF_ENOMEM,
                         "no descriptors left: raise the limit (ulimit -n)");

@@ -85,8 +85,8 @@ const struct hf__key hf__keys[] = {
         .help = "What runs the engine: threads of the library, or the program "
                 "by hf_event_fd() and hf_dispatch()."),
     ROW("spin", BOOLEAN, spin, "on",
-        .help = "Whether a caller that waits polls for an answer for up to "
-                "100 us before it sleeps, as long as that pays."),
+        .help = "Whether callers that wait look for their answers for up to "
+                "300 us before they sleep, as long as that pays."),
     ROW("connect", CHOICE, connect, "wait", .choices = "wait|lazy",
         .help = "Whether hf_open() waits for the connection."),
     ROW("connect_timeout", DURATION, connect_timeout_ms, "5s", .min = 1,

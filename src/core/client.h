@@ -78,6 +78,9 @@ struct hf_client {
     uint32_t yields;           /* that a driver may make for them */
     struct hf__trial gather;   /* yielding before a poll */
     struct hf__trial spin;     /* polling before a sleep */
+    struct hf__trial linger;   /* yielding before a thread parks */
+    _Atomic bool lingering;    /* the last thread to rest did */
+    int64_t crowded_ns;        /* when a thread last rested beside a driver */
     int64_t listened_ns;       /* when a driver last came back */
     uint32_t asked;            /* tickets ASKING or QUEUED */
     uint32_t owed;             /* tickets LEAVING or renewing */

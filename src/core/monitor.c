@@ -60,12 +60,24 @@
  * failure in a row, so that a rare disturbance costs little. */
 #define PAUSE_MIN_NS (2 * HF_MS)
 #define PAUSE_MAX_NS (100 * HF_MS)
+#define DRIVER_EASE 2
+#define LINGER_EASE 8 /* several threads succeed at a time */
 
 /* Woken threads may preempt the waker, so it yields once for them and once for
  * itself. */
 #define YIELDS_MAX 3
 
+/* A thread that waits beside a driver lets others run for this long before it
+ * parks: to be woken takes longer than most answers. */
+#define LINGER_NS (300 * HF_MS / 1000)
+
+/* A thread counts as alone, and yields to nobody, when no other has waited
+ * beside it for this long: the other may be off the processor between two
+ * calls, and would stay there for a time slice. */
+#define CROWD_NS (10 * HF_MS)
+
 #define LOCK_LOOKS 100
+#define LOCK_YIELDS 20
 
 /* For the other thread of this processor's core. */
 static inline void relax(void)
@@ -84,14 +96,19 @@ struct hf__log_line {
 
 /* ---- entering and leaving ---------------------------------------------- */
 
-/* The monitor is held for moments: who finds it taken looks again before it
- * sleeps. */
+/* The monitor is held for moments: who finds it taken looks again, then lets
+ * its owner run, and sleeps last. */
 static void lock(hf_client *client)
 {
-    for (int i = 0; i < LOCK_LOOKS; i++) {
+    for (int i = 0; i < LOCK_LOOKS + LOCK_YIELDS; i++) {
         if (HF_LIKELY(pthread_mutex_trylock(&client->monitor) == 0))
             return;
-        relax();
+        if (i < LOCK_LOOKS)
+            relax();
+        else if (atomic_load_explicit(&client->lingering, memory_order_relaxed))
+            hf__world->yield();
+        else
+            break;
     }
     (void)pthread_mutex_lock(&client->monitor);
 }
@@ -333,11 +350,13 @@ static void wake(hf_client *client, struct hf__waiter *waiter)
         client->expected++;
         client->yields = YIELDS_MAX;
     }
+    if (atomic_exchange_explicit(&waiter->word, HF__WAITER_WOKEN,
+                                 memory_order_acq_rel) == HF__WAITER_LINGERS)
+        return;
     if (waiter->call != 0) {
         client->called |= waiter->call;
         atomic_fetch_add_explicit(&client->bell, 1, memory_order_release);
     } else {
-        atomic_store_explicit(&waiter->word, 1, memory_order_release);
         hf__monitor_wake_word(client, &waiter->word);
     }
 }
@@ -388,15 +407,18 @@ void hf__monitor_look(hf_client *client)
         kick_driver(client);
 }
 
-static void judge(struct hf__trial *trial, int64_t now_ns, bool worth)
+/* @ease: a success shortens the pause by one part of so many. */
+static void judge(struct hf__trial *trial, int64_t now_ns, bool worth, int ease)
 {
     int64_t pause_ns =
         trial->pause_ns < PAUSE_MIN_NS ? PAUSE_MIN_NS : trial->pause_ns;
 
     if (worth) {
-        trial->pause_ns = pause_ns / 2;
+        trial->pause_ns = pause_ns - pause_ns / ease;
         return;
     }
+    if (now_ns < trial->from_ns)
+        return; /* several threads tried at the same time */
     trial->from_ns = now_ns + pause_ns;
     trial->pause_ns = 2 * pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : PAUSE_MAX_NS;
 }
@@ -424,7 +446,7 @@ static void gather(hf_client *client)
     lock(client);
     hf__monitor_turn(client);
     judge(&client->gather, client->now_ns,
-          client->now_ns - before_ns <= YIELD_NS);
+          client->now_ns - before_ns <= YIELD_NS, DRIVER_EASE);
 }
 
 /* Not while most callers wait for locks, and few answers are under way: those
@@ -461,7 +483,8 @@ static bool spin(hf_client *client)
 
     batch.n = 0;
     while (again && batch.n == 0 && !driver->done) {
-        bool alone = client->users == 1;
+        bool alone = client->users == 1 &&
+                     client->now_ns - client->crowded_ns > CROWD_NS;
 
         if (client->engine->ops->flush)
             client->engine->ops->flush(client->engine);
@@ -488,7 +511,7 @@ static bool spins(hf_client *client)
     client->yields = 0;
     found = spin(client);
     judge(&client->spin, client->now_ns,
-          found && client->now_ns - before_ns <= YIELD_NS);
+          found && client->now_ns - before_ns <= YIELD_NS, DRIVER_EASE);
     client->listened_ns = client->now_ns;
     return found;
 }
@@ -516,19 +539,59 @@ static void drive(hf_client *client, int64_t until_ns)
     client->listened_ns = client->now_ns;
 }
 
-static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
+/* Without the monitor: let others run until one of them has woken @waiter, who
+ * needs no system call for that. False: it has to park, unless the bell is no
+ * longer at *@heard. */
+static bool linger(hf_client *client, struct hf__waiter *waiter,
+                   int64_t until_ns, uint32_t *heard)
 {
-    uint32_t heard = atomic_load_explicit(&client->bell, memory_order_relaxed);
+    uint32_t lingers = HF__WAITER_LINGERS;
 
-    atomic_store_explicit(&waiter->word, 0, memory_order_relaxed);
-    beckon(client);
-    depart(client, /* send= */ true);
+    do {
+        hf__world->yield();
+        if (atomic_load_explicit(&waiter->word, memory_order_acquire) ==
+            HF__WAITER_WOKEN)
+            return true;
+    } while (hf__now() < until_ns);
+    *heard = atomic_load_explicit(&client->bell, memory_order_acquire);
+    return !atomic_compare_exchange_strong_explicit(
+        &waiter->word, &lingers, HF__WAITER_PARKED, memory_order_acq_rel,
+        memory_order_acquire);
+}
+
+static void park(hf_client *client, struct hf__waiter *waiter, uint32_t heard,
+                 int64_t until_ns)
+{
     if (waiter->call != 0)
         hf__world->park(&client->bell, heard, waiter->call, until_ns);
     else
-        hf__world->park(&waiter->word, 0, HF_ANYBODY, until_ns);
+        hf__world->park(&waiter->word, HF__WAITER_PARKED, HF_ANYBODY, until_ns);
+}
+
+static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
+{
+    uint32_t heard = atomic_load_explicit(&client->bell, memory_order_relaxed);
+    bool lingers = client->now_ns >= client->linger.from_ns;
+    int64_t linger_ns = client->now_ns + LINGER_NS;
+    bool woken = false;
+
+    atomic_store_explicit(&waiter->word,
+                          lingers ? HF__WAITER_LINGERS : HF__WAITER_PARKED,
+                          memory_order_relaxed);
+    client->crowded_ns = client->now_ns;
+    atomic_store_explicit(&client->lingering, lingers, memory_order_relaxed);
+    beckon(client);
+    depart(client, /* send= */ true);
+    if (lingers)
+        woken = linger(client, waiter,
+                       linger_ns < until_ns ? linger_ns : until_ns, &heard);
+    if (!woken)
+        park(client, waiter, heard, until_ns);
     lock(client);
     hf__monitor_turn(client);
+    if (lingers)
+        judge(&client->linger, client->now_ns,
+              woken && client->now_ns <= linger_ns, LINGER_EASE);
 }
 
 static void take_role(hf_client *client, struct hf__waiter *waiter)

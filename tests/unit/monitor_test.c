@@ -308,3 +308,121 @@ TEST(monitor, nobody_looks_for_an_answer_with_spin_off)
     look_takes_ms = 0;
     ASSERT_EQ(looks_in_vain(core_open("spin=off")), 0);
 }
+
+static int parks;
+
+static void park_until_done(_Atomic uint32_t *word, uint32_t value,
+                            uint32_t who, int64_t until_ns)
+{
+    (void)until_ns;
+    parks++;
+    ASSERT_PTR_EQ(word, &shared->bell);
+    ASSERT_EQ(value, atomic_load(&shared->bell));
+    ASSERT_EQ(who, mine.call);
+    it_is_done();
+}
+
+/* Wait beside a driver, as if there were other processors; at a yield @others
+ * happens, and who parks is served. */
+static void wait_beside_a_driver(void (*others)(void))
+{
+    struct hf__waiter driver;
+
+    core_world()->park = park_until_done;
+    core_world()->unpark = count_unpark;
+    yields = 0;
+    parks = 0;
+    unparks = 0;
+    hf__waiter_init(&driver);
+    hf__waiter_init(&mine);
+    hf__monitor_enter_any(shared, NULL);
+    shared->driver = &driver;
+    core_others(others);
+    ASSERT_TRUE(hf__monitor_wait(shared, &mine, HF_NEVER));
+    core_others(NULL);
+    shared->driver = NULL;
+    hf__monitor_leave(shared);
+}
+
+TEST(monitor, who_is_served_while_it_lingers_neither_parks_nor_is_unparked)
+{
+    shared = core_open("");
+    shared->linger.from_ns = 0; /* as if there were other processors */
+    wait_beside_a_driver(it_is_done);
+    ASSERT_EQ(yields, 1);
+    ASSERT_EQ(parks, 0);
+    ASSERT_EQ(unparks, 0);
+}
+
+TEST(monitor, who_lingers_in_vain_parks_and_the_next_ones_do_so_at_once)
+{
+    shared = core_open("");
+    shared->linger.from_ns = 0;
+    wait_beside_a_driver(a_slice_is_gone);
+    ASSERT_EQ(yields, 1 + 1);
+    ASSERT_EQ(parks, 1);
+    ASSERT_EQ(unparks, 1);
+    wait_beside_a_driver(a_slice_is_gone);
+    ASSERT_EQ(yields, 1);
+    ASSERT_EQ(parks, 1);
+    core_stop_ms(2);
+    wait_beside_a_driver(a_slice_is_gone);
+    ASSERT_EQ(yields, 1 + 1);
+}
+
+static void another_lingered_in_vain(void)
+{
+    a_slice_is_gone();
+    shared->linger.from_ns = shared->now_ns + 9 * HF_SECOND;
+}
+
+TEST(monitor, those_who_linger_in_vain_together_count_as_one)
+{
+    int64_t pause_ns;
+
+    shared = core_open("");
+    shared->linger.from_ns = 0;
+    pause_ns = shared->linger.pause_ns;
+    wait_beside_a_driver(another_lingered_in_vain);
+    ASSERT_EQ(parks, 1);
+    ASSERT_EQ(shared->linger.pause_ns, pause_ns);
+}
+
+static void the_bell_rings(void)
+{
+    a_slice_is_gone();
+    atomic_fetch_add(&shared->bell, 1);
+}
+
+TEST(monitor, who_lingers_while_others_are_woken_parks_all_the_same)
+{
+    shared = core_open("");
+    shared->linger.from_ns = 0;
+    wait_beside_a_driver(the_bell_rings);
+    ASSERT_EQ(parks, 1);
+}
+
+TEST(monitor, nobody_lingers_with_spin_off)
+{
+    shared = core_open("spin=off");
+    wait_beside_a_driver(nobody_asks);
+    ASSERT_EQ(yields, 1);
+    ASSERT_EQ(parks, 1);
+}
+
+TEST(monitor, who_was_not_alone_a_moment_ago_lets_others_run)
+{
+    hf_client *client = core_open("");
+
+    look_takes_ms = 0;
+    client->spin.from_ns = 0;
+    yields = 0;
+    core_others(nobody_asks);
+    client->crowded_ns = client->now_ns;
+    ASSERT_EQ(looks_in_vain(client), 256);
+    ASSERT_EQ(yields, 256);
+    core_stop_ms(11);
+    ASSERT_EQ(looks_in_vain(client), 256);
+    ASSERT_EQ(yields, 256);
+    core_others(NULL);
+}
