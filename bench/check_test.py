@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""check_test.py - does ./dev bench --check see a loss, and only a loss?"""
+"""check_test.py - does ./dev bench --check see a loss, and only a loss? And do
+the tables say what was wanted, and of what?"""
 
 import random
 import sys
@@ -8,6 +9,8 @@ import unittest
 sys.dont_write_bytecode = True
 
 import check  # noqa: E402
+import pages  # noqa: E402
+import report  # noqa: E402
 from engines import Row  # noqa: E402
 
 ROW = Row("pair", "pair", "raw pair")
@@ -130,6 +133,30 @@ class Whole(unittest.TestCase):
                               ((check.UNCLEAR, check.LOST), 1),
                               ((check.KEPT, check.MISSING), 1)):
             self.assertEqual(check.exit_status(words), status)
+
+
+class Words(unittest.TestCase):
+    def test_a_floor_may_depend_on_the_place(self):
+        row = Row("8 threads", "ours", "theirs", "rate", 2, unpinned_floor=1.2)
+        for place, ratio, word in (("pinned", 2.1, ""),
+                                   ("pinned", 1.9, "FLOOR MISSED"),
+                                   ("unpinned", 1.3, ""),
+                                   ("unpinned", 1.1, "FLOOR MISSED")):
+            self.assertEqual(report.judge(row, place, ratio), word)
+        self.assertEqual(report.wanted(row, "pinned"), "≥ 2")
+        self.assertEqual(report.wanted(row, "unpinned"), "≥ 1.2")
+
+    def test_peers_are_listed_with_what_was_measured(self):
+        line = ["redsync pair", "80 µs", "40 µs", "pair", "2.00", "1.9–2.1", "",
+                ""]
+        text = pages.peers_text({"local": {}, "redis": {"peers": {
+            "date": "2026-01-02", "rounds": 5, "seconds": 0.15, "load": 0.1,
+            "versions": {"redsync": "4"},
+            "tables": {"pinned": [line], "unpinned": [line]}}}})
+        self.assertEqual(
+            text.count("| redsync pair | 80 µs | 40 µs | 2.00 | 1.9–2.1 |"), 2)
+        self.assertIn("redis: 2026-01-02, 5 rounds of 0.15 s, load 0.1 at the "
+                      "start. redsync 4.", text)
 
 
 unittest.main()

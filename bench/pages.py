@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The figures in the documents, from docs/benchmarks/figures.json.
 
-A run with --docs replaces what that file says of the engines it measured, and
-writes the tables of the documents anew. Without arguments: do they agree with the
-file? tests/docs asks that.
+A run with --docs replaces what that file says of the engines it measured, with
+--peers of the locks of others on them, and writes the tables of the documents
+anew. Without arguments: do they agree with the file? tests/docs asks that.
 """
 
 import json
@@ -45,17 +45,18 @@ def load():
 
 def record(found):
     """@found: {engine: entry} of a run. What it did not measure stays."""
-    figures = load() if os.path.exists(FIGURES) else {}
-    figures.update(found)
+    figures = load()
+    for name, one in found.items():
+        figures[name] = {**figures.get(name, {}), **one}
     with open(FIGURES, "w", encoding="utf-8") as file:
         json.dump(figures, file, indent=1, sort_keys=True, ensure_ascii=False)
         file.write("\n")
 
 
-def entry(options, here, tables, held, instructions):
+def entry(options, here, tables, **more):
     return {"date": time.strftime("%Y-%m-%d"), "load": round(here["load"], 1),
             "rounds": options.rounds, "seconds": options.seconds,
-            "tables": tables, "held": held, "instructions": instructions}
+            "tables": tables, **more}
 
 
 # ---- tables ------------------------------------------------------------------
@@ -65,13 +66,17 @@ def markdown(head, lines):
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
+def made_by(one):
+    return (f"{one['date']}, {one['rounds']} rounds of {one['seconds']:g} s, "
+            f"load {one['load']} at the start.")
+
+
 def engine_text(name, figures):
     one = figures[name]
     parts = []
     for place, lines in one["tables"].items():
         parts += [f"### {name}, {place}", markdown(HEAD, lines)]
-    made = (f"{one['date']}, {one['rounds']} rounds of {one['seconds']:g} s, "
-            f"load {one['load']} at the start.")
+    made = made_by(one)
     if one["instructions"]:
         made += (" One acquire and release is "
                  f"{one['instructions']:,.0f} of our instructions.")
@@ -83,6 +88,21 @@ def engine_text(name, figures):
 def all_text(figures):
     return "\n\n".join(engine_text(name, figures) for name in ORDER
                        if name in figures)
+
+
+def peers_text(figures):
+    """A table for each place, and what was measured when."""
+    found = [(name, figures[name]["peers"]) for name in ORDER
+             if "peers" in figures.get(name, {})]
+    parts = [markdown((place, "peer", "ours", "ratio", "spread"),
+                      [[*line[:3], *line[4:6]] for _, one in found
+                       for line in one["tables"][place]])
+             for place in ("pinned", "unpinned")]
+    for name, one in found:
+        versions = ", ".join(f"{package} {version}" for package, version
+                             in one["versions"].items())
+        parts.append(f"{name}: {made_by(one)} {versions}.")
+    return "\n\n".join(parts)
 
 
 def ratio_of(figures, engine, row):
@@ -110,6 +130,7 @@ def summary_text(figures, chinese):
 
 PAGES = (
     ("docs/benchmarks/README.md", "figures", all_text),
+    ("docs/benchmarks/README.md", "peers", peers_text),
     ("README.md", "summary", lambda figures: summary_text(figures, False)),
     ("README.zh-CN.md", "summary", lambda figures: summary_text(figures, True)),
 )

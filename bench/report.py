@@ -33,21 +33,22 @@ def ratios(row, results):
     return sorted(mine / theirs for mine, theirs in rounds(row, results))
 
 
-def judge(row, ratio):
+def judge(row, place, ratio):
     """How a ratio stands to what is wanted."""
-    for word, bound in (("goal", row.goal), ("floor", row.floor)):
+    floor = row.floor_at(place)
+    for word, bound in (("goal", row.goal), ("floor", floor)):
         if bound and not row.better(bound, ratio):
             return "" if word == "goal" or not row.goal else "goal missed"
-    if row.floor:
+    if floor:
         return "FLOOR MISSED"
     return "goal missed" if row.goal else ""
 
 
-def wanted(row):
+def wanted(row, place):
     sign = "≥" if row.figure == "rate" else "≤"
     words = []
-    if row.floor:
-        words.append(f"{sign} {row.floor:g}")
+    if row.floor_at(place):
+        words.append(f"{sign} {row.floor_at(place):g}")
     if row.goal:
         words.append(f"goal {row.goal:g}")
     return ", ".join(words)
@@ -67,8 +68,8 @@ def tabulate(head, lines):
     print()
 
 
-def ratio_lines(rows, results):
-    """The cells of each row that was measured."""
+def ratio_lines(rows, place, results):
+    """The cells of each row that was measured there."""
     lines = []
     for row in rows:
         found = ratios(row, results)
@@ -81,14 +82,14 @@ def ratio_lines(rows, results):
                 show(beside, row.figure),
                 "wanted" if is_number(row) else row.beside,
                 f"{ratio:.2f}", f"{found[0]:.2f}–{found[-1]:.2f}",
-                wanted(row), judge(row, ratio)])
+                wanted(row, place), judge(row, place, ratio)])
     return lines
 
 
 def print_ratios(engine, rows, place, results):
     print(f"{engine.name}, {place}\n")
     tabulate(["", "ours", "beside", "which is", "ratio", "spread", "wanted",
-              ""], ratio_lines(rows, results))
+              ""], ratio_lines(rows, place, results))
 
 
 def print_costs(engine, place, results):
