@@ -189,8 +189,8 @@ static int client_init(hf_client *client, const char *url,
     if (rc != 0)
         return rc;
     if (!client->settings.spin || hf__processors() == 1) {
-        client->spin.from_ns = HF_NEVER; /* it never pays */
-        client->linger.from_ns = HF_NEVER;
+        client->spin.from_ns = HF_NEVER; /* spinning never pays */
+        atomic_init(&client->dear, true);
     }
     if (hf__loop_init(&client->loop) != 0)
         return hf__fail(err, HF_ENOMEM,

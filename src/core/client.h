@@ -79,7 +79,8 @@ struct hf_client {
     struct hf__trial gather;   /* yielding before a poll */
     struct hf__trial spin;     /* polling before a sleep */
     struct hf__trial linger;   /* yielding before a thread parks */
-    _Atomic bool lingering;    /* the last thread to rest did */
+    _Atomic uint32_t lingers;  /* so many threads do */
+    _Atomic bool dear;         /* the last yield that was judged */
     int64_t crowded_ns;        /* when a thread last rested beside a driver */
     int64_t listened_ns;       /* when a driver last came back */
     uint32_t asked;            /* tickets ASKING or QUEUED */

@@ -68,8 +68,10 @@
 #define YIELDS_MAX 3
 
 /* A thread that waits beside a driver lets others run for this long before it
- * parks: to be woken takes longer than most answers. */
+ * parks: to be woken takes longer than most answers. So many at a time: where
+ * there are more processors, each keeps one busy. */
 #define LINGER_NS (300 * HF_MS / 1000)
+#define LINGERERS_MAX 16
 
 /* A thread counts as alone, and yields to nobody, when no other has waited
  * beside it for this long: the other may be off the processor between two
@@ -96,6 +98,11 @@ struct hf__log_line {
 
 /* ---- entering and leaving ---------------------------------------------- */
 
+static bool yields_are_cheap(const hf_client *client)
+{
+    return !atomic_load_explicit(&client->dear, memory_order_relaxed);
+}
+
 /* The monitor is held for moments: who finds it taken looks again, then lets
  * its owner run, and sleeps last. */
 static void lock(hf_client *client)
@@ -105,7 +112,7 @@ static void lock(hf_client *client)
             return;
         if (i < LOCK_LOOKS)
             relax();
-        else if (atomic_load_explicit(&client->lingering, memory_order_relaxed))
+        else if (yields_are_cheap(client))
             hf__world->yield();
         else
             break;
@@ -539,23 +546,41 @@ static void drive(hf_client *client, int64_t until_ns)
     client->listened_ns = client->now_ns;
 }
 
+/* Where a driver's spin does not pay, answers take long: to linger for them
+ * would keep processors busy, one for each thread. */
+static bool may_linger(const hf_client *client)
+{
+    return client->now_ns >= client->linger.from_ns &&
+           client->now_ns >= client->spin.from_ns &&
+           atomic_load_explicit(&client->lingers, memory_order_relaxed) <
+               LINGERERS_MAX;
+}
+
+static void judge_linger(hf_client *client, bool worth)
+{
+    judge(&client->linger, client->now_ns, worth, LINGER_EASE);
+    atomic_store_explicit(&client->dear, !worth, memory_order_relaxed);
+}
+
 /* Without the monitor: let others run until one of them has woken @waiter, who
  * needs no system call for that. False: it has to park, unless the bell is no
  * longer at *@heard. */
 static bool linger(hf_client *client, struct hf__waiter *waiter,
                    int64_t until_ns, uint32_t *heard)
 {
-    uint32_t lingers = HF__WAITER_LINGERS;
+    uint32_t word;
 
+    (void)atomic_fetch_add_explicit(&client->lingers, 1, memory_order_relaxed);
     do {
         hf__world->yield();
-        if (atomic_load_explicit(&waiter->word, memory_order_acquire) ==
-            HF__WAITER_WOKEN)
-            return true;
-    } while (hf__now() < until_ns);
+        word = atomic_load_explicit(&waiter->word, memory_order_acquire);
+    } while (word != HF__WAITER_WOKEN && hf__now() < until_ns);
+    (void)atomic_fetch_sub_explicit(&client->lingers, 1, memory_order_relaxed);
+    if (word == HF__WAITER_WOKEN)
+        return true;
     *heard = atomic_load_explicit(&client->bell, memory_order_acquire);
     return !atomic_compare_exchange_strong_explicit(
-        &waiter->word, &lingers, HF__WAITER_PARKED, memory_order_acq_rel,
+        &waiter->word, &word, HF__WAITER_PARKED, memory_order_acq_rel,
         memory_order_acquire);
 }
 
@@ -571,7 +596,7 @@ static void park(hf_client *client, struct hf__waiter *waiter, uint32_t heard,
 static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
 {
     uint32_t heard = atomic_load_explicit(&client->bell, memory_order_relaxed);
-    bool lingers = client->now_ns >= client->linger.from_ns;
+    bool lingers = may_linger(client);
     int64_t linger_ns = client->now_ns + LINGER_NS;
     bool woken = false;
 
@@ -579,7 +604,6 @@ static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
                           lingers ? HF__WAITER_LINGERS : HF__WAITER_PARKED,
                           memory_order_relaxed);
     client->crowded_ns = client->now_ns;
-    atomic_store_explicit(&client->lingering, lingers, memory_order_relaxed);
     beckon(client);
     depart(client, /* send= */ true);
     if (lingers)
@@ -590,8 +614,7 @@ static void rest(hf_client *client, struct hf__waiter *waiter, int64_t until_ns)
     lock(client);
     hf__monitor_turn(client);
     if (lingers)
-        judge(&client->linger, client->now_ns,
-              woken && client->now_ns <= linger_ns, LINGER_EASE);
+        judge_linger(client, woken && client->now_ns <= linger_ns);
 }
 
 static void take_role(hf_client *client, struct hf__waiter *waiter)

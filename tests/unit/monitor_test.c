@@ -344,10 +344,18 @@ static void wait_beside_a_driver(void (*others)(void))
     hf__monitor_leave(shared);
 }
 
+/* As if there were other processors. */
+static hf_client *open_to_linger(void)
+{
+    hf_client *client = core_open("");
+
+    client->spin.from_ns = 0;
+    return client;
+}
+
 TEST(monitor, who_is_served_while_it_lingers_neither_parks_nor_is_unparked)
 {
-    shared = core_open("");
-    shared->linger.from_ns = 0; /* as if there were other processors */
+    shared = open_to_linger();
     wait_beside_a_driver(it_is_done);
     ASSERT_EQ(yields, 1);
     ASSERT_EQ(parks, 0);
@@ -356,8 +364,7 @@ TEST(monitor, who_is_served_while_it_lingers_neither_parks_nor_is_unparked)
 
 TEST(monitor, who_lingers_in_vain_parks_and_the_next_ones_do_so_at_once)
 {
-    shared = core_open("");
-    shared->linger.from_ns = 0;
+    shared = open_to_linger();
     wait_beside_a_driver(a_slice_is_gone);
     ASSERT_EQ(yields, 1 + 1);
     ASSERT_EQ(parks, 1);
@@ -380,8 +387,7 @@ TEST(monitor, those_who_linger_in_vain_together_count_as_one)
 {
     int64_t pause_ns;
 
-    shared = core_open("");
-    shared->linger.from_ns = 0;
+    shared = open_to_linger();
     pause_ns = shared->linger.pause_ns;
     wait_beside_a_driver(another_lingered_in_vain);
     ASSERT_EQ(parks, 1);
@@ -396,10 +402,34 @@ static void the_bell_rings(void)
 
 TEST(monitor, who_lingers_while_others_are_woken_parks_all_the_same)
 {
-    shared = core_open("");
-    shared->linger.from_ns = 0;
+    shared = open_to_linger();
     wait_beside_a_driver(the_bell_rings);
     ASSERT_EQ(parks, 1);
+}
+
+TEST(monitor, nobody_lingers_where_a_spin_does_not_pay)
+{
+    shared = core_open("");
+    hf__monitor_enter_any(shared, NULL);
+    shared->spin.from_ns = shared->now_ns + HF_MS;
+    hf__monitor_leave(shared);
+    wait_beside_a_driver(nobody_asks);
+    ASSERT_EQ(yields, 1);
+    ASSERT_EQ(parks, 1);
+}
+
+TEST(monitor, sixteen_threads_linger_and_no_more)
+{
+    shared = open_to_linger();
+    atomic_store(&shared->lingers, 16);
+    wait_beside_a_driver(nobody_asks);
+    ASSERT_EQ(yields, 1);
+    ASSERT_EQ(parks, 1);
+    atomic_store(&shared->lingers, 15);
+    wait_beside_a_driver(it_is_done);
+    ASSERT_EQ(parks, 0);
+    ASSERT_EQ(atomic_load(&shared->lingers), 15);
+    atomic_store(&shared->lingers, 0);
 }
 
 TEST(monitor, nobody_lingers_with_spin_off)
@@ -425,4 +455,33 @@ TEST(monitor, who_was_not_alone_a_moment_ago_lets_others_run)
     ASSERT_EQ(looks_in_vain(client), 256);
     ASSERT_EQ(yields, 256);
     core_others(NULL);
+}
+
+static void the_other_leaves(void)
+{
+    yields++;
+    (void)pthread_mutex_unlock(&shared->monitor);
+}
+
+TEST(monitor, who_finds_it_taken_lets_its_owner_run_before_it_sleeps)
+{
+    shared = open_to_linger();
+    atomic_store(&shared->dear, false);
+    yields = 0;
+    core_others(the_other_leaves);
+    (void)pthread_mutex_lock(&shared->monitor);
+    ASSERT_EQ(hf__monitor_enter_any(shared, NULL), 0);
+    core_others(NULL);
+    hf__monitor_leave(shared);
+    ASSERT_EQ(yields, 1);
+}
+
+TEST(monitor, yields_are_dear_after_one_that_was)
+{
+    shared = open_to_linger();
+    wait_beside_a_driver(it_is_done);
+    ASSERT_TRUE(!atomic_load(&shared->dear));
+    wait_beside_a_driver(a_slice_is_gone);
+    ASSERT_TRUE(atomic_load(&shared->dear));
+    ASSERT_TRUE(atomic_load(&core_open("spin=off")->dear));
 }
