@@ -188,7 +188,7 @@ static int client_init(hf_client *client, const char *url,
     rc = configure(client, url, config, err);
     if (rc != 0)
         return rc;
-    if (!client->settings.spin || hf__processors() == 1) {
+    if (!client->settings.spin || hf__world->processors() == 1) {
         client->spin.from_ns = HF_NEVER; /* spinning never pays */
         atomic_init(&client->dear, true);
     }

@@ -157,6 +157,13 @@ static void real_thread_join(struct hf__thread *thread)
     hf__free(thread);
 }
 
+static int real_processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 const struct hf__world hf__world_real = {
     .now_ns = real_now_ns,
     .wall_us = real_wall_us,
@@ -171,16 +178,10 @@ const struct hf__world hf__world_real = {
     .self = real_self,
     .thread_start = real_thread_start,
     .thread_join = real_thread_join,
+    .processors = real_processors,
 };
 
 const struct hf__world *hf__world = &hf__world_real;
-
-int hf__processors(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 uint64_t hf__random_below(uint64_t bound)
 {

@@ -61,6 +61,8 @@ struct hf__world {
     int (*thread_start)(struct hf__thread **ret_thread, const char *name,
                         hf__thread_fn *run, void *arg);
     void (*thread_join)(struct hf__thread *thread);
+    /* On how many the calling thread may run; 1 if that is not known. */
+    int (*processors)(void);
 };
 
 /* The one in force; the real one unless a test has replaced it before the
@@ -91,9 +93,6 @@ static inline int64_t hf__ms_to_ns(int64_t ms)
 
 /* A serial number that no thread has. */
 uint64_t hf__world_serial(void);
-
-/* On how many the calling thread may run; 1 if that is not known. */
-int hf__processors(void);
 
 /* A number below @bound; 0 if @bound is 0. */
 uint64_t hf__random_below(uint64_t bound);

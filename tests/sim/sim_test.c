@@ -33,7 +33,7 @@
 enum {
     SEEDS = SIM_TSAN ? 1000 : 10000, /* it is twenty times slower */
     JOBS_MAX = 8,
-    MUTATION_SEEDS = 5000
+    MUTATION_SEEDS = 20000
 };
 
 #define PATIENCE_NS (900 * HF_SECOND)

@@ -546,6 +546,12 @@ static void world_thread_join(struct hf__thread *joined)
     thread->state = THREAD_FREE;
 }
 
+/* Each client its own: with several, its threads spin and linger. */
+static int world_processors(void)
+{
+    return 1 + (int)sim_below(2);
+}
+
 const struct hf__world sim_world = {
     .now_ns = stopping_now,
     .wall_us = world_wall,
@@ -560,6 +566,7 @@ const struct hf__world sim_world = {
     .self = world_self,
     .thread_start = world_thread_start,
     .thread_join = world_thread_join,
+    .processors = world_processors,
 };
 
 /* ---- events: a heap ----------------------------------------------------- */
