@@ -81,49 +81,79 @@ void hf__loop_release(struct hf__loop *loop)
     loop->timers = 0;
 }
 
-/* ---- timers: a binary heap from index 1 -------------------------------- */
+/* ---- timers: a heap from index 1, four children each ------------------- */
+
+enum { CHILDREN = 4 };
+
+static uint32_t parent_of(uint32_t place)
+{
+    return (place + 2) / CHILDREN;
+}
+
+static uint32_t first_child_of(uint32_t place)
+{
+    return CHILDREN * place - 2;
+}
 
 static void heap_put(struct hf__loop *loop, uint32_t place,
-                     struct hf__timer *timer)
+                     struct hf__loop_due due)
 {
-    loop->heap[place] = timer;
-    timer->place = place;
+    loop->heap[place] = due;
+    due.timer->place = place;
 }
 
 static uint32_t sift_up(struct hf__loop *loop, uint32_t place, int64_t due_ns)
 {
-    while (place > 1 && loop->heap[place / 2]->due_ns > due_ns) {
-        heap_put(loop, place, loop->heap[place / 2]);
-        place /= 2;
+    while (place > 1 && loop->heap[parent_of(place)].due_ns > due_ns) {
+        heap_put(loop, place, loop->heap[parent_of(place)]);
+        place = parent_of(place);
     }
     return place;
+}
+
+/* The child of @place that is due first; 0: it has none. */
+static uint32_t earliest_child(const struct hf__loop *loop, uint32_t place)
+{
+    uint32_t first = first_child_of(place);
+    uint32_t earliest = first;
+
+    if (first > loop->timers)
+        return 0;
+    for (uint32_t i = first + 1; i < first + CHILDREN && i <= loop->timers; i++)
+        if (loop->heap[i].due_ns < loop->heap[earliest].due_ns)
+            earliest = i;
+    return earliest;
 }
 
 static uint32_t sift_down(struct hf__loop *loop, uint32_t place, int64_t due_ns)
 {
     for (;;) {
-        uint32_t child = place * 2;
+        uint32_t child = earliest_child(loop, place);
 
-        if (child > loop->timers)
-            return place;
-        if (child < loop->timers &&
-            loop->heap[child + 1]->due_ns < loop->heap[child]->due_ns)
-            child++;
-        if (loop->heap[child]->due_ns >= due_ns)
+        if (child == 0 || loop->heap[child].due_ns >= due_ns)
             return place;
         heap_put(loop, place, loop->heap[child]);
         place = child;
     }
 }
 
+/* Put @due, which has no place or @place, where it belongs. */
+static void heap_settle(struct hf__loop *loop, uint32_t place,
+                        struct hf__loop_due due)
+{
+    place = sift_up(loop, place, due.due_ns);
+    place = sift_down(loop, place, due.due_ns);
+    heap_put(loop, place, due);
+}
+
 int hf__loop_grow(struct hf__loop *loop, uint32_t timers)
 {
     uint32_t size = loop->heap_size ? loop->heap_size : 16;
-    struct hf__timer **heap;
+    struct hf__loop_due *heap;
 
     while (size <= timers)
         size *= 2;
-    heap = hf__realloc(loop->heap, size * sizeof(struct hf__timer *));
+    heap = hf__realloc(loop->heap, size * sizeof(*heap));
     if (!heap)
         return HF_ENOMEM;
     loop->heap = heap;
@@ -143,25 +173,20 @@ void hf__timer_start(struct hf__loop *loop, struct hf__timer *timer,
         place = ++loop->timers;
     }
     timer->due_ns = due_ns;
-    place = sift_up(loop, place, due_ns);
-    place = sift_down(loop, place, due_ns);
-    heap_put(loop, place, timer);
+    heap_settle(loop, place, (struct hf__loop_due){due_ns, timer});
 }
 
 void hf__timer_stop(struct hf__loop *loop, struct hf__timer *timer)
 {
     uint32_t place = timer->place;
-    struct hf__timer *last;
+    struct hf__loop_due last;
 
     if (place == 0)
         return;
     timer->place = 0;
     last = loop->heap[loop->timers--];
-    if (last == timer)
-        return;
-    place = sift_up(loop, place, last->due_ns);
-    place = sift_down(loop, place, last->due_ns);
-    heap_put(loop, place, last);
+    if (last.timer != timer)
+        heap_settle(loop, place, last);
 }
 
 int hf__loop_run_timers(struct hf__loop *loop, int64_t now_ns)
@@ -170,8 +195,8 @@ int hf__loop_run_timers(struct hf__loop *loop, int64_t now_ns)
     int fired = 0;
 
     loop->turn_ns = now_ns;
-    while (loop->timers > 0 && loop->heap[1]->due_ns <= now_ns) {
-        struct hf__timer *timer = loop->heap[1];
+    while (loop->timers > 0 && loop->heap[1].due_ns <= now_ns) {
+        struct hf__timer *timer = loop->heap[1].timer;
 
         hf__timer_stop(loop, timer);
         timer->fire(timer);

@@ -28,6 +28,13 @@ struct hf__timer {
     uint32_t place; /* in the heap, from 1; 0: not running */
 };
 
+/* When a timer is due, beside it: the heap is ordered without a look at the
+ * timers, which lie all over the memory. */
+struct hf__loop_due {
+    int64_t due_ns;
+    struct hf__timer *timer;
+};
+
 /* One watched descriptor; lives in its owner. */
 struct hf__io {
     int fd;
@@ -48,9 +55,9 @@ struct hf__loop_batch {
 
 struct hf__loop {
     int epoll_fd;
-    int event_fd;            /* hf__loop_kick() */
-    int timer_fd;            /* -1 unless hf__loop_timer_fd() was called */
-    struct hf__timer **heap; /* from index 1 */
+    int event_fd;              /* hf__loop_kick() */
+    int timer_fd;              /* -1 unless hf__loop_timer_fd() was called */
+    struct hf__loop_due *heap; /* from index 1 */
     uint32_t timers;
     uint32_t heap_size;
     int64_t turn_ns; /* timers run that are due by then; INT64_MIN: none do */
@@ -84,7 +91,7 @@ static inline bool hf__timer_running(const struct hf__timer *timer)
 /* When the earliest timer is due, or HF_NEVER. */
 static inline int64_t hf__loop_next_due(const struct hf__loop *loop)
 {
-    return loop->timers == 0 ? HF_NEVER : loop->heap[1]->due_ns;
+    return loop->timers == 0 ? HF_NEVER : loop->heap[1].due_ns;
 }
 /* Fire what is due at @now_ns, each timer once; returns how many. A timer that
  * one of them starts for an instant that has passed is due after @now_ns: it
