@@ -5,10 +5,11 @@
  * One mutex guards everything in a client. A caller that has to wait becomes
  * the driver if there is none: it leaves the monitor, waits for the engine,
  * comes back, handles what came, and checks whether its own request is done.
- * Other callers are parked. One system call wakes all callers that one answer
- * serves, before the first of them runs; otherwise the first would send its
- * next request alone. So an uncontended call costs its own system calls and no thread
- * switch, and a contended one its share of a few.
+ * Other callers linger for a moment, where answers are near, and are parked
+ * then. One system call wakes all parked callers that one answer serves, before
+ * the first of them runs; otherwise the first would send its next request alone.
+ * So an uncontended call costs its own system calls and no thread switch, and a
+ * contended one its share of a few.
  *
  *   role:    nobody ──a caller waits──▶ a caller ──leaves──▶ the next waiter
  *              ▲                           └──nobody waits──┐

@@ -22,8 +22,7 @@ struct hf__waiter {
     struct hf__list link;  /* client->waiters, while it waits */
     struct hf__list watch; /* ticket->waiters: whose outcome it waits for */
     uint32_t call;         /* its bit of client->calls: parked on the bell */
-    _Atomic uint32_t
-        word; /* enum hf__waiter_word; parked on that without one */
+    _Atomic uint32_t word; /* enum hf__waiter_word; parked on without a call */
     bool done;
     bool served;     /* by another thread, which wakes it */
     bool for_shared; /* a downgrade: a mere renewal is not its answer */
