@@ -372,3 +372,20 @@ TEST(keeper, beats_for_waiters_where_the_engine_wants_it)
     ASSERT_EQ(core_count(CORE_RENEW), 2);
     core_end(&ask);
 }
+
+TEST(keeper, a_loss_that_a_check_saw_first_is_told_by_a_shutdown)
+{
+    hf_client *client = core_open("ttl=3s");
+    hf_hold *hold = take(HF_NO_RENEW, 0);
+    hf_error err;
+
+    core_auto();
+    hf__timer_stop(&client->loop, &hold->ticket->timer); /* it is late */
+    core_stop_ms(3000);
+    ASSERT_EQ(hf_check(hold), HF_LOST);
+    ASSERT_OK(hf_shutdown(client, 1000, &err), &err);
+    core_advance_ms(1);
+    ASSERT_EQ(n_events, 1);
+    ASSERT_EQ(events[0], HF_LOST);
+    core_end(&ask);
+}
