@@ -80,7 +80,7 @@ struct hf_client {
     struct hf__trial spin;     /* polling before a sleep */
     struct hf__trial linger;   /* yielding before a thread parks */
     _Atomic uint32_t lingers;  /* so many threads do */
-    _Atomic bool dear;         /* the last yield that was judged */
+    _Atomic bool dear;         /* to yield, when a thread last lingered */
     int64_t crowded_ns;        /* when a thread last rested beside a driver */
     int64_t listened_ns;       /* when a driver last came back */
     uint32_t asked;            /* tickets ASKING or QUEUED */
